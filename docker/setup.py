@@ -1,0 +1,112 @@
+"""Prepares a checkout: system libraries, a virtual environment, hashed dependencies. Standard library only.
+
+Called by every make target as ``python3 docker/setup.py run`` (the product) or ``... test`` (the tests too).
+A stamp makes a second call cost nothing.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from ctypes.util import find_library
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS, VENV = ROOT / ".tools", ROOT / ".venv"
+LOCKS = {
+    "run": ["requirements.txt"],
+    "test": ["requirements.txt", "requirements-dev.txt"],
+}
+SYSTEM = {
+    "run": ["docker/system-packages.txt"],
+    "test": ["docker/system-packages.txt", "docker/system-packages-test.txt"],
+}
+
+
+def main(purpose: str) -> None:
+    """Bring the checkout to the state ``purpose`` needs, or stop with one line to type."""
+    if sys.version_info < (3, 11):
+        sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}.")
+    stamp, wanted = VENV / f".ready-{purpose}", fingerprint(purpose)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    install_system_packages(purpose)
+    install_python_packages(purpose)
+    stamp.write_text(wanted)
+
+
+def fingerprint(purpose: str) -> str:
+    """What the environment was built from: any change of it means building again."""
+    parts = [sys.version, str(ROOT)]
+    parts += [(ROOT / name).read_text() for name in [*LOCKS[purpose], *SYSTEM[purpose], "requirements-uv.txt"]]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def install_system_packages(purpose: str) -> None:
+    """Install what Debian lacks as root; otherwise say the one line that does it."""
+    wanted = [line for name in SYSTEM[purpose] for line in (ROOT / name).read_text().split()]
+    if not has_pip():
+        wanted.append("python3-pip")
+    if not shutil.which("dpkg-query"):
+        if not find_library("pangoft2-1.0"):
+            sys.exit("The PDF engine needs Pango: install the Pango library of your system, then try again.")
+        return
+    missing = [name for name in wanted if not is_installed(name)]
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        sys.exit("Missing system packages. Type this, then try again:\n  sudo apt-get install -y " + " ".join(missing))
+    say("installing system packages: " + " ".join(missing))
+    apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    run([*apt, "update"], env=environment)
+    run([*apt, "install", "-y", "--no-install-recommends", *missing], env=environment)
+
+
+def is_installed(package: str) -> bool:
+    """Whether Debian knows the package as installed."""
+    answer = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, text=True, check=False
+    )
+    return answer.stdout == "installed"
+
+
+def has_pip() -> bool:
+    """Whether this Python can install anything at all."""
+    return subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+
+
+def install_python_packages(purpose: str) -> None:
+    """Install the hashed lock with uv, which is itself installed from a hashed lock; plain pip if uv cannot."""
+    say("installing Python packages")
+    locks = [flag for name in LOCKS[purpose] for flag in ("-r", name)]
+    python = VENV / "bin/python"
+    try:
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+        quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        run([*pip, "--upgrade", "--target", str(TOOLS), "-r", "requirements-uv.txt"], env=os.environ | quiet)
+        uv, certificates = str(TOOLS / "bin/uv"), os.environ | {"UV_SYSTEM_CERTS": "1"}
+        if not python.exists():
+            run([uv, "venv", "-q", "--python", sys.executable, str(VENV)], env=certificates)
+        # "install", not "sync": "make run" after "make test" must not take the test tools away.
+        flags = ["--require-hashes", "--only-binary", ":all:", "--python", str(python)]
+        run([uv, "pip", "install", "-q", *flags, *locks], env=certificates)
+    except subprocess.CalledProcessError:
+        say("uv could not do it; falling back to venv and pip")
+        run([sys.executable, "-m", "venv", str(VENV)])
+        run([str(python), "-m", "pip", "install", "-q", "--only-binary", ":all:", "--require-hashes", *locks])
+
+
+def run(command: list[str], **options: object) -> None:
+    """Run one command in the checkout; a failure stops with it."""
+    subprocess.run(command, cwd=ROOT, check=True, **options)  # type: ignore[call-overload]
+
+
+def say(text: str) -> None:
+    """One line for the person who waits."""
+    print(f"setup: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "run")
