@@ -1,0 +1,33 @@
+"""A typed client for the lending service: borrowers, applications, loans, lines of credit, repayments, messages."""
+
+from servicing.errors import (
+    ConfigurationError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    NotSent,
+    OutcomeUnknown,
+    ProtocolError,
+    Rejected,
+    ServicingError,
+    Unauthenticated,
+    Unavailable,
+    Unreadable,
+)
+
+__all__ = [
+    "ConfigurationError",
+    "Conflict",
+    "Forbidden",
+    "InvalidInput",
+    "NotFound",
+    "NotSent",
+    "OutcomeUnknown",
+    "ProtocolError",
+    "Rejected",
+    "ServicingError",
+    "Unauthenticated",
+    "Unavailable",
+    "Unreadable",
+]
