@@ -185,12 +185,13 @@ def _national_number_problems(digits: str, after: str) -> list[str]:
         return [f"An area code never begins with 0 or 1; check “{area}”."]
     if exchange[0] in "01":
         return [f"What follows the area code never begins with 0 or 1; check “{exchange}”."]
-    region = phonenumbers.region_code_for_number(phonenumbers.parse(f"+1{digits}"))
-    if region is None:
-        return [
-            f"({area}) {exchange}-{digits[6:]} is not in use in the US; check the area code and the rest."
-        ]
-    return [] if region in US_PHONE_REGIONS else [_foreign(region)]
+    number = phonenumbers.parse(f"+1{digits}")
+    region = phonenumbers.region_code_for_number(number)
+    if region and region not in US_PHONE_REGIONS:
+        return [_foreign(region)]
+    if not phonenumbers.is_valid_number(number):
+        return [f"({area}) {exchange}-{digits[6:]} is not in use in the US; check each digit."]
+    return []
 
 
 def _foreign_number(digits: str) -> str:
@@ -235,7 +236,6 @@ def address_problems(address: PostalAddress, *, country: str = "UNITED STATES") 
 
 def address_field_problems(address: PostalAddress, *, country: str = "UNITED STATES") -> dict[str, list[str]]:
     """The same reasons by field; fields that are well are left out. Streets and cities are not looked up."""
-    state, zip_code = address.state or "", address.zip or ""
     problems = {
         "line_1": line_problems(
             "address line 1", address.line_1, MAX_ADDRESS_LINE, missing="Enter the street address."
@@ -243,8 +243,8 @@ def address_field_problems(address: PostalAddress, *, country: str = "UNITED STA
         "line_2": line_problems("address line 2", address.line_2, MAX_ADDRESS_LINE),
         "line_3": line_problems("address line 3", address.line_3, MAX_ADDRESS_LINE),
         "city": line_problems("the city", address.city, MAX_ADDRESS_LINE, missing="Enter the city."),
-        "state": _state_problems(state),
-        "zip": _zip_problems(zip_code, state),
+        "state": _state_problems(address.state or ""),
+        "zip": _zip_problems(address.zip or "", address.state or ""),
         "country": _country_problems(address.country or "", country),
     }
     return {field: reasons for field, reasons in problems.items() if reasons}
@@ -308,9 +308,7 @@ def birth_date_problems(dob: date, *, today: date) -> list[str]:
         return [f"The date of birth lies before {OLDEST_BIRTH_YEAR}; check the year."]
     age = today.year - dob.year - ((today.month, today.day) < (dob.month, dob.day))
     if age < ADULT_AGE:
-        return [
-            f"This person is {age}; the lending service accepts nobody under {ADULT_AGE}. Check the date."
-        ]
+        return [f"This person is {age}; the lending service asks for {ADULT_AGE} or more. Check the date."]
     return []
 
 

@@ -79,7 +79,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def first(reasons: Iterable[str]) -> list[str]:
-    """The first few reasons, with a word when there are more."""
+    """The first few reasons, and a sentence in place of all others."""
     shown = list(islice(reasons, MAX_REASONS + 1))
     if len(shown) > MAX_REASONS:
         shown[-1] = "More is refused further on; correct these first."

@@ -1,0 +1,509 @@
+"""The limits of the lending service: the verdicts, and the sentences that staff read."""
+
+# ruff: noqa: E501 - tables of examples hold one whole sentence a line.
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import product
+from typing import NamedTuple
+
+import phonenumbers
+import pytest
+import time_machine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servicing import rules
+
+PRINTED_NAME = re.compile(r"^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
+"""As the service prints it: it takes exponential time, so for short texts only."""
+
+
+class Address(NamedTuple):
+    """An address that is right in every field."""
+
+    line_1: str | None = "401 Congress Ave"
+    line_2: str | None = "Floor 3"
+    line_3: str | None = None
+    zip: str | None = "78701"
+    city: str | None = "Austin"
+    state: str | None = "TX"
+    country: str | None = "UNITED STATES"
+
+
+# Names
+
+
+def test_a_name_gets_the_verdict_of_the_printed_pattern_on_every_short_text() -> None:
+    for length in range(7):
+        for characters in product("a,. '’-1", repeat=length):
+            text = "".join(characters)
+            assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
+
+
+def test_every_single_character_gets_the_verdict_of_the_printed_pattern_wherever_it_stands() -> None:
+    for character in map(chr, range(0x3000)):
+        for text in (character, f"{character}a", f"a{character}", f"a{character}a", f"a {character}"):
+            assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
+
+
+@given(st.text(max_size=6))
+def test_a_name_gets_the_verdict_of_the_printed_pattern_on_any_characters(text: str) -> None:
+    assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text))
+
+
+@pytest.mark.parametrize(
+    "name", ["Ann", "O'Neil", "D’Arcy", "Smith-Jones", "Sammy Davis, Jr.", "J. R. Tolkien", "Ann "]
+)
+def test_usual_names_are_accepted(name: str) -> None:
+    assert rules.name_problems(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "Enter a name."),
+        ("AT&T", "“&” at position 3 is not accepted by the lending service; write “and”."),
+        ("Henry2", "“2” at position 6: digits are not accepted by the lending service; write words instead."),
+        ("Fund 2024", "“2024” at positions 6 to 9: digits are not accepted by the lending service; write words instead."),
+        ("Smith  Jones", "2 spaces in a row at position 6: leave only one."),
+        (" Ann", "A space at position 1: a name must begin with a letter; delete it."),
+        ("-Ann", "“-” at position 1: a name must begin with a letter; delete it."),
+        ("J.-P", "“-” at position 3 directly follows “.”: put a letter between them or delete one of them."),
+        ("Ann- Lee", "A space at position 5 directly follows “-”: put a letter between them or delete one of them."),
+        ("José", "“é” at position 4 is not accepted by the lending service; write “e”."),
+        ("Jose\u0301", "A separate accent at position 5 is not accepted by the lending service; type the letter before it again, without an accent."),
+        ("Groß", "“ß” at position 4 is not accepted by the lending service; write “ss”."),
+        ("Søren", "“ø” at position 2 is not accepted by the lending service; write “o”."),
+        ("Anne–Lee", "“–” at position 5 is not accepted by the lending service; write “-”."),
+        ("Ann\u00a0Lee", "An invisible character (no-break space) at position 4 is not accepted by the lending service; type an ordinary space."),
+        ("Ann\tLee", "A tab at position 4 is not accepted by the lending service; type an ordinary space."),
+        ("Ann\n", "A line break at position 4 is not accepted by the lending service; type an ordinary space."),
+        ("Ann\x00", "An invisible character (control character) at position 4 is not accepted by the lending service; delete it."),
+        ("Ann\u200b", "An invisible character (zero width space) at position 4 is not accepted by the lending service; delete it."),
+        ("Жanna", "“Ж” at position 1 is not accepted by the lending service; write the name with the letters A to Z."),
+        ("Ann“", "A curly quotation mark at position 4 is not accepted by the lending service; delete it or write it in words."),
+        ("Ann@Lee", "“@” at position 4 is not accepted by the lending service; delete it or write it in words."),
+    ],
+)  # fmt: skip
+def test_a_refused_name_says_which_character_where_and_what_to_do(name: str, reason: str) -> None:
+    assert rules.name_problems(name) == [reason]
+
+
+def test_several_reasons_against_a_name_come_together() -> None:
+    assert [reason.partition(":")[0] for reason in rules.name_problems(" 3  M")] == [
+        "A space at position 1",
+        "“3” at position 2",
+        "2 spaces in a row at position 3",
+    ]
+
+
+def test_a_name_full_of_refused_characters_gives_a_handful_of_reasons() -> None:
+    reasons = rules.name_problems("é" * 1000)
+    assert len(reasons) == 6
+    assert reasons[-1] == "More is refused further on; correct these first."
+
+
+def test_a_long_run_of_digits_is_not_repeated_whole() -> None:
+    [reason] = rules.name_problems("9" * 1000)
+    assert reason.startswith(f"“{'9' * 40}…” at positions 1 to 1000: ")
+
+
+def test_what_a_reason_tells_to_write_is_itself_accepted() -> None:
+    for code_point in range(0x3000):
+        reasons = "".join(rules.name_problems(f"a{chr(code_point)}b"))
+        if advice := re.search(r"write “(.+)”", reasons):
+            assert rules.name_problems(f"a{advice[1]}b") == [], chr(code_point)
+
+
+def test_a_legal_name_outside_the_pattern_is_a_warning_and_no_refusal() -> None:
+    assert rules.legal_name_problems("O'Neil & Daughters, LLC") == []
+    assert rules.legal_name_warnings("O'Neil & Daughters, LLC") == [
+        "The borrower can be created, but later updates of this name would be refused.",
+        "“&” at position 8 is not accepted by the lending service; write “and”.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["Northwind LLC", "", "  "])
+def test_a_legal_name_within_the_pattern_or_missing_gives_no_warning(name: str) -> None:
+    assert rules.legal_name_warnings(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "Enter the legal business name."),
+        (" \t", "Enter the legal business name."),
+        ("North\nwind", "A line break at position 6 of the legal business name is not accepted; delete it."),
+        ("N" * 1256, "The legal business name has 1,256 characters; at most 255 are accepted."),
+    ],
+)
+def test_a_legal_name_is_refused_when_missing_too_long_or_unprintable(name: str, reason: str) -> None:
+    assert rules.legal_name_problems(name) == [reason]
+
+
+# Telephone numbers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(512) 555-0143", "512-555-0143", "512.555.0143", "512/555/0143", "5125550143", " 512 555 0143 ",
+        "1-512-555-0143", "1 (512) 555-0143", "+1 512 555 0143", "(+1) 512 555 0143", "+1 (512) 555-0143",
+        "011 1 512 555 0143", "512\u00a0555\u20110143", "\u202a+1\u202c512\u2013555\u20130143\u200b",
+        "５１２－５５５－０１４３", "＋１（５１２）５５５\u3000０１４３", "٥١٢ ٥٥٥ ٠١٤٣",
+    ],
+)  # fmt: skip
+def test_a_us_number_in_any_notation_becomes_ten_digits(text: str) -> None:
+    assert rules.phone_problems(text) == []
+    assert rules.normal_phone(text) == "5125550143"
+
+
+@pytest.mark.parametrize(
+    "number", ["787 721 1234", "671 646 1234", "340 774 1234", "684 633 1234", "670 234 1234"]
+)
+def test_numbers_of_the_us_territories_count_as_us(number: str) -> None:
+    assert rules.phone_problems(number) == []
+
+
+def test_toll_free_numbers_are_accepted() -> None:
+    assert rules.normal_phone("1-800-555-1234") == "8005551234"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "Enter a phone number."),
+        ("  ", "Enter a phone number."),
+        ("5", "1 digit entered, 10 needed."),
+        ("512 555 014", "9 digits entered, 10 needed."),
+        ("512 555 01433", "11 digits entered, 10 needed."),
+        ("1 512 555 014", "9 digits entered after the country code 1, 10 needed."),
+        ("1234567890", "9 digits entered after the country code 1, 10 needed."),
+        ("012 555 0143", "An area code never begins with 0 or 1; check “012”."),
+        ("1 123 555 0143", "An area code never begins with 0 or 1; check “123”."),
+        ("512 155 0143", "What follows the area code never begins with 0 or 1; check “155”."),
+        ("684 200 0000", "(684) 200-0000 is not in use in the US; check each digit."),
+        ("999 999 9999", "(999) 999-9999 is not in use in the US; check each digit."),
+        ("416 967 1111", "This is a foreign number (Canada); the lending service accepts US numbers only."),
+        ("876 926 1234", "This is a foreign number (Jamaica); the lending service accepts US numbers only."),
+        ("+44 20 7946 0958", "This is a foreign number (United Kingdom); the lending service accepts US numbers only."),
+        ("011 49 30 901820", "This is a foreign number (Germany); the lending service accepts US numbers only."),
+        ("+800 1234 5678", "This is a foreign number (outside the US); the lending service accepts US numbers only."),
+        ("+", "This number does not begin with the US country code, +1; enter a US number."),
+        ("512 555 0143 ext. 4", "An extension is not accepted by the lending service; leave out “ext. 4”."),
+        ("512 555 0143, extension 40", "An extension is not accepted by the lending service; leave out “extension 40”."),
+        ("512-555-0143x12", "An extension is not accepted by the lending service; leave out “x12”."),
+        ("512-555-0143 #9", "An extension is not accepted by the lending service; leave out “#9”."),
+    ],
+)  # fmt: skip
+def test_a_refused_phone_number_says_why(text: str, reason: str) -> None:
+    assert rules.phone_problems(text) == [reason]
+
+
+def test_several_reasons_against_a_phone_number_come_together() -> None:
+    assert rules.phone_problems("512-55S-O143 x2") == [
+        "An extension is not accepted by the lending service; leave out “x2”.",
+        "“S” at position 7 cannot be part of a phone number; enter digits only.",
+        "“O” at position 9 cannot be part of a phone number; enter digits only.",
+        "8 digits entered, 10 needed.",
+    ]
+
+
+def test_two_numbers_in_one_field_are_refused() -> None:
+    assert rules.phone_problems("512 555 0143 / 512 555 0144") == ["20 digits entered, 10 needed."]
+
+
+def test_normal_phone_gives_all_reasons_in_its_error() -> None:
+    with pytest.raises(ValueError, match=r"^“o” at position 9 cannot .+ 9 digits entered, 10 needed\.$"):
+        rules.normal_phone("512-555-o143")
+
+
+@given(st.from_regex(r"[2-9][0-9]{2}[2-9][0-9]{6}", fullmatch=True))
+def test_a_number_is_accepted_when_the_library_knows_it_as_us(digits: str) -> None:
+    number = phonenumbers.parse(f"+1{digits}")
+    regions = ("US", "PR", "GU", "VI", "AS", "MP")
+    is_us = any(phonenumbers.is_valid_number_for_region(number, region) for region in regions)
+    assert (not rules.phone_problems(digits)) == is_us
+
+
+@given(st.text(alphabet="0123456789+-() .x#ext٣ｘ\u200bé", max_size=30))
+def test_an_accepted_phone_number_always_has_ten_plain_digits(text: str) -> None:
+    if not rules.phone_problems(text):
+        assert re.fullmatch("[2-9][0-9]{9}", rules.normal_phone(text))
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    ("state", "zip_code"),
+    [
+        ("TX", "78701"), ("TX", "78701-1234"), ("NY", "10001"), ("CA", "94043"), ("DC", "20001"), ("PR", "00901"),
+        ("GU", "96910"), ("VI", "00801"), ("AS", "96799"), ("MP", "96950"), ("AA", "34001"), ("AE", "09012"),
+        ("AP", "96204"), ("FM", "96941"), ("NY", "06390"), ("CT", "06001"),
+    ],
+)  # fmt: skip
+def test_an_address_of_a_state_territory_or_the_military_is_accepted(state: str, zip_code: str) -> None:
+    assert rules.address_problems(Address(state=state, zip=zip_code)) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "field", "reason"),
+    [
+        (Address(line_1=""), "line_1", "Enter the street address."),
+        (Address(line_1=None), "line_1", "Enter the street address."),
+        (Address(line_1="1 Main\rSt"), "line_1", "A line break at position 7 of address line 1 is not accepted; delete it."),
+        (Address(line_2="x" * 101), "line_2", "Address line 2 has 101 characters; at most 100 are accepted."),
+        (Address(line_3="a\x7f"), "line_3", "An invisible character (control character) at position 2 of address line 3 is not accepted; delete it."),
+        (Address(city=" "), "city", "Enter the city."),
+        (Address(city="Aus\u202etin"), "city", "An invisible character (right-to-left override) at position 4 of the city is not accepted; delete it."),
+        (Address(state=""), "state", "Choose the state."),
+        (Address(state=None), "state", "Choose the state."),
+        (Address(state="ZZ"), "state", "“ZZ” is not a US state or territory; use its two capital letters, such as “TX”."),
+        (Address(state="tx"), "state", "Write Texas as its two capital letters, “TX”."),
+        (Address(state="Texas "), "state", "Write Texas as its two capital letters, “TX”."),
+        (Address(zip=""), "zip", "Enter the ZIP code."),
+        (Address(zip=None), "zip", "Enter the ZIP code."),
+        (Address(zip="7870"), "zip", "“7870” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
+        (Address(zip="787011234"), "zip", "“787011234” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
+        (Address(zip="78701\n"), "zip", "“78701�” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
+        (Address(zip="７８７０１"), "zip", "“７８７０１” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
+        (Address(state="NY", zip="94043"), "zip", "ZIP code 94043 is not in New York: it belongs to California (CA). Correct the ZIP or the state."),
+        (Address(zip="00000"), "zip", "ZIP code 00000 is not in Texas: no state uses it. Correct the ZIP or the state."),
+        (Address(country=""), "country", "Enter the country, as “UNITED STATES”."),
+        (Address(country=None), "country", "Enter the country, as “UNITED STATES”."),
+        (Address(country="US"), "country", "The country must be written “UNITED STATES”, not “US”; only US addresses are accepted."),
+    ],
+)  # fmt: skip
+def test_a_refused_address_says_which_field_and_why(address: Address, field: str, reason: str) -> None:
+    assert rules.address_field_problems(address) == {field: [reason]}
+    assert rules.address_problems(address) == [reason]
+
+
+def test_a_zip_code_is_not_held_against_a_state_that_does_not_exist() -> None:
+    assert list(rules.address_field_problems(Address(state="ZZ", zip="94043"))) == ["state"]
+
+
+def test_all_fields_of_an_empty_address_are_named_at_once() -> None:
+    problems = rules.address_field_problems(Address("", "", "", "", "", "", ""))
+    assert list(problems) == ["line_1", "city", "state", "zip", "country"]
+    assert len(rules.address_problems(Address("", "", "", "", "", "", ""))) == 5
+
+
+def test_the_wanted_country_text_can_be_another() -> None:
+    assert rules.address_problems(Address(country="US"), country="US") == []
+    assert rules.address_problems(Address(), country="US") == [
+        "The country must be written “US”, not “UNITED STATES”; only US addresses are accepted."
+    ]
+
+
+def test_the_states_for_a_select_are_named_and_in_order() -> None:
+    assert len(rules.US_STATES) == 62
+    assert rules.US_STATES["DC"] == "District of Columbia"
+    assert {"TX", "PR", "GU", "VI", "AS", "MP", "AA", "AE", "AP"} <= rules.US_STATES.keys()
+    assert list(rules.US_STATES.values()) == sorted(rules.US_STATES.values())
+
+
+# Dates
+
+
+@pytest.mark.parametrize(
+    ("born", "comes_of_age"),
+    [
+        (date(2008, 6, 14), date(2026, 6, 14)),
+        (date(2008, 12, 31), date(2026, 12, 31)),
+        (date(2009, 1, 1), date(2027, 1, 1)),
+        (date(2008, 2, 28), date(2026, 2, 28)),
+        (date(2008, 2, 29), date(2026, 3, 1)),
+        (date(2008, 3, 1), date(2026, 3, 1)),
+        (date(2010, 3, 1), date(2028, 3, 1)),
+        (date(1900, 1, 1), date(1918, 1, 1)),
+    ],
+)
+def test_a_person_is_of_age_from_the_eighteenth_birthday_on(born: date, comes_of_age: date) -> None:
+    assert rules.birth_date_problems(born, today=comes_of_age) == []
+    assert rules.birth_date_problems(born, today=comes_of_age - timedelta(days=1)) == [
+        "This person is 17; the lending service asks for 18 or more. Check the date."
+    ]
+
+
+@given(st.dates(date(1900, 1, 1), date(2100, 1, 1)), st.integers(0, 40_000))
+def test_once_of_age_a_person_stays_of_age(born: date, days: int) -> None:
+    eighteen = date(
+        born.year + 18, *((3, 1) if (born.month, born.day) == (2, 29) else (born.month, born.day))
+    )
+    today = born + timedelta(days=days)
+    assert (not rules.birth_date_problems(born, today=today)) == (today >= eighteen)
+
+
+@pytest.mark.parametrize(
+    ("born", "reason"),
+    [
+        (date(2026, 6, 15), "The date of birth lies in the future; check the year."),
+        (date(2062, 6, 14), "The date of birth lies in the future; check the year."),
+        (date(1899, 12, 31), "The date of birth lies before 1900; check the year."),
+        (date(195, 6, 14), "The date of birth lies before 1900; check the year."),
+        (date(2026, 6, 14), "This person is 0; the lending service asks for 18 or more. Check the date."),
+    ],
+)
+def test_an_impossible_date_of_birth_says_why(born: date, reason: str) -> None:
+    assert rules.birth_date_problems(born, today=date(2026, 6, 14)) == [reason]
+
+
+def test_a_business_may_be_incorporated_today_but_not_tomorrow() -> None:
+    today = date(2026, 6, 14)
+    assert rules.incorporation_date_problems(today, today=today) == []
+    assert rules.incorporation_date_problems(today + timedelta(days=1), today=today) == [
+        "The incorporation date lies in the future; enter the date on the certificate."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("zone", "today"),
+    [
+        ("US/Pacific", date(2026, 6, 13)),
+        ("America/New_York", date(2026, 6, 14)),
+        ("Pacific/Kiritimati", date(2026, 6, 14)),
+        ("Pacific/Honolulu", date(2026, 6, 13)),
+    ],
+)
+def test_today_is_the_date_in_the_zone_that_is_named(zone: str, today: date) -> None:
+    with time_machine.travel(datetime(2026, 6, 14, 5, 30, tzinfo=UTC), tick=False):
+        assert rules.today_in(zone) == today
+
+
+# EIN, SSN
+
+
+@pytest.mark.parametrize(
+    "text", ["123456789", "12-3456789", "123-45-6789", " 123 45 6789 ", "12\u20113456789", "000-00-0000"]
+)
+def test_nine_digits_are_accepted_with_and_without_dashes_and_spaces(text: str) -> None:
+    assert rules.ein_problems(text) == rules.ssn_problems(text) == []
+    assert re.fullmatch("[0-9]{9}", rules.nine_digits(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        ("", ["Enter the SSN."]),
+        (" - ", ["Enter the SSN."]),
+        ("1", ["1 digit entered, 9 needed."]),
+        ("123-45-678", ["8 digits entered, 9 needed."]),
+        ("123-45-67890", ["10 digits entered, 9 needed."]),
+        ("123-45-678O", ["Letters are not accepted in the SSN.", "8 digits entered, 9 needed."]),
+        ("123-45-6789A", ["Letters are not accepted in the SSN."]),
+        ("123_45_6789", ["The SSN may hold only the digits 0 to 9, dashes and spaces."]),
+        ("１２３４５６７８９", ["The SSN may hold only the digits 0 to 9, dashes and spaces.", "0 digits entered, 9 needed."]),
+    ],
+)  # fmt: skip
+def test_a_refused_ssn_gives_counts_only(text: str, reasons: list[str]) -> None:
+    assert rules.ssn_problems(text) == reasons
+
+
+def test_the_reasons_name_the_kind_of_number() -> None:
+    assert rules.ein_problems("x") == ["Letters are not accepted in the EIN.", "0 digits entered, 9 needed."]
+
+
+def test_nine_digits_refuses_with_a_reason_and_without_the_number() -> None:
+    with pytest.raises(ValueError, match=r"^10 digits entered, 9 needed\.$"):
+        rules.nine_digits("123-45-67890")
+
+
+@given(st.text(alphabet="234567 -AQ#é", min_size=3, max_size=14))
+def test_no_part_of_an_ein_or_ssn_appears_in_a_reason(text: str) -> None:
+    said = " ".join(rules.ein_problems(text) + rules.ssn_problems(text))
+    assert not re.search(r"[2-7]{2}|#|é|Q", said)
+
+
+# E-mail, citizenship, amounts, choices
+
+
+@pytest.mark.parametrize(
+    "email",
+    ["ap@northwind.example", "first.last+tag@mail.northwind.co.uk", "o'neil@example.com", "josé@exämple.com"],
+)
+def test_usual_email_addresses_are_accepted(email: str) -> None:
+    assert rules.email_problems(email) == []
+
+
+@pytest.mark.parametrize(
+    ("email", "reason"),
+    [
+        ("", "Enter an e-mail address."),
+        (" ", "Enter an e-mail address."),
+        ("ap", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
+        ("@example.com", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
+        ("ap@", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
+        ("a@p@example.com", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
+        ("ap@example", "“example” after the “@” is not the name of a mail host; write it as in name@example.com."),
+        ("ap@example..com", "“example..com” after the “@” is not the name of a mail host; write it as in name@example.com."),
+        ("ap@example.com.", "“example.com.” after the “@” is not the name of a mail host; write it as in name@example.com."),
+        ("a p@example.com", "A space at position 2 cannot be part of an e-mail address; delete it."),
+        ("ap@example.com\n", "A line break at position 15 cannot be part of an e-mail address; delete it."),
+        ("ap@example,com", "“,” at position 11 cannot be part of an e-mail address; delete it."),
+        (f"{'a' * 243}@example.com", "The e-mail address has 255 characters; at most 254 are accepted."),
+    ],
+)  # fmt: skip
+def test_a_refused_email_address_says_why(email: str, reason: str) -> None:
+    assert rules.email_problems(email) == [reason]
+
+
+@pytest.mark.parametrize(
+    ("code", "reasons"),
+    [
+        ("US", []),
+        ("XK", []),
+        ("", ["Choose the country of citizenship."]),
+        ("us", ["Write United States as its two capital letters, “US”."]),
+        ("united kingdom", ["Write United Kingdom as its two capital letters, “GB”."]),
+        ("USA", ["“USA” is not a country; use its two capital letters, such as “US”."]),
+        ("Q", ["“Q” is not a country; use its two capital letters, such as “US”."]),
+    ],
+)
+def test_citizenship_is_the_two_letter_code_of_a_country(code: str, reasons: list[str]) -> None:
+    assert rules.citizenship_problems(code) == reasons
+
+
+def test_the_countries_for_a_select_are_named_and_in_order() -> None:
+    names = list(rules.COUNTRIES.values())
+    assert len(names) == len(set(names)) == 250
+    assert all(re.fullmatch("[A-Z]{2}", code) for code in rules.COUNTRIES)
+    assert (
+        names.index("Albania")
+        < names.index("Åland Islands")
+        < names.index("Bahamas")
+        < names.index("Zimbabwe")
+    )
+
+
+@pytest.mark.parametrize("amount", ["0.01", "25000", "25000.5", "10.50", "1.500", "1E+3", "999999999.99"])
+def test_amounts_in_dollars_and_cents_are_accepted(amount: str) -> None:
+    assert rules.amount_problems(Decimal(amount)) == []
+
+
+@pytest.mark.parametrize(
+    ("amount", "reason"),
+    [
+        ("0", "The amount must be greater than zero."),
+        ("-0.00", "The amount must be greater than zero."),
+        ("-1", "The amount must be greater than zero."),
+        ("10.005", "The amount can have at most two decimal places: dollars and cents."),
+        ("1E-2000000", "The amount can have at most two decimal places: dollars and cents."),
+        ("1000000000", "The amount can be at most $999,999,999.99."),
+        ("1E+2000000", "The amount can be at most $999,999,999.99."),
+        ("NaN", "The amount must be a number."),
+        ("sNaN", "The amount must be a number."),
+        ("Infinity", "The amount must be a number."),
+    ],
+)
+def test_a_refused_amount_says_why(amount: str, reason: str) -> None:
+    assert rules.amount_problems(Decimal(amount)) == [reason]
+
+
+def test_every_kind_of_business_has_a_name_and_a_meaning() -> None:
+    assert list(rules.ENTITIES) == list(rules.ENTITY_MEANINGS)
+    assert rules.ENTITIES["LIMITED_LIABILITY_COMPANY"] == "Limited liability company"
+    assert list(rules.TITLES) == ["OWNER", "DIRECTOR", "BENEFICIARY"]
