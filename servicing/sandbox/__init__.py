@@ -1,0 +1,124 @@
+"""A stand-in for the lending service: the interface over real HTTP, its state in one SQLite file.
+
+    with Sandbox(path) as service:
+        borrower = service.world.borrower(first_name="Acme Farms LLC")
+        service.fail_next("borrowers.update", cut_after_commit=True)
+        ...  # call service.url
+        assert service.calls[-1].status is None
+
+It shares nothing with the client but the cipher of single fields, so an error of one cannot cancel out in
+the other.
+"""
+
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from servicing.crypto import FieldCipher, key_from_secret
+from servicing.sandbox.app import Call, Service
+from servicing.sandbox.clock import Clock
+from servicing.sandbox.faults import Fault
+from servicing.sandbox.server import Server
+from servicing.sandbox.signing import DEFAULT_HEADERS, Signatures
+from servicing.sandbox.store import Store
+from servicing.sandbox.world import World
+
+__all__ = ["DEMO_CLIENT_ID", "DEMO_SECRET", "Call", "Fault", "Sandbox", "World"]
+
+DEMO_CLIENT_ID = "sandbox-client"
+DEMO_SECRET = "7f0c2b9e-41d6-4a58-9c37-e2b86d15fa40"  # noqa: S105 - opens nothing but a sandbox.
+
+
+class Sandbox:
+    """The service on ``db_path``, to be started in this process.
+
+    ``auth`` is ``hmac`` or ``none``. ``offset`` is what the message list's offset counts: ``pages`` (from
+    0), ``pages-from-1`` or ``rows``. ``port=0`` takes a free one, and keeps it over a stop and a new start.
+    ``today`` fixes the service's date. ``auth_headers`` names the headers of client id, signature, epoch
+    and digest.
+    """
+
+    def __init__(
+        self,
+        db_path: str | Path,
+        *,
+        client_id: str = DEMO_CLIENT_ID,
+        secret: str = DEMO_SECRET,
+        auth: str = "hmac",
+        offset: str = "pages",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        control: bool = False,
+        today: date | None = None,
+        auth_headers: tuple[str, str, str, str] = DEFAULT_HEADERS,
+        talks: bool = False,
+    ) -> None:
+        self.client_id, self.secret = client_id, secret
+        self._store = Store(db_path)
+        self.world = World(self._store, Clock(self._store, today))
+        self._service = Service(
+            self.world,
+            FieldCipher(key_from_secret(secret)),
+            signatures=Signatures(client_id, secret, auth_headers) if auth == "hmac" else None,
+            offset=offset,
+        )
+        self._address = (host, port)
+        self._talks = talks
+        self._server: Server | None = None
+
+    def start(self) -> Self:
+        """Open the port and answer; ``OSError`` when it is in use."""
+        self._service.stopping.clear()
+        self._server = Server(*self._address, self._service, talks=self._talks)
+        self._address = (self._address[0], self._server.port)
+        self._server.start()
+        return self
+
+    def stop(self) -> None:
+        """Close the port and every connection; the data stay and can be looked at and served again."""
+        self._service.stopping.set()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+    def close(self) -> None:
+        """Stop, and close the file for good."""
+        self.stop()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """The base address, without a slash at the end."""
+        host, port = self._address
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    @property
+    def calls(self) -> list[Call]:
+        """The requests received since the last reset, oldest first."""
+        return list(self._service.calls)
+
+    def reset(self) -> None:
+        """Forget all data, waiting accidents and calls."""
+        self._store.clear()
+        self._service.faults.clear()
+        self._service.calls.clear()
+
+    def fail_next(self, operation: str, *, times: int | None = 1, **fault: Any) -> None:
+        """Spoil the next ``times`` calls (None: all) of an operation, or of any with ``*``.
+
+        The other arguments are the fields of :class:`Fault`: ``status=503``, ``cut_after_commit=True``, …
+        """
+        self._service.faults.add(operation, Fault(**fault), times=times)
+
+    def heal(self) -> None:
+        """Let the accidents that still wait not happen."""
+        self._service.faults.clear()

@@ -1,0 +1,144 @@
+"""The service as a WSGI application: what happens between a request and its operation.
+
+Hides routing, the record of calls, the signature check, the header rule, bodies, error answers and accidents.
+"""
+
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from werkzeug import Request, Response
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map, Rule
+
+from servicing.crypto import FieldCipher
+from servicing.sandbox.checks import Invalid
+from servicing.sandbox.endpoints import OPERATIONS, Inbound, Operation
+from servicing.sandbox.faults import Faults
+from servicing.sandbox.server import HEADERS
+from servicing.sandbox.signing import Signatures
+from servicing.sandbox.store import Missing
+from servicing.sandbox.wire import JSON, NotJSON, dumps, loads
+from servicing.sandbox.world import World
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+CALLS_KEPT = 10_000
+
+
+@dataclass(kw_only=True)
+class Call:
+    """One request as it came. ``status`` is None while it runs and after a connection was cut."""
+
+    operation: str
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    status: int | None = None
+
+
+class Service:
+    """Answers the interface's operations from a :class:`World`."""
+
+    def __init__(
+        self, world: World, cipher: FieldCipher, *, signatures: Signatures | None, offset: str
+    ) -> None:
+        self._world = world
+        self._cipher = cipher
+        self._signatures = signatures
+        self._offset = offset
+        self._routes = Map([Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()])
+        self.faults = Faults()
+        self.calls: deque[Call] = deque(maxlen=CALLS_KEPT)
+        self.stopping = threading.Event()
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        """WSGI."""
+        return self.answer(Request(environ))(environ, start_response)
+
+    def answer(self, request: Request) -> Response:
+        """Record the call, find its operation, let a waiting accident happen."""
+        call = _call(request)
+        self.calls.append(call)
+        try:
+            operation, ids = self._routes.bind_to_environ(request.environ).match()
+        except HTTPException as wrong:
+            response = error(wrong.code or 404, f"{request.method} {request.path}: {wrong.name}")
+        else:
+            call.operation = operation.name
+            response = self._with_accident(operation, lambda: self._perform(operation, ids, request))
+        call.status = response.status_code
+        return response
+
+    def _with_accident(self, operation: Operation, perform: Callable[[], Response]) -> Response:
+        fault = self.faults.take(operation.name)
+        return fault.answer(perform, self.stopping.wait) if fault else perform()
+
+    def _perform(self, operation: Operation, ids: Mapping[str, str], request: Request) -> Response:
+        try:
+            return self._checked(operation, ids, request)
+        except Invalid as refused:
+            return error(400, str(refused))
+        except Missing as missing:
+            return error(404, str(missing))
+        except Exception:
+            traceback.print_exc()
+            return error(500, "Internal server error")
+
+    def _checked(self, operation: Operation, ids: Mapping[str, str], request: Request) -> Response:
+        problem = self._signature_problem(operation, request)
+        if problem:
+            return error(403, problem)
+        if operation.refuses_json_type and request.mimetype == "application/json":
+            return error(500, "Internal server error")
+        inbound = Inbound(
+            world=self._world,
+            cipher=self._cipher,
+            offset=self._offset,
+            query=request.args.to_dict(),
+            body=_json(request),
+            base_url=request.host_url.rstrip("/"),
+        )
+        store = self._world.store
+        with store.reading() if operation.method == "GET" else store.writing():
+            done = operation.handler(inbound, **ids)
+        if isinstance(done, bytes):
+            return Response(done, mimetype="application/pdf")
+        return Response(dumps(done), mimetype="application/json")
+
+    def _signature_problem(self, operation: Operation, request: Request) -> str | None:
+        if self._signatures is None or not operation.signed:
+            return None
+        url = request.host_url.rstrip("/") + request.environ["REQUEST_URI"]
+        return self._signatures.problem(url, request.get_data(), request.environ[HEADERS])
+
+
+def error(status: int, message: str) -> Response:
+    """An error as the service words it: an object with one text."""
+    return Response(dumps({"message": message}), status, mimetype="application/json")
+
+
+def _call(request: Request) -> Call:
+    return Call(
+        operation="",
+        method=request.method,
+        path=request.path,
+        query=request.args.to_dict(),
+        headers=request.environ[HEADERS],
+        body=request.get_data(),
+    )
+
+
+def _json(request: Request) -> JSON:
+    """The body, None when there is none."""
+    body = request.get_data()
+    try:
+        return loads(body) if body else None
+    except NotJSON:
+        raise Invalid([("body", "must be JSON")]) from None

@@ -1,0 +1,166 @@
+"""Accidents on demand: what goes wrong with the next calls of an operation. Hides how an answer is spoilt."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from werkzeug import Response
+
+from servicing.sandbox.wire import JSON, dumps, loads
+
+ANY = "*"
+LONGEST_DRIP = 120.0
+"""Seconds after which even a dripping answer is over."""
+
+HTML_PAGE = b"<!doctype html><title>Service unavailable</title><h1>We are working on it</h1>"
+PIECE = 64 * 1024
+
+
+class Cut(Exception):
+    """Close the connection here, without another byte."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What happens instead of, or to, an answer.
+
+    Nothing is done when the answer is made up (``status``, ``message``, ``html``, ``body``, ``size``) or
+    cut before; ``commit=True`` does the operation first all the same. ``delay``, ``truncate``, ``changes``,
+    ``drip`` and ``cut_after_commit`` befall the real answer: the operation is done before the caller waits.
+    """
+
+    status: int | None = None
+    """Answer this status instead, with ``message`` as the error."""
+    message: str | None = None
+    html: bool = False
+    """A web page instead of JSON (or of a PDF)."""
+    body: Any = None
+    """This instead: bytes and text as they are, anything else as JSON."""
+    size: int | None = None
+    """That many bytes which begin like a PDF."""
+    commit: bool = False
+    """Do the operation although the answer is made up."""
+    headers: Mapping[str, str] | None = None
+    """Set on the answer, such as ``Retry-After`` or ``Location``."""
+    delay: float = 0
+    """Seconds of silence before the answer or the cut."""
+    cut_before: bool = False
+    """Close the connection, nothing done."""
+    cut_after_commit: bool = False
+    """Close the connection, the operation done."""
+    truncate: bool = False
+    """Promise the whole body, send half of it, close."""
+    changes: Mapping[str, JSON] | None = None
+    """Merged into the answered object, or into every element of an answered list."""
+    drip: float | None = None
+    """One byte at a time, that many seconds apart, for two minutes at most."""
+
+    def answer(self, perform: Callable[[], Response], pause: Callable[[float], object]) -> Response:
+        """The spoilt answer, or :class:`Cut`."""
+        made_up = self._made_up()
+        done = None
+        if self.commit or not (made_up or self.cut_before):
+            done = perform()
+        if self.delay:
+            pause(self.delay)
+        if self.cut_before or self.cut_after_commit:
+            raise Cut
+        response = made_up or done
+        assert response is not None  # noqa: S101 - one of the two is always there.
+        return self._spoil(response, pause)
+
+    def _made_up(self) -> Response | None:
+        status = self.status or HTTPStatus.OK
+        if self.html:
+            return Response(HTML_PAGE, status, mimetype="text/html")
+        if self.size is not None:
+            response = Response(_filler(self.size), status, mimetype="application/pdf")
+            response.content_length = self.size
+            return response
+        if self.body is not None:
+            body = self.body if isinstance(self.body, bytes | str) else dumps(self.body)
+            return Response(body, status, mimetype="application/json")
+        if self.status is not None or self.message is not None:
+            message = self.message or HTTPStatus(status).phrase
+            return Response(dumps({"message": message}), status, mimetype="application/json")
+        return None
+
+    def _spoil(self, response: Response, pause: Callable[[float], object]) -> Response:
+        if self.changes is not None:
+            response.set_data(dumps(_changed(loads(response.get_data()), self.changes)))
+        if self.headers:
+            response.headers.update(self.headers)
+        if self.truncate:
+            _stream(response, _half(response.get_data()))
+        if self.drip is not None:
+            _stream(response, _dripping(response.get_data(), self.drip, pause))
+        return response
+
+
+def _changed(answer: JSON, changes: Mapping[str, JSON]) -> JSON:
+    """The answer with the changes in its object, or in each object of its list or page."""
+    if isinstance(answer, list):
+        return [_changed(element, changes) for element in answer]
+    if "pagination" in answer:
+        return answer | {"data": _changed(answer["data"], changes)}
+    return answer | changes
+
+
+def _stream(response: Response, pieces: Iterator[bytes]) -> None:
+    """Send the pieces, but promise the length of the whole."""
+    length = len(response.get_data())
+    response.response = pieces
+    response.content_length = length
+
+
+def _half(body: bytes) -> Iterator[bytes]:
+    yield body[: len(body) // 2]
+    raise Cut
+
+
+def _dripping(body: bytes, gap: float, pause: Callable[[float], object]) -> Iterator[bytes]:
+    end = time.monotonic() + LONGEST_DRIP
+    for index in range(len(body)):
+        if time.monotonic() > end:
+            raise Cut
+        yield body[index : index + 1]
+        pause(gap)
+
+
+def _filler(size: int) -> Iterator[bytes]:
+    head = b"%PDF-1.7\n"[:size]
+    yield head
+    left = size - len(head)
+    while left > 0:
+        yield bytes(min(PIECE, left))
+        left -= PIECE
+
+
+class Faults:
+    """The accidents that wait, in order, for each operation."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[str, Fault, float]] = []
+
+    def add(self, operation: str, fault: Fault, *, times: int | None) -> None:
+        """Spoil the next ``times`` calls (None: all of them) of an operation, or of any with ``*``."""
+        with self._lock:
+            self._waiting.append((operation, fault, float("inf") if times is None else times))
+
+    def take(self, operation: str) -> Fault | None:
+        """The accident that befalls this call, if any; the oldest first."""
+        with self._lock:
+            for index, (name, fault, left) in enumerate(self._waiting):
+                if name in (operation, ANY):
+                    self._waiting[index : index + 1] = [(name, fault, left - 1)] if left > 1 else []
+                    return fault
+        return None
+
+    def clear(self) -> None:
+        """Let everything work again."""
+        with self._lock:
+            self._waiting.clear()

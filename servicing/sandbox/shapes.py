@@ -1,0 +1,236 @@
+"""The interface's objects, field by field from its sections 2.1 to 2.10. Hides spelling and nulls.
+
+Each function takes what the service must know and answers a complete object; what it does not know is null.
+"""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from servicing.sandbox.lending import Installment
+
+Wire = dict[str, Any]
+"""One JSON object of the interface."""
+
+
+def address(**values: Any) -> Wire:
+    """Section 2.1. The country is answered in upper case."""
+    return {
+        "line_1": values["line_1"],
+        "line_2": values.get("line_2"),
+        "line_3": values.get("line_3"),
+        "zip": values["zip"],
+        "city": values["city"],
+        "state": values["state"],
+        "country": values["country"].upper(),
+    }
+
+
+def business_user(uuid: str, **values: Any) -> Wire:
+    """Section 2.2 for a business: no EIN. Its key people are added when it is answered."""
+    return {
+        "uuid": uuid,
+        "first_name": values["first_name"],
+        "middle_name": None,
+        "last_name": None,
+        "provider_customer_url": values.get("provider_customer_url"),
+        "user_type": "BUSINESS",
+        "start_date": values.get("start_date"),
+        "website": values.get("website"),
+        "entity": values["entity"],
+        "industry": values.get("industry"),
+        "email": values["email"],
+        "phone": values["phone"],
+        "address": values["address"],
+        "key_people": [],
+    }
+
+
+def individual_user(uuid: str, **values: Any) -> Wire:
+    """Section 2.2 for a person: no date of birth and no SSN."""
+    return {
+        "uuid": uuid,
+        "first_name": values["first_name"],
+        "middle_name": values.get("middle_name"),
+        "last_name": values["last_name"],
+        "citizenship": values["citizenship"],
+        "provider_customer_url": values.get("provider_customer_url"),
+        "user_type": "PERSON",
+        "email": values["email"],
+        "phone": values["phone"],
+        "address": values["address"],
+    }
+
+
+def key_person(uuid: str, **values: Any) -> Wire:
+    """Section 2.4: no date of birth and no SSN."""
+    return {
+        "uuid": uuid,
+        "first_name": values["first_name"],
+        "middle_name": values.get("middle_name"),
+        "last_name": values["last_name"],
+        "title": values["title"],
+        "citizenship": values["citizenship"],
+        "email": values["email"],
+        "phone": values["phone"],
+        "address": values["address"],
+    }
+
+
+def application(uuid: str, *, product: str, amount: Decimal, created_at: str) -> Wire:
+    """Section 2.5, before the decision."""
+    return {
+        "uuid": uuid,
+        "product": product,
+        "amount": amount,
+        "term": None,
+        "purpose": None,
+        "details": None,
+        "credit_score_consent": True,
+        "created_at": created_at,
+        "credit_report_id": None,
+        "offers": [],
+        "status": {"decision": "PENDING", "details": None},
+    }
+
+
+def offer(uuid: str, *, product: str, start_date: date, **terms: Any) -> Wire:
+    """Section 2.6. What the interface has only shown as null stays null."""
+    return {
+        "uuid": uuid,
+        "product": product,
+        "apr": terms["apr"],
+        "amount": terms["amount"],
+        "term": terms.get("term"),
+        "term_frequency": "MONTHLY",
+        "interest_rate": terms["interest_rate"],
+        "origination_fee": terms["origination_fee"],
+        "interest_only_period": None,
+        "interest_only_installment": None,
+        "interest_amount": None,
+        "installment": None,
+        "start_date": start_date.isoformat(),
+        "explanation": None,
+        "maturity_date": None,
+    }
+
+
+def loan(uuid: str, user_uuid: str, **terms: Any) -> Wire:
+    """Section 2.7."""
+    return {
+        "user_uuid": user_uuid,
+        "uuid": uuid,
+        "product": "LOAN",
+        "origin_loan_uuid": None,
+        "external_id": None,
+        "state": terms["state"],
+        "amount": terms["amount"],
+        "interest_rate": terms["interest_rate"],
+        "apr": terms["apr"],
+        "term": terms["term"],
+        "term_frequency": "MONTHLY",
+        "interest_only_period": None,
+        "opening_date": terms["opening_date"],
+        "repayments_start_date": None,
+        "repayments_end_date": None,
+        "maturity_date": None,
+        "autopay_enabled": True,
+        "origination_fee": terms["origination_fee"],
+        "finance_charge": None,
+        "total_repayment_amount": None,
+        "interest_amount": None,
+        "risk_grade": None,
+        "servicing_committed_at": terms["servicing_committed_at"],
+        "status": "ACTIVE",
+        "delinquent": False,
+        "installments": [],
+    }
+
+
+def line(*, limit: Decimal, next_billing_date: date) -> Wire:
+    """Section 2.8 for a line with nothing drawn; the statement documents are added when it is answered."""
+    nothing = Decimal("0.00")
+    return {
+        "next_billing_date": next_billing_date.isoformat(),
+        "principal_balance": nothing,
+        "interest_balance": nothing,
+        "payoff_balance": nothing,
+        "days_past_due": 0,
+        "past_due_balance": nothing,
+        "payment_amount_due": nothing,
+        "payment_due_date": None,
+        "suspense_balance": nothing,
+        "statements": [],
+        "credit_limit": limit,
+        "available_credit": limit,
+        "current_credit": limit,
+    }
+
+
+def snake_installment(row: Installment, *, amount: Decimal, paid_on: str | None, today: date) -> Wire:
+    """One element of a loan's installments; the interface does not show its shape. Spelt like the rest."""
+    status = "PAID" if paid_on else "PAST_DUE" if row.due < today else "SCHEDULED"
+    return {
+        "number": row.number,
+        "due_date": row.due.isoformat(),
+        "principal": row.principal,
+        "interest": row.interest,
+        "fees": Decimal("0.00"),
+        "total": row.total,
+        "balance": row.balance,
+        "status": status,
+        "paid_on": paid_on,
+    }
+
+
+def pascal_installment(row: Installment, *, amount: Decimal, paid_on: str | None, today: date) -> Wire:
+    """The same as an older ledger spells it; a paid row is history."""
+    return {
+        "PaymentNumber": row.number,
+        "PaymentDate": row.due.isoformat(),
+        "PrincipalAmount": row.principal,
+        "InterestAmount": row.interest,
+        "OtherAmount": Decimal("0.00"),
+        "PaymentAmount": row.total,
+        "BalanceAmount": row.balance,
+        "LoanAmount": amount,
+        "IsHistory": paid_on is not None,
+    }
+
+
+INSTALLMENTS = {"snake": snake_installment, "pascal": pascal_installment}
+"""The two known ways to word an installment."""
+
+
+def repayment(uuid: str, *, product: str, amount: Decimal, effective_date: date, **rest: str) -> Wire:
+    """Section 2.9; ``rest`` is the status and the bank account."""
+    return {
+        "uuid": uuid,
+        "product": product,
+        "payment_type": "SINGLE_PAYMENT",
+        "effective_date": effective_date.isoformat(),
+        "amount": amount,
+        "principal": None,
+        "interest": None,
+        "fees": None,
+        "suspense": None,
+        "ending_balance": None,
+        "should_commit_to_servicing": True,
+        "borrower_bank_account_uuid": rest["borrower_bank_account_uuid"],
+        "ach_batch_id": None,
+        "ach_id": None,
+        "completion_date": None,
+        "error_description": None,
+        "initiation_date": None,
+        "status": rest["status"],
+    }
+
+
+def message(uuid: str, *, event: str, payload: Wire, created_at: str, status: str) -> Wire:
+    """Section 2.10."""
+    return {"uuid": uuid, "event": event, "payload": payload, "status": status, "created_at": created_at}
+
+
+def message_page(messages: list[Wire], *, offset: int, limit: int, total: int) -> Wire:
+    """The list envelope of section 2.10."""
+    return {"pagination": {"offset": offset, "limit": limit, "total": total}, "data": messages}

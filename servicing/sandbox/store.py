@@ -1,0 +1,212 @@
+"""Everything the sandbox knows, in one SQLite file. Hides SQL, the schema and transactions.
+
+A record keeps the object as the interface answers it (``body``) and, apart from it, what the service knows
+and never answers (``private``: identifiers it decrypted, a line's rate, the text of a statement). Messages
+have a table of their own because they are filtered and paged.
+
+One connection serves all threads, one transaction at a time; another process may use the same file at the
+same time. An acknowledged write survives ``kill -9``: WAL with ``synchronous=FULL``.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from servicing.sandbox.wire import JSON, dumps, loads
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    position INTEGER PRIMARY KEY,
+    uuid TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    body TEXT NOT NULL,
+    private TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS records_by_owner ON records (kind, owner, position);
+CREATE TABLE IF NOT EXISTS messages (
+    position INTEGER PRIMARY KEY,
+    uuid TEXT NOT NULL UNIQUE,
+    at TEXT NOT NULL,
+    day TEXT NOT NULL,
+    event TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS messages_newest_first ON messages (at DESC, position DESC);
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+"""
+TABLES = ("records", "messages", "settings")
+
+
+@dataclass(kw_only=True)
+class Record:
+    """One remote record. ``owner`` is the user's uuid, or the account's for statements and repayments."""
+
+    kind: str
+    uuid: str
+    owner: str
+    body: dict[str, Any]
+    private: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+class Missing(Exception):
+    """There is no such record, or not under that owner."""
+
+
+class Store:
+    """Records and messages in the SQLite file at ``path``, made with mode 0600 if it is missing."""
+
+    def __init__(self, path: str | Path) -> None:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(path, timeout=20, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=FULL")
+        self._db.executescript(SCHEMA)
+
+    def close(self) -> None:
+        """Close the file; nothing can be read or written afterwards."""
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One unchanging view of the data."""
+        with self._transaction("BEGIN"):
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing. Inside another transaction it joins that one."""
+        with self._transaction("BEGIN IMMEDIATE"):
+            yield
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        with self._lock:
+            if self._db.in_transaction:
+                yield
+                return
+            self._db.execute(begin)
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    # Records
+
+    def insert(self, record: Record) -> None:
+        """Add a record; its uuid must be new."""
+        with self._lock:
+            self._db.execute(
+                "INSERT INTO records (uuid, kind, owner, body, private) VALUES (?, ?, ?, ?, ?)",
+                (record.uuid, record.kind, record.owner, _text(record.body), _text(record.private)),
+            )
+
+    def update(self, record: Record) -> None:
+        """Keep what has changed in a record's body and private part."""
+        with self._lock:
+            self._db.execute(
+                "UPDATE records SET body = ?, private = ? WHERE uuid = ?",
+                (_text(record.body), _text(record.private), record.uuid),
+            )
+
+    def find(self, kind: str, uuid: str, *, owner: str | None = None) -> Record | None:
+        """The record, unless it is of another kind or belongs to another owner."""
+        for record in self._select("kind = ? AND uuid = ?", (kind, uuid)):
+            return record if owner in (None, record.owner) else None
+        return None
+
+    def require(self, kind: str, uuid: str, *, owner: str | None = None) -> Record:
+        """The same, or :class:`Missing`."""
+        record = self.find(kind, uuid, owner=owner)
+        if record is None:
+            raise Missing(f"{kind.replace('_', ' ').capitalize()} not found")
+        return record
+
+    def all(self, kind: str, *, owner: str | None = None) -> list[Record]:
+        """Records of a kind, oldest first."""
+        if owner is None:
+            return self._select("kind = ?", (kind,))
+        return self._select("kind = ? AND owner = ?", (kind, owner))
+
+    def due(self, kind: str, *, status: str, field: str, until: str) -> list[Record]:
+        """Records of a kind with this ``status`` whose date ``field`` is not after ``until``."""
+        where = f"kind = ? AND body ->> 'status' = ? AND body ->> '{field}' <= ?"
+        return self._select(where, (kind, status, until))
+
+    def _select(self, where: str, values: tuple[str, ...]) -> list[Record]:
+        sql = f"SELECT kind, uuid, owner, body, private FROM records WHERE {where} ORDER BY position"
+        with self._lock:
+            rows = self._db.execute(sql, values).fetchall()
+        return [
+            Record(kind=kind, uuid=uuid, owner=owner, body=loads(body), private=loads(private))
+            for kind, uuid, owner, body, private in rows
+        ]
+
+    # Messages
+
+    def add_message(self, body: dict[str, Any], *, at: str, day: str) -> None:
+        """Add a message that happened at ``at`` (UTC), on ``day`` in the service's zone."""
+        with self._lock:
+            self._db.execute(
+                "INSERT INTO messages (uuid, at, day, event, body) VALUES (?, ?, ?, ?, ?)",
+                (body["uuid"], at, day, body["event"], _text(body)),
+            )
+
+    def messages(
+        self, *, start: str | None, end: str | None, event: str | None, skip: int, limit: int
+    ) -> tuple[int, list[JSON]]:
+        """How many messages match (both days inclusive), and one stretch of them, newest first."""
+        given = {"day >= ?": start, "day <= ?": end, "event = ?": event}
+        tests = {test: value for test, value in given.items() if value is not None}
+        where = " AND ".join(tests) or "TRUE"
+        with self.reading():
+            (total,) = self._db.execute(
+                f"SELECT count(*) FROM messages WHERE {where}", (*tests.values(),)
+            ).fetchone()
+            rows = self._db.execute(
+                f"SELECT body FROM messages WHERE {where} ORDER BY at DESC, position DESC LIMIT ? OFFSET ?",
+                (*tests.values(), limit, skip),
+            ).fetchall()
+        return total, [loads(body) for (body,) in rows]
+
+    # Settings
+
+    def setting(self, name: str) -> int:
+        """A number kept beside the data; 0 until set."""
+        with self._lock:
+            row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else 0
+
+    def keep_setting(self, name: str, value: int) -> None:
+        """Set that number."""
+        with self._lock:
+            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    # The whole file
+
+    def is_empty(self) -> bool:
+        """Whether there is neither a record nor a message."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM records) OR EXISTS (SELECT 1 FROM messages)"
+            ).fetchone()
+        return not row[0]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self.writing():
+            for table in TABLES:
+                self._db.execute(f"DELETE FROM {table}")
+
+
+def _text(value: JSON) -> str:
+    return dumps(value).decode()

@@ -1,0 +1,363 @@
+"""What happens on the other side without being asked: accounts, payments, statements, messages, time.
+
+Hides how they are stored. Tests, the seed and the command line move the service with it; no endpoint of the
+interface leads here, so nobody can press a button that staff will not have.
+
+Builders answer the object as the interface words it (money as ``Decimal``), with its uuid. Their
+``overrides`` replace single fields of that object and may add fields the interface does not know. Amounts
+are given as text, int or Decimal.
+"""
+
+import uuid as uuids
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from random import Random, SystemRandom
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from servicing.sandbox import ledger, lending, shapes
+from servicing.sandbox.clock import SERVICE_ZONE, Clock, stamp
+from servicing.sandbox.shapes import Wire
+from servicing.sandbox.store import Record, Store
+
+Amount = Decimal | int | str
+
+ZONES: dict[str, tzinfo] = {
+    "US/Pacific": SERVICE_ZONE,
+    "PDT": timezone(timedelta(hours=-7)),
+    "PST": timezone(timedelta(hours=-8)),
+    "IST": ZoneInfo("Asia/Kolkata"),
+    "": SERVICE_ZONE,
+}
+"""Zones the service writes at the end of a timestamp, and what it means by them."""
+
+PRIVATE_FIELDS = ("EIN", "ssn", "dob", "asset_report_json_gzip", "credit_report_xml_gzip")
+
+ADDRESS = {
+    "line_1": "418 Harbor Street",
+    "zip": "97401",
+    "city": "Eugene",
+    "state": "OR",
+    "country": "UNITED STATES",
+}
+PERSON = {
+    "first_name": "Maya",
+    "last_name": "Lindqvist",
+    "title": "OWNER",
+    "citizenship": "US",
+    "email": "maya.lindqvist@example.com",
+    "phone": "5415550142",
+    "address": ADDRESS,
+}
+INDIVIDUAL = {name: value for name, value in PERSON.items() if name != "title"} | {"dob": "1984/03/17"}
+BUSINESS = {
+    "first_name": "Harbor Street Bakery LLC",
+    "email": "office@harborstreetbakery.example",
+    "entity": "LIMITED_LIABILITY_COMPANY",
+    "phone": "5415550178",
+    "address": shapes.address(**ADDRESS),
+    "start_date": "2014-06-02",
+    "EIN": "930184475",
+}
+
+
+class World:
+    """The service's own doings over one store."""
+
+    def __init__(self, store: Store, clock: Clock, *, random: Random | None = None) -> None:
+        self.store = store
+        self.clock = clock
+        self._random = random or SystemRandom()
+
+    # Borrowers
+
+    def borrower(self, **overrides: Any) -> Wire:
+        """A business. ``key_people`` is a list of overrides, one for each person; ``EIN`` is nine digits."""
+        people = overrides.pop("key_people", [{}])
+        return self.add_business(BUSINESS | {"key_people": [PERSON | person for person in people]}, overrides)
+
+    def individual(self, **overrides: Any) -> Wire:
+        """A person who borrows; ``ssn`` may be given, ``user_type=None`` leaves that field out."""
+        values, private = _apart(INDIVIDUAL | overrides)
+        body = shapes.individual_user(self.new_uuid(), **values) | values
+        if body["user_type"] is None:
+            del body["user_type"]
+        self._add("user", body, private=private)
+        return body
+
+    def add_business(self, values: Wire, overrides: Wire | None = None) -> Wire:
+        """A business with its key people, from what creation was sent."""
+        values, private = _apart(values | (overrides or {}))
+        people = values.pop("key_people")
+        body = shapes.business_user(self.new_uuid(), **values)
+        if overrides:
+            body |= _apart(overrides)[0]
+        with self.store.writing():
+            self._add("user", body, private=private)
+            for person in people:
+                shown, hidden = _apart(person)
+                shown = shapes.key_person(self.new_uuid(), **shown) | shown
+                self._add("key_person", shown, owner=body["uuid"], private=hidden)
+        return self.user(body["uuid"])
+
+    def change(self, record: Record, values: Wire) -> None:
+        """Keep what an update was sent; the rest stays."""
+        shown, hidden = _apart(values)
+        record.body |= shown
+        record.private |= hidden
+        self.store.update(record)
+
+    def users(self) -> list[Wire]:
+        """Every user, oldest first."""
+        return [self._with_people(record) for record in self.store.all("user")]
+
+    def user(self, uuid: str) -> Wire:
+        """One user as an answer shows it."""
+        return self._with_people(self.store.require("user", uuid))
+
+    def received_ein(self, uuid: str) -> str | None:
+        """The EIN the service holds for a user, decrypted."""
+        return self._private(uuid).get("EIN")
+
+    def received_ssn(self, uuid: str) -> str | None:
+        """The SSN the service holds for a user or key person, decrypted."""
+        return self._private(uuid).get("ssn")
+
+    def received_dob(self, uuid: str) -> str | None:
+        """The date of birth the service holds for a user or key person, as it was sent."""
+        return self._private(uuid).get("dob")
+
+    def received_report(self, uuid: str, field: str) -> str | None:
+        """A report of a user, as it was sent: ``asset_report_json_gzip`` or ``credit_report_xml_gzip``."""
+        return self._private(uuid).get(field)
+
+    # Applications
+
+    def loan_application(self, borrower_uuid: str, *, amount: Amount, **overrides: Any) -> Wire:
+        """A loan application, decided at once."""
+        return self._application("LOAN", borrower_uuid, amount, lending.LARGEST_LOAN, overrides)
+
+    def line_application(self, borrower_uuid: str, *, amount: Amount = "10000.00", **overrides: Any) -> Wire:
+        """An application for a line of credit, decided at once; it can be read again."""
+        return self._application("BUILD_CREDIT", borrower_uuid, amount, lending.LARGEST_LINE, overrides)
+
+    def application(self, uuid: str) -> Wire:
+        """A loan or line application."""
+        return self._application_record(uuid).body
+
+    def accept_offer(self, application_uuid: str, offer_uuid: str) -> Wire:
+        """The borrower takes an offer: it becomes a loan, or a line, under the offer's uuid."""
+        record = self._application_record(application_uuid)
+        (offer,) = [offer for offer in record.body["offers"] if offer["uuid"] == offer_uuid]
+        if record.kind == "line_application":
+            return self.line(
+                record.owner, uuid=offer_uuid, limit=offer["amount"], rate=offer["interest_rate"]
+            )
+        fields = ("amount", "interest_rate", "origination_fee", "apr")
+        return self.loan(
+            record.owner,
+            uuid=offer_uuid,
+            installments=offer["term"],
+            **{name: offer[name] for name in fields},
+        )
+
+    # Loans and lines of credit
+
+    def loan(
+        self,
+        borrower_uuid: str,
+        *,
+        amount: Amount = "12000.00",
+        interest_rate: Amount = "9.5",
+        installments: int = 12,
+        shape: str = "snake",
+        opened: date | None = None,
+        paid: int = 0,
+        **overrides: Any,
+    ) -> Wire:
+        """A loan of which ``paid`` installments are paid; ``opened`` defaults to so many months ago.
+
+        ``shape`` is how installments are worded: ``snake`` or ``pascal``. ``installments=0`` gives an empty
+        list.
+        """
+        opened = opened or lending.add_months(self.clock.today(), -paid)
+        values = {
+            "amount": lending.money(Decimal(amount)),
+            "interest_rate": Decimal(interest_rate),
+            "apr": Decimal(interest_rate),
+            "term": installments or 12,
+            "origination_fee": lending.ZERO,
+            "opening_date": opened.isoformat(),
+            "state": self.user(borrower_uuid)["address"]["state"],
+            "servicing_committed_at": stamp(self.clock.now()),
+        }
+        body = shapes.loan(self.new_uuid(), borrower_uuid, **values)
+        private = {"installments": installments, "shape": shape, "paid_on": []}
+        record = Record(kind="loan", uuid=body["uuid"], owner=borrower_uuid, body=body, private=private)
+        rows = ledger.plan(record)
+        for row in rows[:paid]:
+            ledger.pay_installment(record, row.due)
+        if rows:
+            ends = {
+                "repayments_end_date": rows[-1].due.isoformat(),
+                "maturity_date": rows[-1].due.isoformat(),
+            }
+            body |= {"repayments_start_date": rows[0].due.isoformat()} | ends
+        ledger.age_loan(record, self.clock.today())
+        return self._add("loan", body | overrides, owner=borrower_uuid, private=private)
+
+    def line(
+        self,
+        borrower_uuid: str,
+        *,
+        limit: Amount = "10000.00",
+        drawn: Amount = 0,
+        rate: Amount = "18.99",
+        opened: date | None = None,
+        **overrides: Any,
+    ) -> Wire:
+        """A line of credit: the statement object of section 2.8 and, besides, its ``uuid``."""
+        self.store.require("user", borrower_uuid)
+        today = self.clock.today()
+        opened = opened or today
+        limit = lending.money(Decimal(limit))
+        body = shapes.line(limit=limit, next_billing_date=lending.add_months(opened, 1))
+        private = {
+            "rate": Decimal(rate),
+            "billed_on": opened.isoformat(),
+            "opening_balance": lending.ZERO,
+            "dues": [],
+            "activity": [],
+        }
+        uuid = overrides.pop("uuid", None) or self.new_uuid()
+        record = Record(kind="line", uuid=uuid, owner=borrower_uuid, body=body, private=private)
+        if Decimal(drawn):
+            ledger.draw(record, lending.money(Decimal(drawn)), opened)
+        body |= overrides
+        self.store.insert(record)
+        return {"uuid": uuid} | body
+
+    def draw(self, line_uuid: str, amount: Amount) -> None:
+        """The borrower takes money from a line."""
+        with self.store.writing():
+            line = self.store.require("line", line_uuid)
+            ledger.draw(line, lending.money(Decimal(amount)), self.clock.today())
+            self.store.update(line)
+
+    def statement(self, line_uuid: str, billing_date: date | str) -> Wire:
+        """A statement document over the activity since the last one; balances stay. ``url`` is its path."""
+        with self.store.writing():
+            line = self.store.require("line", line_uuid)
+            contents = ledger.close_month(line, date.fromisoformat(str(billing_date)))
+            self.store.update(line)
+            return self._add_statement(line_uuid, contents)
+
+    # Repayments
+
+    def repayment(
+        self,
+        account_uuid: str,
+        *,
+        amount: Amount = "250.00",
+        status: str = "SUCCEEDED",
+        effective_date: date | None = None,
+        **overrides: Any,
+    ) -> Wire:
+        """A repayment in the list of a loan or a line. It moves no balance and records no message."""
+        account = self._account(account_uuid)
+        body = shapes.repayment(
+            self.new_uuid(),
+            product="LOAN" if account.kind == "loan" else "LOC",
+            amount=lending.money(Decimal(amount)),
+            effective_date=effective_date or self.clock.today(),
+            status=status,
+            borrower_bank_account_uuid=self._bank_account(account.owner),
+        )
+        return self._add("repayment", body | overrides, owner=account_uuid)
+
+    # Messages
+
+    def message(
+        self,
+        event: str,
+        payload: Wire,
+        *,
+        status: str = "SUCCESS",
+        at: datetime | None = None,
+        zone: str = "US/Pacific",
+    ) -> Wire:
+        """A webhook message that happened ``at`` (aware; now); its time is written in one of ``ZONES``."""
+        at = at or self.clock.now()
+        created_at = stamp(at.astimezone(ZONES[zone]), zone)
+        body = shapes.message(
+            self.new_uuid(), event=event, payload=payload, created_at=created_at, status=status
+        )
+        day = at.astimezone(SERVICE_ZONE).date()
+        self.store.add_message(body, at=at.astimezone(UTC).isoformat(), day=day.isoformat())
+        return body
+
+    def messages(self) -> list[Wire]:
+        """Every message, newest first."""
+        return self.store.messages(start=None, end=None, event=None, skip=0, limit=10**9)[1]
+
+    # Within
+
+    def new_uuid(self) -> str:
+        """A random uuid, from the world's own source of chance."""
+        return str(uuids.UUID(int=self._random.getrandbits(128), version=4))
+
+    def _add(self, kind: str, body: Wire, *, owner: str = "", private: Wire | None = None) -> Wire:
+        self.store.insert(Record(kind=kind, uuid=body["uuid"], owner=owner, body=body, private=private or {}))
+        return body
+
+    def _with_people(self, record: Record) -> Wire:
+        if "key_people" not in record.body:
+            return record.body
+        people = self.store.all("key_person", owner=record.uuid)
+        return record.body | {"key_people": [person.body for person in people]}
+
+    def _private(self, uuid: str) -> Wire:
+        return (self.store.find("user", uuid) or self.store.require("key_person", uuid)).private
+
+    def _account(self, uuid: str) -> Record:
+        return self.store.find("loan", uuid) or self.store.require("line", uuid)
+
+    def _application_record(self, uuid: str) -> Record:
+        return self.store.find("loan_application", uuid) or self.store.require("line_application", uuid)
+
+    def _bank_account(self, borrower_uuid: str) -> str:
+        """The one account a borrower pays from."""
+        return str(uuids.uuid5(uuids.NAMESPACE_OID, borrower_uuid))
+
+    def _add_statement(self, line_uuid: str, contents: Wire) -> Wire:
+        uuid = self.new_uuid()
+        body = {"uuid": uuid, "billing_date": contents["billing_date"], "url": f"/documents/{uuid}.pdf"}
+        return self._add("statement", body, owner=line_uuid, private=contents)
+
+    def _application(
+        self, product: str, borrower_uuid: str, amount: Amount, largest: Decimal, overrides: Wire
+    ) -> Wire:
+        self.store.require("user", borrower_uuid)
+        amount = Decimal(amount)
+        body = shapes.application(
+            self.new_uuid(), product=product, amount=amount, created_at=stamp(self.clock.now())
+        )
+        reasons = lending.refusals(amount, largest)
+        if reasons:
+            body["status"] = {"decision": "REJECTED", "details": reasons}
+        else:
+            body["status"] = {"decision": "APPROVED", "details": None}
+            body["offers"] = [self._offer(product, terms) for terms in lending.offers(amount)]
+        kind = "loan_application" if product == "LOAN" else "line_application"
+        return self._add(kind, body | overrides, owner=borrower_uuid)
+
+    def _offer(self, product: str, terms: lending.Terms) -> Wire:
+        values = {name: getattr(terms, name) for name in terms.__dataclass_fields__}
+        return shapes.offer(self.new_uuid(), product=product, start_date=self.clock.today(), **values)
+
+
+def _apart(values: Wire) -> tuple[Wire, Wire]:
+    """What is answered, and what never is."""
+    shown = {name: value for name, value in values.items() if name not in PRIVATE_FIELDS}
+    hidden = {name: value for name, value in values.items() if name in PRIVATE_FIELDS}
+    return shown, hidden

@@ -1,0 +1,63 @@
+"""A caller that signs requests with its own few lines, so that it shares no mistake with the service."""
+
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+
+import requests
+
+from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET
+
+
+class Caller:
+    """Sends signed requests over one connection that stays open."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.session = requests.Session()
+        self.session.trust_env = False
+
+    def get(self, path: str, **options: Any) -> requests.Response:
+        return self.send("GET", path, **options)
+
+    def post(self, path: str, body: object) -> requests.Response:
+        return self.send("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def put(self, path: str, body: object) -> requests.Response:
+        return self.send("PUT", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        *,
+        epoch: str | None = None,
+    ) -> requests.Response:
+        signed = signature(self.url + path, body, epoch=epoch)
+        return self.session.request(
+            method,
+            self.url + path,
+            data=body,
+            headers=signed | (headers or {}),
+            timeout=10,
+            allow_redirects=False,
+        )
+
+
+def signature(
+    url: str, body: bytes = b"", *, epoch: str | None = None, secret: str = DEMO_SECRET
+) -> dict[str, str]:
+    """The headers of a signed request whose body has no other white space than JSON's own spaces."""
+    epoch = epoch or str(int(time.time() * 1000))
+    digest = hashlib.md5(body.replace(b" ", b"")).hexdigest() if body else ""
+    made = hmac.new(secret.encode(), f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
+    return {
+        "X-Client-Id": DEMO_CLIENT_ID,
+        "X-Signature": made,
+        "Epoch": epoch,
+        "Content-MD5": digest,
+    }

@@ -1,0 +1,61 @@
+"""A sandbox for each test, somebody who calls it, and a body that it accepts."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servicing.crypto import FieldCipher, key_from_secret
+from servicing.sandbox import DEMO_SECRET, Sandbox
+from tests.sandbox.caller import Caller
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Sandbox]:
+    with Sandbox(tmp_path / "service.db") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def caller(service: Sandbox) -> Iterator[Caller]:
+    caller = Caller(service.url)
+    yield caller
+    caller.session.close()
+
+
+@pytest.fixture
+def cipher() -> FieldCipher:
+    return FieldCipher(key_from_secret(DEMO_SECRET))
+
+
+@pytest.fixture
+def business(cipher: FieldCipher) -> dict[str, Any]:
+    """A body that creates a commercial user."""
+    place = {
+        "line_1": "77 Quarry Road",
+        "city": "Burlington",
+        "state": "VT",
+        "zip": "05401",
+        "country": "UNITED STATES",
+    }
+    person = {
+        "first_name": "Nadia",
+        "last_name": "Osei",
+        "title": "OWNER",
+        "citizenship": "US",
+        "email": "nadia@quarryroad.example",
+        "phone": "8025550164",
+        "address": place,
+    }
+    return {
+        "first_name": "O'Neil & Daughters, LLC",
+        "email": "office@quarryroad.example",
+        "entity": "LIMITED_LIABILITY_COMPANY",
+        "EIN": cipher.encrypt("123456789"),
+        "phone": "8025550131",
+        "user_type": "business",
+        "start_date": "2012-05-31",
+        "address": place,
+        "key_people": [person],
+    }
