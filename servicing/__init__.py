@@ -1,4 +1,4 @@
-"""A typed client for the lending service: borrowers, applications, loans, lines of credit, repayments, messages."""
+"""A typed client for the lending service: borrowers, their applications, credit, repayments, and messages."""
 
 from servicing.errors import (
     ConfigurationError,

@@ -1,12 +1,11 @@
 """Encryption of single fields: hides the cipher, its key derivation and the text form of an encrypted value.
 
-AES in CBC mode, PKCS#7 padding, a fresh random IV for each value; the text is standard base64 of IV and ciphertext.
-There is no integrity tag, so a wrong key cannot be told from a damaged value: every failure is one `Unreadable`.
-A service that differs in any of this needs another class with the same two methods.
+AES in CBC mode, PKCS#7 padding, a fresh random IV for each value; the text is standard base64 of IV and
+ciphertext. There is no integrity tag, so a wrong key cannot be told from a damaged value: every failure is
+one and the same `Unreadable`. A service that differs needs another class with the same two methods.
 """
 
 import base64
-import binascii
 import os
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -49,11 +48,8 @@ class FieldCipher:
         """The plain text, or `Unreadable` for whatever reason it cannot be had."""
         try:
             return self._decrypted(text)
-        except (
-            ValueError,
-            binascii.Error,
-        ):  # Bad base64, length, padding or UTF-8: all of them are ValueErrors.
-            pass
+        except ValueError:
+            pass  # Bad base64, length, padding or UTF-8: nobody is told which.
         raise Unreadable  # Outside the handler, so that the cause is not chained.
 
     def _decrypted(self, text: str) -> str:

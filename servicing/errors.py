@@ -16,7 +16,7 @@ The tree::
     ├── OutcomeUnknown           a write may or may not have been done
     └── ProtocolError            an answer to a read that cannot be understood
 
-No error ever holds a request body, and none is chained to an exception of the HTTP library, which would hold one.
+No error holds a request body, and none is chained to an exception of the HTTP library, which would hold one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,8 @@ from collections.abc import Mapping, Sequence
 class ServicingError(Exception):
     """Base of all errors of this package.
 
-    `message` is one readable sentence or the service's own words; `reasons` holds those words one by one and is
-    empty when the service said nothing. `operation`, `status` and `request_id` say which call it was, where there
-    was one.
+    `message` is one readable sentence or the service's own words; `reasons` holds those words one by one and
+    is empty when the service said nothing. `operation`, `status` and `request_id` tell which call it was.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class InvalidInput(ServicingError):
 
 
 class Unreadable(ServicingError):
-    """An encrypted value cannot be deciphered. Every cause gives this same error, so that it hints at nothing."""
+    """An encrypted value cannot be deciphered. Every cause gives this same error: it hints at nothing."""
 
     def __init__(self) -> None:
         super().__init__("The encrypted value cannot be read.")

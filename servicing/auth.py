@@ -1,0 +1,101 @@
+"""How a request proves who sends it: one class per scheme, chosen by a setting. Hides all of signing.
+
+Every class signs a prepared request just before it leaves, so that each try carries a signature of its own.
+"""
+
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
+
+from requests import PreparedRequest
+from requests.auth import AuthBase
+
+from servicing.errors import ConfigurationError
+
+HEADER_NAMES: Final = ("X-Client-Id", "X-Signature", "Epoch", "Content-MD5")
+# What counts as white space for the digest. It is not what Python's `\s` matches.
+_WHITE_SPACE: Final = [
+    *range(0x09, 0x0E), 0x20, 0xA0, 0x1680, *range(0x2000, 0x200B),
+    0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF,
+]  # fmt: skip
+_WITHOUT_SPACE: Final = dict.fromkeys(_WHITE_SPACE)
+_TOKEN: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+
+
+def body_digest(body: str) -> str:
+    """MD5 of a JSON text without its white space, inside strings too; empty for no body."""
+    if not body:
+        return ""
+    return hashlib.md5(body.translate(_WITHOUT_SPACE).encode(), usedforsecurity=False).hexdigest()
+
+
+def sign(secret: str, url: str, digest: str, epoch: str) -> str:
+    """The signature over the address as sent, the digest of the body and the time."""
+    return hmac.new(secret.encode(), f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
+
+
+class NoAuth(AuthBase):
+    """Adds nothing."""
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        return request
+
+
+class BearerAuth(AuthBase):
+    """A fixed token."""
+
+    def __init__(self, token: str) -> None:
+        _require_header_text(token, "The token")
+        self._token = token
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class HmacAuth(AuthBase):
+    """A signature that is good for a minute: four headers with client id, signature, time and body digest."""
+
+    def __init__(
+        self,
+        client_id: str,
+        secret: str,
+        *,
+        header_names: Sequence[str] = HEADER_NAMES,
+        epoch_unit: Literal["ms", "s"] = "ms",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        _require_header_text(client_id, "The client id")
+        if not secret:
+            raise ConfigurationError("The secret is missing; requests cannot be signed without it.")
+        if len(header_names) != 4 or not all(map(_TOKEN.fullmatch, header_names)):
+            raise ConfigurationError(
+                "The signing headers must be four header names: for client id, signature, time and digest."
+            )
+        if epoch_unit not in ("ms", "s"):
+            raise ConfigurationError(f"The epoch unit must be ms or s, not {epoch_unit!r}.")
+        self._client_id, self._secret = client_id, secret
+        self._header_names = tuple(header_names)
+        self._per_second = 1000 if epoch_unit == "ms" else 1
+        self._clock = clock
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        epoch = str(int(self._clock() * self._per_second))
+        body = request.body or ""
+        digest = body_digest(body.decode() if isinstance(body, bytes) else body)
+        signature = sign(self._secret, request.url or "", digest, epoch)
+        values = (self._client_id, signature, epoch, digest)
+        request.headers.update(zip(self._header_names, values, strict=True))
+        return request
+
+
+def _require_header_text(value: str, what: str) -> None:
+    if not value:
+        raise ConfigurationError(f"{what} is missing.")
+    if not (value.isascii() and value.isprintable()) or value != value.strip():
+        raise ConfigurationError(
+            f"{what} may hold only printable ASCII characters, without spaces around it."
+        )

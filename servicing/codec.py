@@ -1,0 +1,411 @@
+"""JSON from and for the service, as typed models. Hides how tolerant reading is kept fast, and encryption.
+
+In: an answer is parsed once into plain values with exact numbers, then converted whole into models. Only a
+record that does not convert is read again field by field, where a bad value becomes None and an `Issue`.
+Every model keeps the object it came from (`raw`) and so its unknown fields (`extra`). Errors are only these:
+text that is not JSON, a list that is neither an array nor an envelope, a record without its uuid.
+
+Out: `encode` writes what a type declares. A field declared `Encrypted` cannot leave in plain text.
+"""
+
+import base64
+import gzip
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Context, Decimal
+from enum import Enum, auto
+from functools import cache
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, Final, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from servicing.errors import ConfigurationError, ProtocolError
+from servicing.masking import Sensitive, may_hold_sensitive, scrub
+
+# Numbers beyond these mean nothing in lending and could fill the memory when printed.
+MAX_EXPONENT: Final = 20
+MIN_EXPONENT: Final = -30
+MAX_DIGITS: Final = 60
+
+M = TypeVar("M", bound="Model")
+
+
+class Issue(NamedTuple):
+    """One value that could not be read: where it stood, dotted, and what is wrong with it."""
+
+    path: str
+    problem: str
+
+
+class Model(Struct, frozen=True, kw_only=True, dict=True):
+    """Base of all that the service answers. What it was read from is kept beside the fields."""
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The object as it was received, numbers exact; empty for a model made by hand."""
+        raw: dict[str, Any] = self.__dict__.get("raw", {})
+        return raw
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """Those fields of `raw` that the interface does not describe."""
+        known = _shape(type(self)).wire_names
+        return MappingProxyType({name: value for name, value in self.raw.items() if name not in known})
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """The values that could not be read, those of nested objects included."""
+        issues: tuple[Issue, ...] = self.__dict__.get("issues", ())
+        return issues
+
+
+# In
+
+
+def decode(cls: type[M], text: bytes | str) -> M:
+    """The one record in a JSON text."""
+    return read(cls, parse(text))
+
+
+def decode_list(cls: type[M], text: bytes | str) -> list[M]:
+    """The records in a JSON text: an array, or an envelope around one."""
+    return read_list(cls, unwrapped(parse(text)))
+
+
+def parse(text: bytes | str) -> Any:
+    """Plain values with exact numbers, without sensitive fields; `ProtocolError` when it is not JSON."""
+    data = text.encode(errors="replace") if isinstance(text, str) else text
+    numbers = Context(prec=MAX_DIGITS, Emin=MIN_EXPONENT, Emax=MAX_EXPONENT, traps=[], flags=[])
+    value = _parsed(data, numbers.create_decimal)
+    if any(numbers.flags.values()):  # A number did not fit. The slower hook keeps the text of that one.
+        value = _parsed(data, _decimal_or_text)
+    if may_hold_sensitive(data):
+        scrub(value)
+    return value
+
+
+def unwrapped(value: Any) -> list[Any]:
+    """The array itself, or the one in an envelope's `data` or `items`."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("data", "items") if key in value), value)
+    if isinstance(value, list):
+        return value
+    raise ProtocolError("The answer is neither a list nor an envelope around one.")
+
+
+def read(cls: type[M], raw: object) -> M:
+    """One record from parsed JSON."""
+    if not isinstance(raw, dict):
+        raise ProtocolError(f"The answer is not an object, as {cls.__name__} must be.")
+    model = _converted(cls, raw) or _read_by_field(cls, raw)
+    _require_uuid(model)
+    return model
+
+
+def read_list(cls: type[M], raws: list[Any]) -> list[M]:
+    """Many records from parsed JSON, converted together as long as all of them are well-formed."""
+    try:
+        models = msgspec.convert(raws, list[cls], dec_hook=_from_wire)  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        return [read(cls, raw) for raw in raws]
+    if not all(map(_settle, models, raws)):
+        return [read(cls, raw) for raw in raws]
+    for model in models:
+        _require_uuid(model)
+    return models
+
+
+def _parsed(data: bytes, float_hook: Callable[[str], Any]) -> Any:
+    try:
+        return msgspec.json.Decoder(float_hook=float_hook).decode(data)
+    except (ValueError, RecursionError):
+        pass
+    raise ProtocolError("The answer is not JSON.")
+
+
+def _decimal_or_text(text: str) -> Decimal | str:
+    try:
+        return exact_decimal(text)
+    except ValueError:
+        return text
+
+
+def _from_wire(kind: Any, value: Any) -> Any:
+    return kind.from_wire(value)
+
+
+def _converted(cls: type[M], raw: dict[str, Any]) -> M | None:
+    try:
+        model = msgspec.convert(raw, cls, dec_hook=_from_wire)
+    except msgspec.ValidationError:
+        return None
+    return model if _settle(model, raw) else None
+
+
+def _settle(model: Model, raw: dict[str, Any]) -> bool:
+    """Keep `raw` in the model and in those nested in it; False when a number is out of bounds."""
+    shape = _shape(type(model))
+    model.__dict__["raw"] = raw
+    for name in shape.numbers:
+        number = getattr(model, name)
+        if number is not None and not _is_bounded(number):
+            return False
+    for field in shape.nested:
+        value = getattr(model, field.name)
+        if isinstance(value, tuple):
+            if not all(map(_settle, value, raw.get(field.wire_name, ()))):
+                return False
+        elif value is not None and not _settle(value, raw[field.wire_name]):
+            return False
+    return True
+
+
+def _require_uuid(model: Model) -> None:
+    if getattr(model, "uuid", None) == "":
+        raise ProtocolError(f"The answer holds a {type(model).__name__} without uuid.")
+
+
+# In, field by field
+
+
+class _Field(NamedTuple):
+    name: str
+    wire_name: str
+    kind: Any
+    many: bool
+    required: bool
+
+    @property
+    def is_model(self) -> bool:
+        return isinstance(self.kind, type) and issubclass(self.kind, Model)
+
+
+class _Shape(NamedTuple):
+    fields: tuple[_Field, ...]
+    wire_names: frozenset[str]
+    numbers: tuple[str, ...]
+    nested: tuple[_Field, ...]
+
+
+@cache
+def _shape(cls: type[Model]) -> _Shape:
+    fields = tuple(map(_field, msgspec.structs.fields(cls)))
+    return _Shape(
+        fields=fields,
+        wire_names=frozenset(field.wire_name for field in fields),
+        numbers=tuple(field.name for field in fields if field.kind in (Decimal, int)),
+        nested=tuple(field for field in fields if field.is_model),
+    )
+
+
+def _field(info: msgspec.structs.FieldInfo) -> _Field:
+    kind = info.type
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(arg for arg in get_args(kind) if arg is not type(None))
+    many = get_origin(kind) is tuple
+    return _Field(info.name, info.encode_name, get_args(kind)[0] if many else kind, many, info.required)
+
+
+def _read_by_field(cls: type[M], raw: dict[str, Any]) -> M:
+    issues: list[Issue] = []
+    values: dict[str, Any] = {}
+    for field in _shape(cls).fields:
+        source = raw.get(field.wire_name)
+        value = None if source is None else _read_field(field, source, issues)
+        if value is not None or field.required:
+            values[field.name] = value
+    model = cls(**values)
+    model.__dict__.update(raw=raw, issues=tuple(issues))
+    return model
+
+
+def _read_field(field: _Field, source: Any, issues: list[Issue]) -> Any:
+    if not field.many:
+        return _read_value(field.kind, source, field.wire_name, issues)
+    if not isinstance(source, list):
+        issues.append(Issue(field.wire_name, "is not a list"))
+        return None
+    if not field.is_model:
+        return tuple(source)
+    read = (_read_value(field.kind, each, f"{field.wire_name}.{n}", issues) for n, each in enumerate(source))
+    return tuple(model for model in read if model is not None)
+
+
+def _read_value(kind: Any, source: Any, path: str, issues: list[Issue]) -> Any:
+    try:
+        value = _READERS[kind](source) if kind in _READERS else _read_other(kind, source)
+    except ValueError as problem:
+        if source != "":
+            issues.append(Issue(path, str(problem)))
+        return None
+    if isinstance(value, Model):
+        issues += (Issue(f"{path}.{issue.path}", issue.problem) for issue in value.issues)
+    return value
+
+
+def _read_other(kind: Any, source: Any) -> Any:
+    if not issubclass(kind, Model):
+        return kind.from_wire(source)
+    if not isinstance(source, dict):
+        raise ValueError("is not an object")
+    return _read_by_field(kind, source)
+
+
+def exact_decimal(value: object) -> Decimal:
+    """The exact number a JSON value stands for, also one written as text; ValueError when there is none."""
+    if isinstance(value, bool | float) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
+        raise ValueError("is not an exact number")
+    if not isinstance(value, str | int | Decimal):
+        raise ValueError("is not a number")
+    value = Decimal(value)
+    if not _is_bounded(value):
+        raise ValueError("is a number out of bounds")
+    return value
+
+
+def _is_bounded(number: Decimal | int) -> bool:
+    if isinstance(number, int):
+        return abs(number) < 10**18
+    return number.is_finite() and MIN_EXPONENT <= number.adjusted() <= MAX_EXPONENT
+
+
+def _whole_number(value: object) -> int:
+    number = exact_decimal(value)
+    if number != number.to_integral_value() or not _is_bounded(int(number)):
+        raise ValueError("is not a whole number of usual size")
+    return int(number)
+
+
+def _calendar_date(value: object) -> date:
+    """The date as written, whatever time or zone follows: a calendar date is never moved."""
+    found = _DATE.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise ValueError("is not a date")
+    return date(*map(int, found.groups()))
+
+
+def _truth(value: object) -> bool:
+    if isinstance(value, str) and value.casefold() in ("true", "false"):
+        return value.casefold() == "true"
+    if not isinstance(value, bool):
+        raise ValueError("is neither true nor false")
+    return value
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal):
+        raise ValueError("is not text")
+    return str(value)
+
+
+_NUMBER: Final = re.compile(r"[+-]?\d{1,60}(?:\.\d{0,60})?(?:[eE][+-]?\d{1,6})?", re.ASCII)
+_DATE: Final = re.compile(r"(\d{4})[-/](\d{2})[-/](\d{2})(?:[ T].*)?", re.ASCII)
+_READERS: Final[dict[Any, Callable[[Any], Any]]] = {
+    Any: lambda value: value,
+    Decimal: exact_decimal,
+    int: _whole_number,
+    date: _calendar_date,
+    bool: _truth,
+    str: _text,
+}
+
+
+# Out
+
+
+class Cipher(Protocol):
+    """What encrypts single fields; `servicing.crypto.FieldCipher` is the one to start with."""
+
+    def encrypt(self, text: str) -> str: ...
+
+
+class _Form(Enum):
+    ENCRYPTED = auto()
+    SLASHED = auto()
+    GZIPPED = auto()
+
+
+Encrypted = Annotated[str, _Form.ENCRYPTED]
+"""Leaves encrypted, and only so."""
+SlashedDate = Annotated[date, _Form.SLASHED]
+"""Leaves as `YYYY/MM/DD`."""
+Gzipped = Annotated[bytes, _Form.GZIPPED]
+"""Leaves gzipped and as base64, the same text for the same bytes."""
+
+
+class Outgoing(Struct, frozen=True, kw_only=True):
+    """Base of what is sent. Fields of a special form are personal, so that no `repr` shows them."""
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={shown!r}' for name, shown in self.__rich_repr__())})"
+        )
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        fields = ((name, getattr(self, name), form) for name, _, form in _outline(type(self)))
+        return [(name, Sensitive() if form else value) for name, value, form in fields]
+
+
+def encode(message: Struct, cipher: Cipher | None) -> dict[str, Any]:
+    """The JSON object to send: what is UNSET is left out, what is declared encrypted is encrypted."""
+    body = {}
+    for name, wire_name, form in _outline(type(message)):
+        value = getattr(message, name)
+        if value is not UNSET:
+            body[wire_name] = _outward(value, form, cipher)
+    return body
+
+
+def to_json(value: Any) -> bytes:
+    """JSON text in which a Decimal is a number with every digit it has."""
+    return _ENCODER.encode(value)
+
+
+def _outward(value: Any, form: _Form | None, cipher: Cipher | None) -> Any:
+    if value is None:
+        return None
+    match form:
+        case _Form.ENCRYPTED:
+            return _required(cipher).encrypt(value)
+        case _Form.SLASHED:
+            return value.isoformat().replace("-", "/")
+        case _Form.GZIPPED:
+            return base64.b64encode(gzip.compress(value, mtime=0)).decode("ascii")
+    if isinstance(value, Struct):
+        return encode(value, cipher)
+    if isinstance(value, list | tuple):
+        return [_outward(item, None, cipher) for item in value]
+    return _plain(value)
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Decimal) and value.is_finite():
+        return value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str | int):
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be sent; amounts are Decimal and days are date.")
+
+
+def _required(cipher: Cipher | None) -> Cipher:
+    if cipher is None:
+        raise ConfigurationError("An EIN or SSN can only be sent with a secret or a field key to encrypt it.")
+    return cipher
+
+
+@cache
+def _outline(cls: type[Struct]) -> tuple[tuple[str, str, _Form | None], ...]:
+    return tuple((info.name, info.encode_name, _form(info.type)) for info in msgspec.structs.fields(cls))
+
+
+def _form(kind: Any) -> _Form | None:
+    if get_origin(kind) is Annotated:
+        return next((mark for mark in kind.__metadata__ if isinstance(mark, _Form)), None)
+    return next(filter(None, map(_form, get_args(kind))), None)
+
+
+_ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
