@@ -1,0 +1,393 @@
+"""Forms for staff: fields that explain a refusal in the lending service's terms, and a summary of them all.
+
+Hides how hostile input is made harmless, how a form that writes is told from its repetition, and how reasons
+that come back from the library or from the service find their way to the field they concern.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField
+from django.forms.renderers import TemplatesSetting
+from django.utils.datastructures import MultiValueDict
+
+from servicing import rules
+
+# --- Fields ---
+
+UNREADABLE = "\ufffd"
+NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+AMOUNT = re.compile(r"([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
+DAY = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
+MISSING = "This is needed; nothing was entered."
+
+
+class TextField(forms.CharField):
+    """One text. A subclass may name a rule of the lending service that gives reasons against it."""
+
+    default_error_messages = {"required": MISSING}
+    accepted = ""
+    """Said with a tick under a field that passed, while another one is refused."""
+
+    def __init__(self, *, max_length: int = 200, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.limit = max_length
+
+    def validate(self, value: str) -> None:
+        super().validate(value)
+        if len(value) > self.limit:
+            raise ValidationError(f"{len(value):,} characters entered, at most {self.limit:,} are accepted.")
+        if UNREADABLE in value:
+            raise ValidationError("It holds a character that could not be read; type it again.")
+        if value:
+            raise_reasons(self.rule(value))
+
+    @staticmethod
+    def rule(text: str) -> list[str]:
+        return []
+
+
+class PersonNameField(TextField):
+    rule = staticmethod(rules.name_problems)
+    accepted = "Accepted by the service’s rule"
+
+
+class EmailField(TextField):
+    widget = forms.TextInput(attrs={"inputmode": "email", "autocomplete": "off", "spellcheck": "false"})
+    rule = staticmethod(rules.email_problems)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=rules.MAX_EMAIL, **kwargs)
+
+
+class PhoneField(TextField):
+    """Any US notation in, ten digits out; shown as (512) 555-0143."""
+
+    widget = forms.TextInput(attrs={"type": "tel", "autocomplete": "off", "data-phone": ""})
+    rule = staticmethod(rules.phone_problems)
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        return rules.normal_phone(text) if text else ""
+
+    def prepare_value(self, value: Any) -> Any:
+        if isinstance(value, str) and re.fullmatch("[0-9]{10}", value):
+            return f"({value[:3]}) {value[3:6]}-{value[6:]}"
+        return value
+
+
+class MoneyField(forms.Field):
+    """An amount in US dollars as people write it, for instance $25,000.00; a Decimal comes out."""
+
+    widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "class": "sd-num"})
+    default_error_messages = {
+        "required": MISSING,
+        "invalid": "Enter an amount in dollars, such as 25,000 or 25,000.00.",
+    }
+
+    def to_python(self, value: Any) -> Decimal | None:
+        text = str(value or "").strip()
+        if not text:
+            return None
+        if len(text) > 40 or not (found := AMOUNT.fullmatch(text)):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        sign, dollars, cents = found.groups(default="")
+        return Decimal(sign.replace("−", "-") + dollars.replace(",", "") + cents)
+
+    def validate(self, value: Decimal | None) -> None:
+        super().validate(value)
+        if value is not None:
+            raise_reasons(rules.amount_problems(value))
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{value:,.2f}" if isinstance(value, Decimal) else value
+
+
+class DayBoxes(forms.MultiWidget):
+    """Month, day and year in three boxes; an ISO date under the field's own name is read as well."""
+
+    template_name = "ui/day_boxes.html"
+    use_fieldset = True
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        parts = (("Month", 2), ("Day", 2), ("Year", 4))
+        super().__init__({label.lower(): self._box(label, size) for label, size in parts}, attrs)
+
+    @staticmethod
+    def _box(label: str, size: int) -> forms.TextInput:
+        hints = {"inputmode": "numeric", "autocomplete": "off", "placeholder": label}
+        return forms.TextInput(hints | {"aria-label": label, "maxlength": str(size)})
+
+    def decompress(self, value: Any) -> list[str]:
+        found = DAY.fullmatch(str(value or ""))
+        year, month, day = found.groups() if found else ("", "", "")
+        return [month, day, year]
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> Any:
+        return data.get(name) or super().value_from_datadict(data, files, name)
+
+
+class DayField(forms.Field):
+    """A calendar day, which no time zone ever moves."""
+
+    widget: Any = DayBoxes
+    default_error_messages = {
+        "required": MISSING,
+        "invalid": "Enter month, day and year in digits, such as 4 / 19 / 1987.",
+        "no_such_day": "There is no such day; check the month, the day and the year.",
+    }
+
+    def to_python(self, value: Any) -> date | None:
+        if isinstance(value, list):
+            month, day, year = (str(part or "").strip() for part in value)
+            value = f"{year}-{month}-{day}" if month or day or year else ""
+        if not value:
+            return None
+        if not (found := DAY.fullmatch(str(value).strip())):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        try:
+            return date(*map(int, found.groups()))
+        except ValueError:
+            raise ValidationError(self.error_messages["no_such_day"], code="no_such_day") from None
+
+
+class DayInput(forms.DateInput):
+    """The browser's own date picker, for filters and for days near today."""
+
+    input_type = "date"
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__(attrs, format="%Y-%m-%d")
+
+
+class SecretInput(forms.TextInput):
+    """What is typed here goes to the server and never comes back in a page."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        keep_out = {"autocomplete": "off", "inputmode": "numeric", "spellcheck": "false", "data-secret": ""}
+        super().__init__(keep_out | (attrs or {}))
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+
+class SecretDigitsField(TextField):
+    """An EIN or an SSN: nine digits, asked for again whenever the form is drawn again."""
+
+    widget = SecretInput
+    default_error_messages = {"required": "This is needed and is never kept, so enter it each time."}
+
+    def __init__(self, *, rule: Callable[[str], list[str]], **kwargs: Any) -> None:
+        super().__init__(max_length=40, **kwargs)
+        self.digits_rule = rule
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        if text:
+            raise_reasons(self.digits_rule(text))
+        return rules.nine_digits(text) if text else ""
+
+
+class ChoiceField(forms.ChoiceField):
+    default_error_messages = {"required": "Choose one.", "invalid_choice": "Choose one from the list."}
+
+
+class RadioCards(forms.RadioSelect):
+    """One card for each choice, with a line on what it means."""
+
+    template_name = "ui/radio_cards.html"
+
+    def __init__(self, meanings: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.meanings = meanings or {}
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return super().create_option(name, value, *args, **kwargs) | {
+            "meaning": self.meanings.get(str(value), "")
+        }
+
+
+class SubmitIdField(forms.UUIDField):
+    """Tells one drawing of a form from another, so that its repetition sends nothing twice."""
+
+    widget = forms.HiddenInput
+    default_error_messages = {
+        "required": "This form had lost its number. Check the fields and send it again.",
+        "invalid": "This form had lost its number. Check the fields and send it again.",
+    }
+
+    def __init__(self) -> None:
+        super().__init__(initial=uuid4)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return UUID(str(data))
+        except ValueError:
+            return initial
+
+
+def raise_reasons(reasons: Sequence[str]) -> None:
+    if reasons:
+        raise ValidationError(list(reasons))
+
+
+# --- Forms ---
+
+
+class StaffBoundField(BoundField):
+    """A field in our look: Tabler's class for its widget, and a line below it: error, warning, tick or hint."""
+
+    CLASSES: ClassVar = {
+        "select": "form-select",
+        "checkbox": "form-check-input",
+        "radiocards": "form-check-input",
+    }
+
+    def build_widget_attrs(self, attrs: Any, widget: Any = None) -> dict[str, Any]:
+        built = super().build_widget_attrs(attrs, widget)
+        own = self.field.widget.attrs.get("class", "")
+        return built | {"class": f"{self.CLASSES.get(self.widget_type, 'form-control')} {own}".strip()}
+
+    @property
+    def aria_describedby(self) -> str:
+        note = self.help_text or self.warnings or self.accepted
+        ending = "_error" if self.errors else "_helptext" if note else ""
+        return f"{self.auto_id}{ending}" if ending and not self.is_hidden else ""
+
+    @property
+    def warnings(self) -> list[str]:
+        return list(getattr(self.form, "warnings", {}).get(self.name, []))
+
+    @property
+    def accepted(self) -> str:
+        passed = self.form.is_bound and self.data and not self.errors
+        return getattr(self.field, "accepted", "") if passed else ""
+
+
+class StaffRenderer(TemplatesSetting):
+    bound_field_class = StaffBoundField
+
+
+@dataclass(frozen=True)
+class SummaryItem:
+    """One reason; ``target`` is the id of the field it concerns, or empty."""
+
+    text: str
+    target: str
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """What stands above a refused form. ``quotes`` are the lending service's own words."""
+
+    title: str
+    items: list[SummaryItem]
+    quotes: list[str]
+
+
+class StaffForm(forms.Form):
+    """Base of all forms. Whatever arrives, it can be checked, stored and drawn again."""
+
+    default_renderer = StaffRenderer
+    use_required_attribute = False
+    subject = ""
+    """What the form is about when there are several on a page, such as "person 2"."""
+    problem_fields: ClassVar[dict[str, str]] = {}
+    """Names of the library (``address.zip``) for fields that are called otherwise here."""
+    nothing_happened = ""
+
+    def __init__(self, data: Any = None, files: Any = None, **kwargs: Any) -> None:
+        super().__init__(_storable(data), files, **{"label_suffix": ""} | kwargs)
+        self.warnings: dict[str, list[str]] = {}
+        self.quotes: list[str] = []
+
+    def warn(self, field: str, text: str) -> None:
+        """Say something under a field without refusing it."""
+        self.warnings.setdefault(field, []).append(text)
+
+    def add_problems(self, problems: Mapping[str, Iterable[str]]) -> None:
+        """Put the problems of an ``InvalidInput`` on the fields they concern, the rest on the form."""
+        for name, reasons in problems.items():
+            field = self.problem_fields.get(name, name)
+            known = field in self.fields
+            for reason in reasons:
+                self.add_error(field if known else None, reason if known else f"{name}: {reason}")
+
+    def add_rejection(self, *messages: str) -> None:
+        """The lending service refused: its words, in quotes, above the form."""
+        self.errors.setdefault("__all__", self.error_class(renderer=self.renderer))
+        self.quotes.extend(map(_readable, messages))
+
+    @property
+    def error_summary(self) -> ErrorSummary | None:
+        return summarise([self])
+
+
+class WriteForm(StaffForm):
+    """A form that changes something at the lending service: carries its submit id."""
+
+    submit_id = SubmitIdField()
+    nothing_happened = "Nothing was sent."
+
+
+def summarise(bound: Iterable[StaffForm], nothing_happened: str = "") -> ErrorSummary | None:
+    """One summary over the forms of a page; None when nothing is wrong."""
+    refused = [form for form in bound if form.is_bound and (form.errors or form.quotes)]
+    if not refused:
+        return None
+    items = [item for form in refused for item in _items(form)]
+    quotes = [quote for form in refused for quote in form.quotes]
+    fields = len({item.target for item in items if item.target})
+    subjects = {form.subject for form in refused}
+    of_whom = f" of {subjects.pop()}" if len(subjects) == 1 and refused[0].subject else ""
+    happened = nothing_happened or refused[0].nothing_happened
+    return ErrorSummary(f"{_needed(fields, of_whom, quotes)} {happened}".strip(), items, quotes)
+
+
+def _needed(fields: int, of_whom: str, quotes: list[str]) -> str:
+    if not fields:
+        return "The lending service refused this." if quotes else "This could not be accepted."
+    counts = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+    count = counts[fields] if fields < len(counts) else str(fields)
+    return (
+        f"{count} field{of_whom} needs a correction."
+        if fields == 1
+        else f"{count} fields{of_whom} need a correction."
+    )
+
+
+def _items(form: StaffForm) -> Iterable[SummaryItem]:
+    several = f"{form.subject}, ".capitalize() if form.subject else ""
+    for name, reasons in form.errors.items():
+        field = form[name] if name in form.fields and not form[name].is_hidden else None
+        for reason in reasons:
+            label = f"{several}{field.label}: " if field else several
+            yield SummaryItem(f"{label}{reason}", field.id_for_label or field.auto_id if field else "")
+
+
+def _storable(data: Any) -> Any:
+    """The data, with what no database and no page can hold replaced by a mark that text fields refuse."""
+    if isinstance(data, MultiValueDict):
+        strange = {key: values for key, values in data.lists() if any(map(_is_strange, values))}
+        copy = data.copy() if strange else data
+        for key, values in strange.items():
+            copy.setlist(key, [_readable(value) for value in values])
+        return copy
+    if isinstance(data, Mapping):
+        return {key: _readable(value) for key, value in data.items()}
+    return data
+
+
+def _readable(value: Any) -> Any:
+    return NOT_STORABLE.sub(UNREADABLE, value) if isinstance(value, str) else value
+
+
+def _is_strange(value: Any) -> bool:
+    return isinstance(value, str) and bool(NOT_STORABLE.search(value))

@@ -1,0 +1,143 @@
+"""What every page's frame shows: environment, zone of displayed times, navigation, the person's own settings.
+
+A context processor hands one lazy object to the templates, so a fragment without a frame pays nothing for it.
+Who may enter what is not known here: a middleware sets ``request.can`` (an act such as ``borrowers.index``
+gives true or false) and, once somebody measures it, ``request.health`` (a state and its words).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+
+class Area(NamedTuple):
+    """One of the nine areas of the product, as its navigation entry."""
+
+    label: str
+    icon: str
+    url_name: str
+    act: str
+
+
+AREAS = {
+    "": (Area("Home", "home", "home:index", "home.index"),),
+    "Borrowers": (
+        Area("Borrowers", "building-store", "borrowers:index", "borrowers.index"),
+        Area("Applications", "file-text", "applications:index", "applications.index"),
+    ),
+    "Accounts": (
+        Area("Loans", "cash", "loans:index", "loans.index"),
+        Area("Lines of credit", "wallet", "credit_lines:index", "credit_lines.index"),
+        Area("Repayments", "arrows-exchange", "repayments:index", "repayments.index"),
+    ),
+    "Records": (
+        Area("Messages", "webhook", "messaging:index", "messaging.index"),
+        Area("Audit", "shield-check", "audit:index", "audit.index"),
+        Area("Integration status", "activity", "operations:status", "operations.status"),
+    ),
+}
+
+ZONE_NAMES = {
+    "EST": "Eastern Standard Time",
+    "EDT": "Eastern Daylight Time",
+    "CST": "Central Standard Time",
+    "CDT": "Central Daylight Time",
+    "MST": "Mountain Standard Time",
+    "MDT": "Mountain Daylight Time",
+    "PST": "Pacific Standard Time",
+    "PDT": "Pacific Daylight Time",
+    "AKST": "Alaska Standard Time",
+    "AKDT": "Alaska Daylight Time",
+    "HST": "Hawaii Standard Time",
+    "UTC": "Coordinated Universal Time",
+}
+US_ZONES = ("America/", "US/", "Pacific/Honolulu", "EST", "MST", "HST", "UTC", "Etc/UTC")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A navigation entry that this person may follow."""
+
+    label: str
+    icon: str
+    url: str
+    is_current: bool
+
+
+class Frame:
+    """Read by ``base.html`` and ``base_plain.html`` as ``frame``; everything is worked out when asked for."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        self._user: Any = getattr(request, "user", None)
+
+    @property
+    def environment(self) -> str:
+        return str(settings.SERVICING_ENVIRONMENT).upper()
+
+    @property
+    def zone(self) -> str:
+        """The zone of displayed times, in words where its abbreviation has one meaning."""
+        zone = timezone.get_current_timezone_name()
+        abbreviation = timezone.localtime().tzname() or zone
+        return ZONE_NAMES.get(abbreviation, zone) if zone.startswith(US_ZONES) else zone
+
+    @cached_property
+    def nav(self) -> list[tuple[str, list[Link]]]:
+        groups = [
+            (group, [self._link(area) for area in areas if self.may(area.act)])
+            for group, areas in AREAS.items()
+        ]
+        return [(group, links) for group, links in groups if links]
+
+    @cached_property
+    def may(self) -> Callable[[str], bool]:
+        """Whether this person may do an act; without a rule, signing in is enough."""
+        signed_in = bool(self._user and self._user.is_authenticated)
+        return getattr(self._request, "can", lambda act: signed_in)
+
+    @property
+    def may_create_borrower(self) -> bool:
+        return self.may("borrowers.create")
+
+    @property
+    def health(self) -> tuple[str, str] | None:
+        return getattr(self._request, "health", None)
+
+    @property
+    def theme(self) -> str:
+        return getattr(self._user, "theme", "") or "auto"
+
+    @property
+    def density(self) -> str:
+        return getattr(self._user, "density", "") or "comfortable"
+
+    @property
+    def shortcuts(self) -> str:
+        return "on" if getattr(self._user, "shortcuts", True) else "off"
+
+    @property
+    def person(self) -> str:
+        return (self._user.get_full_name() or self._user.get_username()) if self._user else ""
+
+    @property
+    def initials(self) -> str:
+        words = self.person.split()
+        return "".join(word[0] for word in (words[:1] + words[-1:] if len(words) > 1 else words)).upper()
+
+    def _link(self, area: Area) -> Link:
+        match = self._request.resolver_match
+        namespace = area.url_name.partition(":")[0]
+        is_current = bool(match and match.namespace == namespace)
+        return Link(area.label, area.icon, reverse(area.url_name), is_current)
+
+
+def frame(request: HttpRequest) -> dict[str, Frame]:
+    """Context processor."""
+    return {"frame": Frame(request)}

@@ -1,0 +1,227 @@
+"""Template tags and filters of the interface (loaded everywhere): values, badges, icons, small pieces.
+
+Only here is decided what stands for a value that the lending service did not provide.
+"""
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.contrib.messages.storage.base import Message
+from django.core.paginator import Page
+from django.templatetags.static import static
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from portal.ui import wording
+from portal.ui.icons import ICONS
+
+register = template.Library()
+
+NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
+
+STATE_ICONS = {"ok": "check", "waiting": "clock", "warn": "alert-triangle", "bad": "alert-circle"}
+
+
+def _or_dash(text: str | None) -> str:
+    return NOT_PROVIDED if text is None else text
+
+
+# --- Values ---
+
+
+@register.filter
+def given(value: Any) -> Any:
+    """Any value as it is, or the mark of one that the service did not provide. Zero and False are values."""
+    return NOT_PROVIDED if value is None or value in ("", (), []) else value
+
+
+@register.simple_tag
+def unknown(until: str) -> SafeString:
+    """A value that nobody asked the service for yet: ``{% unknown "the loan is read" %}``."""
+    return format_html('<span class="sd-null">unknown until {}</span>', until)
+
+
+@register.filter
+def money(value: Decimal | int | None) -> str:
+    return _or_dash(wording.money(value))
+
+
+@register.filter
+def rate(value: Decimal | int | None) -> str:
+    return _or_dash(wording.rate(value))
+
+
+@register.filter
+def day(value: date | str | None, form: str = "") -> str:
+    """``{{ loan.opening_date|day }}``; with the weekday where someone must act: ``|day:"weekday"``."""
+    return _or_dash(wording.day(value or None, weekday=form == "weekday"))
+
+
+@register.filter
+def moment(value: datetime | None) -> str:
+    """A moment with its zone, and UTC on hover."""
+    return NOT_PROVIDED if value is None else _time(value, str(wording.moment(value)))
+
+
+@register.filter
+def clock(value: datetime | None) -> str:
+    return NOT_PROVIDED if value is None else _time(value, str(wording.clock(value)))
+
+
+@register.filter
+def ago(value: datetime | date | None) -> str:
+    return _or_dash(wording.ago(value))
+
+
+@register.filter
+def remote_time(value: Any) -> str:
+    """A time as the service told it: converted only where its zone is certain, else its own words."""
+    if value is None:
+        return NOT_PROVIDED
+    if value.at is None:
+        return format_html('<span title="the service states no certain time zone">{}</span>', value.text)
+    return _time(value.at, str(wording.moment(value.at)), sent=value.text)
+
+
+@register.filter
+def phone(value: str | None) -> str:
+    return _or_dash(wording.phone(value))
+
+
+@register.filter
+def human(value: str | None) -> str:
+    """An enumeration in words, its raw value on hover."""
+    words = wording.human(value)
+    return _or_dash(words) if words == value else format_html('<span title="{}">{}</span>', value, words)
+
+
+@register.filter
+def yes_no(value: bool | None) -> str:
+    return _or_dash(None if value is None else "Yes" if value else "No")
+
+
+@register.filter
+def masked(value: Any) -> SafeString:
+    """Says that there is a value and never what it is."""
+    return (
+        format_html('<span class="sd-masked">{} <small>masked</small></span>', wording.MASK)
+        if value
+        else NOT_PROVIDED
+    )
+
+
+@register.filter
+def monogram(name: str) -> str:
+    return wording.monogram(name)
+
+
+def _time(value: datetime, text: str, sent: str = "") -> SafeString:
+    utc = value.astimezone(UTC)
+    hover = f"{utc:%Y-%m-%d %H:%M:%S} UTC{f'; sent as {sent}' if sent else ''}"
+    return format_html('<time datetime="{:%Y-%m-%dT%H:%M:%SZ}" title="{}">{}</time>', utc, hover, text)
+
+
+# --- Marks in text ---
+
+
+@register.filter
+def highlight(text: str, term: str) -> SafeString:
+    """The text with every occurrence of a search term marked."""
+    parts = re.split(f"({re.escape(term)})", text, flags=re.IGNORECASE) if term else [text]
+    pieces = ((part, part.lower() == term.lower()) for part in parts)
+    return _marked(pieces, "<mark>{}</mark>")
+
+
+@register.filter
+def removed(old: str, new: str) -> SafeString:
+    """The old text of a change, with the words that went."""
+    mark = '<del class="sd-removed"><span class="visually-hidden">removed: </span>{}</del>'
+    return _marked(wording.differences(new, old), mark)
+
+
+@register.filter
+def added(new: str, old: str) -> SafeString:
+    """The new text of a change, with the words that came."""
+    mark = '<ins class="sd-added"><span class="visually-hidden">added: </span>{}</ins>'
+    return _marked(wording.differences(old, new), mark)
+
+
+def _marked(pieces: Any, mark: str) -> SafeString:
+    html = (format_html(mark, text) if is_marked else conditional_escape(text) for text, is_marked in pieces)
+    return format_html_join("", "{}", ((piece,) for piece in html))
+
+
+# --- Pieces ---
+
+
+@register.simple_tag
+def icon(name: str, size: int = 16) -> SafeString:
+    """An icon of the sprite, of 13, 16 or 18 pixels; always decoration, so the words stand beside it."""
+    if name not in ICONS:
+        raise template.TemplateSyntaxError(
+            f"No icon {name!r}: add it to portal/ui/icons.py and run vendor_assets."
+        )
+    size_class = "" if size == 16 else f" sd-icon-{size}"
+    href = f"{static('vendor/icons/icons.svg')}#{name}"
+    return format_html('<svg class="sd-icon{}" aria-hidden="true"><use href="{}"/></svg>', size_class, href)
+
+
+@register.simple_tag
+def badge(state: str, words: str, icon_name: str = "") -> SafeString:
+    """A state (ok, waiting, warn, bad) with icon and word, or a kind (neutral, accent) with its word."""
+    name = icon_name or STATE_ICONS.get(state, "")
+    return format_html(
+        '<span class="sd-badge sd-{}">{}{}</span>', state, icon(name, 13) if name else "", words
+    )
+
+
+@register.filter
+def status_badge(value: str | None) -> SafeString:
+    """A status of the service as a badge; one never seen before is neutral and raw."""
+    if not value:
+        return NOT_PROVIDED
+    look = wording.status(value)
+    return format_html('<span title="{}">{}</span>', value, badge(look.state, look.word, look.icon))
+
+
+@register.filter
+def short_id(value: Any) -> SafeString:
+    """The first eight characters of an id, and a button that copies all of it."""
+    if not value:
+        return NOT_PROVIDED
+    text = str(value)
+    return format_html(
+        '<span class="sd-id"><code title="{}">{}</code>{}</span>', text, text[:8], copy_button(text)
+    )
+
+
+@register.simple_tag
+def copy_button(text: str, what: str = "the ID") -> SafeString:
+    html = '<button class="sd-copy" type="button" data-copy="{}" aria-label="Copy {}">{}</button>'
+    return format_html(html, text, what, icon("copy"))
+
+
+@register.simple_tag
+def toast_link(message: Message) -> str:
+    """The one link of a toast: see ``portal.ui.htmx.toast``."""
+    url, _, words = (message.extra_tags or "").partition(" ")
+    return format_html('<a href="{}">{}</a>', url, words) if words else ""
+
+
+@register.inclusion_tag("ui/_meter.html")
+def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used") -> dict[str, Any]:
+    """A share as a bar with marks at 75 and 90 per cent; no bar for what the service did not provide."""
+    if used is None or not limit or limit < 0:
+        return {"percent": None}
+    percent = int(used / limit * 100)
+    state = "bad" if percent >= 90 else "warn" if percent >= 75 else "ok"
+    return {"percent": percent, "width": max(0, min(100, percent)), "state": state, "label": label}
+
+
+@register.inclusion_tag("ui/_pagination.html", takes_context=True)
+def page_links(context: template.Context, page: Page[Any], target: str) -> dict[str, Any]:
+    """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages."""
+    return {"page": page, "target": target, "request": context["request"]}

@@ -1,0 +1,117 @@
+"""Other people's files that the portal serves itself: where they come from and whether they are unchanged.
+
+Each folder of vendored files has a ``manifest.json``, the only list of them: package, exact version, licence,
+the package's own checksum, and for every file where it comes from inside the package and its SHA-256.
+``changed_files`` needs no network; ``pack`` fetches the packages again with npm and rewrites the files. To
+upgrade, change ``version`` in the manifest, empty ``integrity`` and pack again.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from portal.ui.icons import ICONS
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (ROOT / "static" / "vendor", ROOT / "tests" / "browser")
+
+SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=\S+ \*/\s*")
+ICON_PATH = re.compile(r"<path (?!stroke=\"none\")[^>]+/>")
+
+
+class UntrustedPackage(Exception):
+    """The registry's package is not the one that the manifest names."""
+
+
+def changed_files() -> list[str]:
+    """Vendored files that are missing, or differ from their manifest."""
+    return [
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        for package in _read(folder)["packages"]
+        for name, file in package["files"].items()
+        if not (path := folder / name).is_file() or _sha256(path.read_bytes()) != file["sha256"]
+    ]
+
+
+def pack() -> None:
+    """Fetch every package again and rewrite its files and their sums."""
+    for folder in FOLDERS:
+        manifest = _read(folder)
+        for package in manifest["packages"]:
+            _pack_package(folder, package)
+        (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def _pack_package(folder: Path, package: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = _fetch(f"{package['name']}@{package['version']}", Path(scratch))
+        integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+        if package["integrity"] not in ("", integrity):
+            raise UntrustedPackage(f"{package['name']} {package['version']} has the checksum {integrity}")
+        package["integrity"] = integrity
+        with tarfile.open(archive) as contents:
+            for name, file in package["files"].items():
+                # A file without an origin is ours: a licence text that the package itself lacks.
+                data = _build(contents, file["from"]) if "from" in file else (folder / name).read_bytes()
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(data)
+                file["sha256"] = _sha256(data)
+
+
+def _fetch(package: str, scratch: Path) -> Path:
+    done = subprocess.run(  # noqa: S603 - the argument comes from our own manifest
+        ["npm", "pack", "--json", package],  # noqa: S607
+        cwd=scratch,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return scratch / str(json.loads(done.stdout)[0]["filename"])
+
+
+def _build(contents: tarfile.TarFile, origin: str) -> bytes:
+    if origin == "icons":
+        return _sprite(contents)
+    data = _member(contents, origin)
+    return _layered(data) if origin.endswith(".css") else data
+
+
+def _layered(data: bytes) -> bytes:
+    """A style sheet in a cascade layer, so that ours win, without the map collectstatic would look for."""
+    css = SOURCE_MAP.sub("", data.decode()).removeprefix('@charset "UTF-8";')
+    return f"@layer tabler{{{css}}}\n".encode()
+
+
+def _sprite(contents: tarfile.TarFile) -> bytes:
+    symbols = "\n".join(_symbol(contents, name) for name in ICONS)
+    return f'<svg xmlns="http://www.w3.org/2000/svg">\n{symbols}\n</svg>\n'.encode()
+
+
+def _symbol(contents: tarfile.TarFile, name: str) -> str:
+    folder, paint = (
+        ("filled", ' fill="currentColor" stroke="none"') if name.endswith("-filled") else ("outline", "")
+    )
+    drawing = _member(contents, f"icons/{folder}/{name.removesuffix('-filled')}.svg").decode()
+    return f'<symbol id="{name}" viewBox="0 0 24 24"{paint}>{"".join(ICON_PATH.findall(drawing))}</symbol>'
+
+
+def _member(contents: tarfile.TarFile, name: str) -> bytes:
+    member = contents.extractfile(f"package/{name}")
+    if member is None:
+        raise FileNotFoundError(name)
+    return member.read()
+
+
+def _read(folder: Path) -> Any:
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,173 @@
+"""How values read on a page: money, rates, days, moments, ages, phone numbers, the service's enumerations.
+
+Plain functions from values to text, without HTML. ``None`` in gives ``None`` out: what stands for a value
+that the service did not provide is decided in one place, the template tags.
+"""
+
+import re
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from django.conf import settings
+from django.utils import timezone
+
+MINUS = "−"
+MASK = "••••"
+
+WORDS = {
+    "BUSINESS": "Business",
+    "PERSON": "Individual",
+    "INDIVIDUAL": "Individual",
+    "SOLE_PROPRIETORSHIP": "Sole proprietorship",
+    "GENERAL_PARTNERSHIP": "General partnership",
+    "LIMITED_PARTNERSHIP": "Limited partnership",
+    "CORPORATION": "Corporation",
+    "LIMITED_LIABILITY_COMPANY": "Limited liability company",
+    "LIMITED_LIABILITY_PARTNERSHIP": "Limited liability partnership",
+    "OWNER": "Owner",
+    "DIRECTOR": "Director",
+    "BENEFICIARY": "Beneficiary",
+    "LOAN": "Loan",
+    "LOC": "Line of credit",
+    "BUILD_CREDIT": "Build credit",
+    "BNPL": "Buy now, pay later",
+    "MONTHLY": "monthly",
+    "SINGLE_PAYMENT": "Single payment",
+    "PAYOFF": "Payoff",
+    "REFUNDED": "Refunded",
+    "DISPUTED": "Disputed",
+    "MERCHANT_RETURN": "Merchant return",
+}
+
+
+class Status(NamedTuple):
+    """How a status looks: its state (ok, waiting, warn, bad, neutral), word and icon."""
+
+    state: str
+    word: str
+    icon: str
+
+
+STATUSES = {
+    "ACTIVE": Status("ok", "Active", "check"),
+    "APPROVED": Status("ok", "Approved", "check"),
+    "SUCCEEDED": Status("ok", "Succeeded", "check"),
+    "SUCCESS": Status("ok", "Success", "check"),
+    "PAID": Status("ok", "Paid", "check"),
+    "SCHEDULED": Status("waiting", "Scheduled", "clock"),
+    "PENDING": Status("waiting", "Pending", "clock"),
+    "FAILED": Status("bad", "Failed", "alert-circle"),
+    "FAILED_AFTER_SUCCESS": Status("bad", "Returned after it had succeeded", "arrow-back-up"),
+    "RETURNED": Status("bad", "Returned", "arrow-back-up"),
+    "REJECTED": Status("bad", "Rejected", "alert-circle"),
+}
+
+
+def money(value: Decimal | int | None) -> str | None:
+    """Always two places and the currency sign; the minus is a minus, not a hyphen."""
+    if value is None:
+        return None
+    return f"{MINUS if value < 0 else ''}${abs(value):,.2f}"
+
+
+def rate(value: Decimal | int | None) -> str | None:
+    """As sent, with at most four places, and the unit that is configured."""
+    if value is None:
+        return None
+    exponent = Decimal(value).as_tuple().exponent
+    places = min(4, -exponent) if isinstance(exponent, int) and exponent < 0 else 0
+    return f"{value:.{places}f}{settings.SERVICING_RATE_UNIT}"
+
+
+def day(value: date | str | None, *, weekday: bool = False) -> str | None:
+    """A calendar day, never moved by a zone; text that is no ISO day stays as it is."""
+    if isinstance(value, str):
+        try:
+            value = date.fromisoformat(value[:10])
+        except ValueError:
+            return str(value)
+    if value is None:
+        return None
+    return f"{f'{value:%A} ' if weekday else ''}{value.day} {value:%b} {value.year}"
+
+
+def moment(value: datetime | None) -> str | None:
+    """A moment in the zone of the person who looks, to the second."""
+    if value is None:
+        return None
+    local = timezone.localtime(value)
+    return f"{day(local)}, {local:%H:%M:%S %Z}"
+
+
+def clock(value: datetime | None) -> str | None:
+    """Only the time of day while that is enough, else the day too."""
+    if value is None:
+        return None
+    local = timezone.localtime(value)
+    return f"{local:%H:%M:%S}" if local.date() == timezone.localdate() else f"{day(local)}, {local:%H:%M}"
+
+
+def ago(value: datetime | date | None) -> str | None:
+    """How far a moment or a calendar day is from now."""
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        return _days_away((value - timezone.localdate()).days)
+    seconds = (timezone.now() - value) / timedelta(seconds=1)
+    amount = _span(abs(seconds))
+    return f"{amount} ago" if seconds >= 0 else f"in {amount}"
+
+
+def phone(value: str | None) -> str | None:
+    """Ten digits, with or without the country code, in the usual notation; anything else as it is."""
+    if not value:
+        return None
+    found = re.fullmatch(r"(?:\+?1)?([0-9]{3})([0-9]{3})([0-9]{4})", value)
+    return "({}) {}-{}".format(*found.groups()) if found else value
+
+
+def human(value: str | None) -> str | None:
+    """A value of one of the service's enumerations in words; an unknown one raw."""
+    return WORDS.get(value.upper(), value) if value else None
+
+
+def status(value: str) -> Status:
+    """An unknown status is neutral and raw."""
+    return STATUSES.get(value.upper(), Status("neutral", value, "circle-dot"))
+
+
+def monogram(name: str) -> str:
+    """Two letters for a name."""
+    words = [word for word in re.split(r"[\W_]+", name) if word]
+    letters = [word[0] for word in words[:2]] if len(words) > 1 else words[:1]
+    return "".join(letters)[:2].upper()
+
+
+def differences(old: str, new: str) -> list[tuple[str, bool]]:
+    """The pieces of ``new``, word by word, each with whether it is not in ``old``."""
+    before, after = _words(old), _words(new)
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [("".join(after[start:end]), tag != "equal") for tag, _, _, start, end in blocks if end > start]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+|\s+|[^\w\s]", text)
+
+
+def _days_away(days: int) -> str:
+    if days in (-1, 0, 1):
+        return ("yesterday", "today", "tomorrow")[days + 1]
+    return f"in {days} days" if days > 0 else f"{-days} days ago"
+
+
+def _span(seconds: float) -> str:
+    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    if hours < 1:
+        return f"{minutes:.0f} min"
+    if days < 1:
+        return f"{hours:.0f} h"
+    return f"{days:.0f} day{'' if round(days) == 1 else 's'}"
