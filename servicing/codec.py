@@ -62,6 +62,12 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
         return issues
 
 
+class Record(Model, frozen=True, kw_only=True):
+    """Base of what has an identity of its own. One that is answered by itself or in a list must have it."""
+
+    uuid: str = ""
+
+
 # In
 
 
@@ -164,7 +170,7 @@ def _settle(model: Model, raw: dict[str, Any]) -> bool:
 
 
 def _require_uuid(model: Model) -> None:
-    if getattr(model, "uuid", None) == "":
+    if isinstance(model, Record) and not model.uuid:
         raise ProtocolError(f"The answer holds a {type(model).__name__} without uuid.")
 
 
