@@ -242,7 +242,7 @@ def raise_reasons(reasons: Sequence[str]) -> None:
 
 
 class StaffBoundField(BoundField):
-    """A field in our look: Tabler's class for its widget, and a line below it: error, warning, tick or hint."""
+    """A field in our look: Tabler's class for its widget, and below it a line: error, warning, tick, hint."""
 
     CLASSES: ClassVar = {
         "select": "form-select",

@@ -23,23 +23,25 @@ class Area(NamedTuple):
     icon: str
     url_name: str
     act: str
+    key: str
+    """Pressed after ``g`` it leads there."""
 
 
 AREAS = {
-    "": (Area("Home", "home", "home:index", "home.index"),),
+    "": (Area("Home", "home", "home:index", "home.index", "h"),),
     "Borrowers": (
-        Area("Borrowers", "building-store", "borrowers:index", "borrowers.index"),
-        Area("Applications", "file-text", "applications:index", "applications.index"),
+        Area("Borrowers", "building-store", "borrowers:index", "borrowers.index", "b"),
+        Area("Applications", "file-text", "applications:index", "applications.index", "a"),
     ),
     "Accounts": (
-        Area("Loans", "cash", "loans:index", "loans.index"),
-        Area("Lines of credit", "wallet", "credit_lines:index", "credit_lines.index"),
-        Area("Repayments", "arrows-exchange", "repayments:index", "repayments.index"),
+        Area("Loans", "cash", "loans:index", "loans.index", "l"),
+        Area("Lines of credit", "wallet", "credit_lines:index", "credit_lines.index", "c"),
+        Area("Repayments", "arrows-exchange", "repayments:index", "repayments.index", "r"),
     ),
     "Records": (
-        Area("Messages", "webhook", "messaging:index", "messaging.index"),
-        Area("Audit", "shield-check", "audit:index", "audit.index"),
-        Area("Integration status", "activity", "operations:status", "operations.status"),
+        Area("Messages", "webhook", "messaging:index", "messaging.index", "m"),
+        Area("Audit", "shield-check", "audit:index", "audit.index", "t"),
+        Area("Integration status", "activity", "operations:status", "operations.status", "s"),
     ),
 }
 
@@ -67,6 +69,7 @@ class Link:
     label: str
     icon: str
     url: str
+    key: str
     is_current: bool
 
 
@@ -135,7 +138,7 @@ class Frame:
         match = self._request.resolver_match
         namespace = area.url_name.partition(":")[0]
         is_current = bool(match and match.namespace == namespace)
-        return Link(area.label, area.icon, reverse(area.url_name), is_current)
+        return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:

@@ -62,6 +62,13 @@ STATUSES = {
     "FAILED_AFTER_SUCCESS": Status("bad", "Returned after it had succeeded", "arrow-back-up"),
     "RETURNED": Status("bad", "Returned", "arrow-back-up"),
     "REJECTED": Status("bad", "Rejected", "alert-circle"),
+    # What this desk says of its own writes and calls.
+    "SENDING": Status("waiting", "Sending", "clock"),
+    "CONFIRMED": Status("ok", "Confirmed", "check"),
+    "NOT_SENT": Status("warn", "Not sent", "alert-triangle"),
+    "UNKNOWN": Status("bad", "Outcome unknown", "help-circle"),
+    "UNAVAILABLE": Status("bad", "No answer", "cloud-off"),
+    "PROTOCOL": Status("bad", "Unreadable answer", "alert-circle"),
 }
 
 

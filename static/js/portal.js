@@ -1,4 +1,309 @@
 // Small behaviours on data-* attributes. Every screen works without this file; with it, it is quicker.
-"use strict";
+//
+//   data-copy="text"        a button that copies the text
+//   data-dismiss            closes the toast it stands in
+//   data-close              closes the dialog it stands in
+//   data-row                a row that j, k and o reach; its first link is what opens
+//   data-key="e"            a link or button that the key presses; data-go="b" for g, then b
+//   data-guard              a form that warns before typing is lost
+//   data-autosave="/url/"   a form that posts a draft there after 10 s without typing; the answer replaces #draft-state
+//   data-secret             an input whose value no draft ever holds
+//   data-phone              an input that shows ten digits as (512) 555-0143
+//   data-busy="Sending…"    a submit button's words while its form is on the way
+//   data-focus              what takes the focus once it is on the page
+//   data-announce="37 rows" said to screen readers when it arrives
+//   data-ago                a time whose text is its age
+//   data-suggest            the search field with its suggestions
+//   data-theme-switch       a form whose buttons change the theme at once
+(() => {
+  "use strict";
 
-document.documentElement.dataset.ready = "";
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const on = (type, selector, handler) =>
+    document.addEventListener(type, (event) => {
+      const element = event.target instanceof Element && event.target.closest(selector);
+      if (element) handler(element, event);
+    });
+
+  document.documentElement.dataset.ready = "";
+
+  // --- Saying things ---
+
+  const announce = (text) => {
+    const live = $("#live");
+    if (!live) return;
+    live.textContent = "";
+    setTimeout(() => { live.textContent = text; }, 50);
+  };
+
+  const TOAST_TIME = 8000;
+
+  const expire = (toast) => {
+    if (toast.matches(".sd-toast-bad")) return;
+    const leave = () => (toast.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : toast.remove());
+    setTimeout(leave, TOAST_TIME);
+  };
+
+  const showToast = ({ text, url, link, bad }) => {
+    const toast = $("#toast-form").content.firstElementChild.cloneNode(true);
+    toast.classList.toggle("sd-toast-bad", Boolean(bad));
+    $("b", toast).textContent = text;
+    if (url) {
+      const anchor = document.createElement("a");
+      anchor.href = url;
+      anchor.textContent = link;
+      $("p", toast).append(anchor);
+    }
+    $("#toasts").append(toast);
+    expire(toast);
+  };
+
+  on("click", "[data-dismiss]", (button) => button.closest("#toasts > *")?.remove());
+
+  document.addEventListener("toasts", (event) => event.detail.value.forEach(showToast));
+  document.addEventListener("htmx:sendError", () =>
+    showToast({ text: "This desk could not be reached. What you typed is still here; try again.", bad: true }));
+
+  on("click", "[data-copy]", async (button) => {
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch {
+      announce("Not copied: the browser does not allow it here");
+      return;
+    }
+    const drawing = $("use", button);
+    const href = drawing?.getAttribute("href");
+    drawing?.setAttribute("href", href.replace(/#.*/, "#check"));
+    if (drawing) setTimeout(() => drawing.setAttribute("href", href), 1500);
+    announce("Copied");
+  });
+
+  const AGES = [[86400, "day"], [3600, "h"], [60, "min"], [1, "s"]];
+
+  const age = (seconds) => {
+    const [size, unit] = AGES.find(([limit]) => Math.abs(seconds) >= limit) ?? AGES.at(-1);
+    const count = Math.round(Math.abs(seconds) / size);
+    const amount = `${count} ${unit}${unit === "day" && count !== 1 ? "s" : ""}`;
+    return seconds < 0 ? `in ${amount}` : `${amount} ago`;
+  };
+
+  setInterval(() => {
+    for (const time of all("[data-ago]")) time.textContent = age((Date.now() - Date.parse(time.dateTime)) / 1000);
+  }, 10000);
+
+  // --- Dialogs: a fragment in #dialog becomes modal; closing gives the focus back ---
+
+  let opener = null;
+
+  const openDialog = () => {
+    const dialog = $("#dialog > dialog:not([open])");
+    if (!dialog) return;
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (opener?.isConnected) opener.focus();
+    });
+    dialog.showModal();
+  };
+
+  const closeDialog = () => $("#dialog > dialog[open]")?.close();
+
+  document.addEventListener("dialog:close", closeDialog);
+  on("click", "#dialog [data-close]", (_, event) => { event.preventDefault(); closeDialog(); });
+  on("click", "#dialog > dialog", (dialog, event) => { if (event.target === dialog) closeDialog(); });
+
+  // --- Menus: details that close by Escape, by a click elsewhere, and when the focus leaves ---
+
+  const closeMenus = (except) => {
+    for (const menu of all("details.sd-menu[open]")) if (!except || !menu.contains(except)) menu.open = false;
+  };
+
+  document.addEventListener("click", (event) => closeMenus(event.target));
+  document.addEventListener("focusin", (event) => closeMenus(event.target));
+
+  // --- What arrives: focus, announcement, dialog, errors of a request made from a dialog ---
+
+  const settle = (root) => {
+    openDialog();
+    const target = root.matches("[data-focus]") ? root : $("[data-focus]", root);
+    target?.focus();
+    const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
+    if (said) announce(said.dataset.announce);
+    all("#toasts > :not(.sd-toast)").forEach((notice) => {
+      if (!$("[data-dismiss]", notice)) notice.append($("#toast-form").content.querySelector("button").cloneNode(true));
+    });
+  };
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.detail.target?.id === "dialog") opener = document.activeElement;
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const place = event.detail.target?.id === "toasts" && $("#dialog > dialog[open] .sd-dialog-errors");
+    if (place) {
+      place.replaceChildren();
+      event.detail.target = place;
+    }
+  });
+  document.addEventListener("htmx:afterSettle", (event) => settle(event.detail.elt));
+
+  // --- Forms: sent once, guarded, saved as a draft ---
+
+  const IDLE = 10000;
+  const dirty = new Set();
+  const timers = new Map();
+
+  const saveDraft = (form) => {
+    const values = window.htmx.values(form);
+    for (const secret of all("[data-secret]", form)) delete values[secret.name];
+    window.htmx
+      .ajax("POST", form.dataset.autosave, { target: "#draft-state", swap: "outerHTML", values })
+      .then(() => dirty.delete(form));
+  };
+
+  on("input", "form[data-guard], form[data-autosave]", (form) => {
+    if ("guard" in form.dataset) dirty.add(form);
+    if (!form.dataset.autosave) return;
+    clearTimeout(timers.get(form));
+    timers.set(form, setTimeout(saveDraft, IDLE, form));
+  });
+
+  on("submit", "form", (form, event) => {
+    if (form.dataset.sent) return event.preventDefault();
+    clearTimeout(timers.get(form));
+    dirty.delete(form);
+    const button = event.submitter;
+    if (button?.dataset.busy) button.textContent = button.dataset.busy;
+    if (form.method === "post" && !form.matches("[hx-post], [data-theme-switch]")) form.dataset.sent = "";
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const form = event.detail.elt.closest?.("form[data-guard]");
+    if (form && event.detail.failed) dirty.add(form);
+  });
+
+  window.addEventListener("beforeunload", (event) => {
+    if ([...dirty].some((form) => form.isConnected)) event.preventDefault();
+  });
+  window.addEventListener("pageshow", () => all("form[data-sent]").forEach((form) => delete form.dataset.sent));
+
+  on("change", "[data-phone]", (input) => {
+    const digits = input.value.replace(/\D/g, "").replace(/^1(?=\d{10}$)/, "");
+    if (digits.length === 10) input.value = digits.replace(/(\d{3})(\d{3})(\d{4})/, "($1) $2-$3");
+  });
+
+  on("click", "[aria-disabled='true']", (_, event) => event.preventDefault());
+
+  on("submit", "[data-theme-switch]", (form, event) => {
+    const button = event.submitter;
+    event.preventDefault();
+    document.documentElement.dataset.bsTheme = button.value;
+    for (const each of all("button", form)) each.setAttribute("aria-pressed", String(each === button));
+    fetch(form.action, { method: "POST", body: new FormData(form, button), redirect: "manual" });
+  });
+
+  // --- Search suggestions ---
+
+  const search = $("[data-suggest]");
+  const options = () => all("#suggestions [role='option']");
+
+  const choose = (option) => {
+    for (const each of options()) each.setAttribute("aria-selected", String(each === option));
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) search.setAttribute("aria-activedescendant", option.id);
+    else search.removeAttribute("aria-activedescendant");
+  };
+
+  const closeSuggestions = () => {
+    $("#suggestions").replaceChildren();
+    $("#suggestions").className = "";
+    search.setAttribute("aria-expanded", "false");
+    choose(null);
+  };
+
+  const suggestionKeys = (event) => {
+    const list = options();
+    const current = list.findIndex((option) => option.getAttribute("aria-selected") === "true");
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && list.length) {
+      event.preventDefault();
+      choose(list.at((current + step + list.length + (current < 0 && step < 0 ? 1 : 0)) % list.length));
+    } else if (event.key === "Enter" && current >= 0) {
+      event.preventDefault();
+      list[current].click();
+    } else if (event.key === "Escape" && list.length) {
+      event.preventDefault();
+      closeSuggestions();
+    }
+  };
+
+  if (search) {
+    search.addEventListener("keydown", suggestionKeys);
+    search.addEventListener("htmx:beforeRequest", (event) => {
+      if (search.value.trim().length >= 2) return;
+      event.preventDefault();
+      closeSuggestions();
+    });
+    search.form.addEventListener("focusout", (event) => {
+      if (!search.form.contains(event.relatedTarget)) closeSuggestions();
+    });
+    document.addEventListener("htmx:afterSettle", (event) => {
+      if (event.detail.elt.id !== "suggestions") return;
+      options().forEach((option, index) => { option.id = `suggestion-${index}`; });
+      search.setAttribute("aria-expanded", String(options().length > 0));
+    });
+  }
+
+  // --- Keyboard shortcuts ---
+
+  let awaited = 0;
+
+  const isTyping = (element) => element.matches("input, select, textarea, [contenteditable]");
+
+  const moveRow = (step) => {
+    const links = all("[data-row]").map((row) => $("a, button", row)).filter(Boolean);
+    const current = links.findIndex((link) => link.closest("[data-row]").contains(document.activeElement));
+    (current < 0 ? links[0] : links[current + step])?.focus();
+  };
+
+  const KEYS = {
+    "/": () => { search?.focus(); search?.select(); },
+    "?": () => $("#shortcuts")?.togglePopover(),
+    g: () => { awaited = Date.now(); },
+    j: () => moveRow(1),
+    k: () => moveRow(-1),
+    o: () => $("a", document.activeElement.closest("[data-row]") ?? document.createElement("i"))?.click(),
+  };
+
+  const press = (element) => {
+    if (element) element.click();
+    return Boolean(element);
+  };
+
+  const shortcut = (key) => {
+    const named = CSS.escape(key);
+    if (Date.now() - awaited < 1500 && press($(`[data-go="${named}"]`))) {
+      awaited = 0;
+      return true;
+    }
+    if (press($(`[data-key="${named}"]`))) return true;
+    KEYS[key]?.();
+    return key in KEYS;
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      const menu = $("details.sd-menu[open]");
+      closeMenus();
+      if (menu) $("summary", menu).focus();
+    }
+    const isOff = document.body.dataset.shortcuts !== "on" || $("dialog:modal");
+    if (isOff || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (isTyping(event.target) || !shortcut(event.key)) return;
+    event.preventDefault();
+  });
+
+  // --- The page as it came ---
+
+  all("#toasts > .sd-toast").forEach(expire);
+  settle(document.body);
+})();

@@ -73,7 +73,11 @@ def clock(value: datetime | None) -> str:
 
 @register.filter
 def ago(value: datetime | date | None) -> str:
-    return _or_dash(wording.ago(value))
+    """How long ago, kept true while the page is open; a calendar day only says how many days."""
+    if not isinstance(value, datetime):
+        return _or_dash(wording.ago(value))
+    html = '<time data-ago datetime="{:%Y-%m-%dT%H:%M:%SZ}">{}</time>'
+    return format_html(html, value.astimezone(UTC), wording.ago(value))
 
 
 @register.filter
@@ -205,9 +209,9 @@ def copy_button(text: str, what: str = "the ID") -> SafeString:
 
 
 @register.simple_tag
-def toast_link(message: Message) -> str:
+def toast_link(message: Message | str) -> str:
     """The one link of a toast: see ``portal.ui.htmx.toast``."""
-    url, _, words = (message.extra_tags or "").partition(" ")
+    url, _, words = (getattr(message, "extra_tags", "") or "").partition(" ")
     return format_html('<a href="{}">{}</a>', url, words) if words else ""
 
 
