@@ -92,6 +92,9 @@ class HmacAuth(AuthBase):
         return request
 
 
+Scheme = NoAuth | BearerAuth | HmacAuth
+
+
 def _require_header_text(value: str, what: str) -> None:
     if not value:
         raise ConfigurationError(f"{what} is missing.")

@@ -1,0 +1,171 @@
+"""The client: one object that holds the areas of the service and every choice the interface leaves open."""
+
+import copy
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self
+from zoneinfo import ZoneInfo
+
+from servicing.applications import ApplicationsResource
+from servicing.auth import HEADER_NAMES, BearerAuth, HmacAuth, NoAuth, Scheme
+from servicing.borrowers import BorrowersResource
+from servicing.codec import Cipher
+from servicing.credit_lines import CreditLinesResource
+from servicing.crypto import FieldCipher, key_from_secret
+from servicing.errors import ConfigurationError
+from servicing.loans import LoansResource
+from servicing.masking import Sensitive
+from servicing.messages import MessagesResource
+from servicing.repayments import RepaymentsResource
+from servicing.resource import Counts
+from servicing.transport import Call, Outcome, Transport, Watcher
+
+
+class Client:
+    """Speaks to one lending service.
+
+    Every argument that has a default stands for a point the interface leaves open, or for a limit:
+
+    - `auth` is the scheme: `hmac` needs `client_id` and `secret`, `bearer` a `token`. `auth_headers` names the
+      four headers of a signature (client id, signature, time, digest), `epoch_unit` the unit of its time.
+    - `field_key` encrypts EIN and SSN; without it the `secret` does. `cipher` makes another cipher from that key.
+    - `timeout` is seconds to connect and to wait for an answer, `time_limit` all the seconds that one call may
+      take with its at most `max_tries` tries.
+    - `country` is how addresses must name it, `incorporation_field` carries the incorporation date.
+    - `message_filters` says where the filters of the message list go, `offset_counts` what its offset counts;
+      without it the client finds out.
+    - `time_zone` is where the lender keeps its books: it decides when an eighteenth birthday has come.
+
+    A setting that cannot be used raises `ConfigurationError`.
+    """
+
+    borrowers: BorrowersResource
+    applications: ApplicationsResource
+    loans: LoansResource
+    credit_lines: CreditLinesResource
+    repayments: RepaymentsResource
+    messages: MessagesResource
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        client_id: str = "",
+        secret: str = "",
+        auth: Literal["hmac", "none", "bearer"] = "hmac",
+        token: str = "",
+        auth_headers: Sequence[str] = HEADER_NAMES,
+        epoch_unit: Literal["ms", "s"] = "ms",
+        field_key: str = "",
+        cipher: Callable[[bytes], Cipher] = FieldCipher,
+        timeout: float | tuple[float, float] = (3.05, 15.0),
+        time_limit: float = 25.0,
+        max_tries: int = 3,
+        country: str = "UNITED STATES",
+        incorporation_field: str = "start_date",
+        message_filters: Literal["query", "body"] = "query",
+        offset_counts: Counts | None = None,
+        time_zone: str = "US/Pacific",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        # A traceback may print the variables of this frame.
+        secret, token, field_key = Sensitive(secret), Sensitive(token), Sensitive(field_key)
+        _require_one_of("message_filters", message_filters, ("query", "body"))
+        _require_one_of("offset_counts", offset_counts, (None, "rows", "pages0", "pages1"))
+        limits = timeout if isinstance(timeout, tuple) else (timeout, timeout)
+        _require_positive(timeout=min(limits), time_limit=time_limit, max_tries=max_tries)
+        _require_zone(time_zone)
+        if auth == "hmac":
+            scheme: Scheme = HmacAuth(client_id, secret, header_names=auth_headers, epoch_unit=epoch_unit)
+        else:
+            _require_one_of("auth", auth, ("hmac", "none", "bearer"))
+            scheme = BearerAuth(token) if auth == "bearer" else NoAuth()
+        key_text = field_key or secret
+        self._cipher = cipher(key_from_secret(key_text)) if key_text else None
+        self._of_borrowers: dict[str, str] = {
+            "country": country,
+            "incorporation_field": incorporation_field,
+            "time_zone": time_zone,
+        }
+        self._of_messages: dict[str, Any] = {"filters": message_filters, "offset_counts": offset_counts}
+        self._use(
+            Transport(
+                base_url, scheme, timeout=limits, time_limit=time_limit, max_tries=max_tries, sleep=sleep
+            )
+        )
+
+    def watched_by(self, watcher: Watcher | None, *, request_id: str = "") -> Self:
+        """A copy that tells `watcher` of its calls; it shares connections and costs next to nothing.
+
+        With `request_id`, the id of whatever asked for the calls, the id of each call begins with it.
+        """
+        twin = copy.copy(self)
+        twin._use(self._transport.watched_by(watcher, request_id))
+        return twin
+
+    def preview(self, act: Callable[[Self], object]) -> Call:
+        """The write that `act` makes, checked and masked as it would be recorded, but not sent.
+
+        `client.preview(lambda it: it.borrowers.update(borrower_id, email=...)).body` is the JSON to show.
+        """
+        try:
+            act(self.watched_by(_Stop()))
+        except _Stopped as stopped:
+            return stopped.call
+        raise TypeError("There is no write to preview.")
+
+    def close(self) -> None:
+        """Give back the idle connections; copies made by `watched_by` share them."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _use(self, transport: Transport) -> None:
+        self._transport = transport
+        self.borrowers = BorrowersResource(transport, self._cipher, **self._of_borrowers)
+        self.applications = ApplicationsResource(transport)
+        self.loans = LoansResource(transport)
+        self.credit_lines = CreditLinesResource(transport)
+        self.repayments = RepaymentsResource(transport)
+        self.messages = MessagesResource(transport, **self._of_messages)
+
+
+class _Stopped(Exception):
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+
+class _Stop:
+    """A watcher that lets no write leave."""
+
+    def before(self, call: Call) -> None:
+        raise _Stopped(call)
+
+    def after(self, call: Call, outcome: Outcome) -> None: ...
+
+
+def _require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
+    if value not in allowed:
+        raise ConfigurationError(f"{name} must be one of {', '.join(map(str, allowed))}, not {value!r}.")
+
+
+def _require_positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not number > 0:
+            raise ConfigurationError(f"{name} must be greater than zero, not {number!r}.")
+
+
+def _require_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        raise ConfigurationError(
+            f"time_zone must be a name such as America/New_York, not {name!r}."
+        ) from None

@@ -1,0 +1,61 @@
+"""Repayments on loans and on lines of credit (sections 2.9, 4.8, 4.9)."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from servicing.codec import Record
+from servicing.resource import Resource
+from servicing.values import RemoteTime
+
+
+class Repayment(Record, frozen=True, kw_only=True):
+    """A repayment."""
+
+    product: str | None = None
+    payment_type: str | None = None
+    effective_date: date | None = None
+    amount: Decimal | None = None
+    principal: Any = None
+    interest: Any = None
+    fees: Any = None
+    suspense: Any = None
+    ending_balance: Any = None
+    should_commit_to_servicing: bool | None = None
+    borrower_bank_account_uuid: str | None = None
+    ach_batch_id: str | None = None
+    ach_id: str | None = None
+    completion_date: Any = None
+    error_description: str | None = None
+    initiation_date: RemoteTime | None = None
+    status: str | None = None
+
+
+class RepaymentsResource(Resource):
+    """Repayments of a borrower."""
+
+    def of_loan(self, borrower_id: str, loan_id: str) -> list[Repayment]:
+        """List the repayments on a loan (section 4.9; the path says `loans`, in the plural).
+
+        Raises `NotFound`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`.
+        """
+        return self._list(
+            "repayments.of_loan",
+            "/v1/users/{borrower_id}/loans/{loan_id}/payments",
+            Repayment,
+            borrower_id=borrower_id,
+            loan_id=loan_id,
+        )
+
+    def of_line(self, borrower_id: str, line_id: str) -> list[Repayment]:
+        """List the repayments on a line of credit (section 4.8).
+
+        Raises `NotFound`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`.
+        """
+        return self._list(
+            "repayments.of_line",
+            "/v1/users/{borrower_id}/loc/{line_id}/payments",
+            Repayment,
+            borrower_id=borrower_id,
+            line_id=line_id,
+        )
