@@ -18,13 +18,15 @@ from typing import Any, Self
 from servicing.crypto import FieldCipher, key_from_secret
 from servicing.sandbox.app import Call, Service
 from servicing.sandbox.clock import Clock
+from servicing.sandbox.control import with_control
+from servicing.sandbox.endpoints import OFFSETS
 from servicing.sandbox.faults import Fault
 from servicing.sandbox.server import Server
 from servicing.sandbox.signing import DEFAULT_HEADERS, Signatures
 from servicing.sandbox.store import Store
 from servicing.sandbox.world import World
 
-__all__ = ["DEMO_CLIENT_ID", "DEMO_SECRET", "Call", "Fault", "Sandbox", "World"]
+__all__ = ["DEMO_CLIENT_ID", "DEMO_SECRET", "OFFSETS", "Call", "Fault", "Sandbox", "World"]
 
 DEMO_CLIENT_ID = "sandbox-client"
 DEMO_SECRET = "7f0c2b9e-41d6-4a58-9c37-e2b86d15fa40"  # noqa: S105 - opens nothing but a sandbox.
@@ -33,10 +35,10 @@ DEMO_SECRET = "7f0c2b9e-41d6-4a58-9c37-e2b86d15fa40"  # noqa: S105 - opens nothi
 class Sandbox:
     """The service on ``db_path``, to be started in this process.
 
-    ``auth`` is ``hmac`` or ``none``. ``offset`` is what the message list's offset counts: ``pages`` (from
-    0), ``pages-from-1`` or ``rows``. ``port=0`` takes a free one, and keeps it over a stop and a new start.
-    ``today`` fixes the service's date. ``auth_headers`` names the headers of client id, signature, epoch
-    and digest.
+    ``control`` opens ``/_sandbox/``, ``log`` writes a line to stderr for each request. ``auth`` is ``hmac``
+    or ``none``. ``offset`` is what the message list's offset counts: ``pages`` (from 0), ``pages-from-1``
+    or ``rows``. ``port=0`` takes a free one, and keeps it over a stop and a new start. ``today`` fixes the
+    service's date. ``auth_headers`` names the headers of client id, signature, epoch and digest.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class Sandbox:
         control: bool = False,
         today: date | None = None,
         auth_headers: tuple[str, str, str, str] = DEFAULT_HEADERS,
-        talks: bool = False,
+        log: bool = False,
     ) -> None:
         self.client_id, self.secret = client_id, secret
         self._store = Store(db_path)
@@ -64,13 +66,14 @@ class Sandbox:
             offset=offset,
         )
         self._address = (host, port)
-        self._talks = talks
+        self._app = with_control(self._service, self.world, self.reset) if control else self._service
+        self._log = log
         self._server: Server | None = None
 
     def start(self) -> Self:
         """Open the port and answer; ``OSError`` when it is in use."""
         self._service.stopping.clear()
-        self._server = Server(*self._address, self._service, talks=self._talks)
+        self._server = Server(*self._address, self._app, log=self._log)
         self._address = (self._address[0], self._server.port)
         self._server.start()
         return self

@@ -18,6 +18,7 @@ from typing import Any
 import phonenumbers
 
 from servicing.crypto import FieldCipher
+from servicing.errors import Unreadable
 from servicing.sandbox import shapes
 from servicing.sandbox.places import ZIP_PREFIXES, has_prefix
 from servicing.sandbox.wire import JSON
@@ -320,8 +321,8 @@ def encrypted_digits(cipher: FieldCipher, value: JSON) -> str:
     """An EIN or SSN: nine figures once decrypted."""
     try:
         digits = cipher.decrypt(text(value))
-    except Exception:  # Whatever is wrong with it, the sender learns no more than this.
-        digits = ""
+    except Unreadable:
+        digits = ""  # Whatever is wrong with it, the sender learns no more than this.
     if not re.fullmatch("[0-9]{9}", digits):
         raise Invalid.because("could not be decrypted to nine digits")
     return digits

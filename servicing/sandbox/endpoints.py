@@ -14,6 +14,8 @@ from servicing.sandbox.wire import JSON
 from servicing.sandbox.world import World
 
 DEFAULT_PAGE = 25
+OFFSETS = ("pages", "pages-from-1", "rows")
+"""What the message list's offset may count; plain pages count from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,10 @@ Rates are percent a year; every amount of money is rounded to the cent, half up.
 
 import calendar
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import lru_cache
 
 CENT = Decimal("0.01")
 ZERO = Decimal("0.00")
@@ -58,17 +59,19 @@ def level_payment(principal: Decimal, rate: Decimal, months: int) -> Decimal:
     return money(principal * monthly / (1 - (1 + monthly) ** -months))
 
 
-def schedule(principal: Decimal, rate: Decimal, months: int, *, opened: date) -> list[Installment]:
+@lru_cache(maxsize=256)
+def schedule(principal: Decimal, rate: Decimal, months: int, *, opened: date) -> tuple[Installment, ...]:
     """A level schedule, first due a month after opening; the last installment takes what rounding left."""
     payment = level_payment(principal, rate, months) if months else ZERO
-    rows, balance = [], principal
+    rows: list[Installment] = []
+    balance = principal
     for number in range(1, months + 1):
         interest = money(balance * rate / 100 / MONTHS)
         part = balance if number == months else min(payment - interest, balance)
         balance -= part
         due = add_months(opened, number)
         rows.append(Installment(number=number, due=due, principal=part, interest=interest, balance=balance))
-    return rows
+    return tuple(rows)
 
 
 def apr(amount: Decimal, fee: Decimal, payment: Decimal, months: int) -> Decimal:
@@ -98,6 +101,10 @@ class Split:
     interest: Decimal
     principal: Decimal
     suspense: Decimal
+
+    def as_dict(self) -> dict[str, Decimal]:
+        """By the names the interface gives to the parts."""
+        return asdict(self)
 
 
 def allocate(amount: Decimal, *, fees: Decimal = ZERO, interest: Decimal, principal: Decimal) -> Split:

@@ -85,18 +85,18 @@ class Handler(WSGIRequestHandler):
 
     def log(self, type: str, message: str, *args: Any) -> None:
         """A line for each request, only when asked for."""
-        if self.server.talks:
+        if self.server.logs:
             print(f"{self.log_date_time_string()} {message % args}", file=sys.stderr)
 
 
 class Server(ThreadedWSGIServer):
     """Listens as soon as it is made; ``OSError`` when the address is not to be had."""
 
-    def __init__(self, host: str, port: int, app: "WSGIApplication", *, talks: bool = False) -> None:
+    def __init__(self, host: str, port: int, app: "WSGIApplication", *, log: bool = False) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.create_server((host, port), family=family, backlog=128) as listener:
             super().__init__(host, port, app, Handler, fd=listener.fileno())
-        self.talks = talks
+        self.logs = log
         self._lock = threading.Lock()
         self._stopping = False
         self._connections: dict[socket.socket, threading.Thread] = {}

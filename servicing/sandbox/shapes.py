@@ -202,13 +202,13 @@ INSTALLMENTS = {"snake": snake_installment, "pascal": pascal_installment}
 """The two known ways to word an installment."""
 
 
-def repayment(uuid: str, *, product: str, amount: Decimal, effective_date: date, **rest: str) -> Wire:
+def repayment(uuid: str, *, product: str, amount: Decimal, effective_date: date | str, **rest: str) -> Wire:
     """Section 2.9; ``rest`` is the status and the bank account."""
     return {
         "uuid": uuid,
         "product": product,
         "payment_type": "SINGLE_PAYMENT",
-        "effective_date": effective_date.isoformat(),
+        "effective_date": str(effective_date),
         "amount": amount,
         "principal": None,
         "interest": None,

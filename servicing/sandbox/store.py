@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS records (
     private TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS records_by_owner ON records (kind, owner, position);
+CREATE INDEX IF NOT EXISTS records_by_due_day ON records (kind, private ->> 'due_on')
+    WHERE private ->> 'due_on' IS NOT NULL;
 CREATE TABLE IF NOT EXISTS messages (
     position INTEGER PRIMARY KEY,
     uuid TEXT NOT NULL UNIQUE,
@@ -137,10 +139,9 @@ class Store:
             return self._select("kind = ?", (kind,))
         return self._select("kind = ? AND owner = ?", (kind, owner))
 
-    def due(self, kind: str, *, status: str, field: str, until: str) -> list[Record]:
-        """Records of a kind with this ``status`` whose date ``field`` is not after ``until``."""
-        where = f"kind = ? AND body ->> 'status' = ? AND body ->> '{field}' <= ?"
-        return self._select(where, (kind, status, until))
+    def due(self, kind: str, day: str) -> list[Record]:
+        """Records of a kind whose private ``due_on`` is not after the day."""
+        return self._select("kind = ? AND private ->> 'due_on' <= ?", (kind, day))
 
     def _select(self, where: str, values: tuple[str, ...]) -> list[Record]:
         sql = f"SELECT kind, uuid, owner, body, private FROM records WHERE {where} ORDER BY position"

@@ -15,7 +15,7 @@ from random import Random, SystemRandom
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from servicing.sandbox import ledger, lending, shapes
+from servicing.sandbox import ledger, lending, passing, shapes
 from servicing.sandbox.clock import SERVICE_ZONE, Clock, stamp
 from servicing.sandbox.shapes import Wire
 from servicing.sandbox.store import Record, Store
@@ -192,11 +192,10 @@ class World:
             "servicing_committed_at": stamp(self.clock.now()),
         }
         body = shapes.loan(self.new_uuid(), borrower_uuid, **values)
-        private = {"installments": installments, "shape": shape, "paid_on": []}
+        private = ledger.opened(product="LOAN", installments=installments, shape=shape, paid_on=[])
         record = Record(kind="loan", uuid=body["uuid"], owner=borrower_uuid, body=body, private=private)
         rows = ledger.plan(record)
-        for row in rows[:paid]:
-            ledger.pay_installment(record, row.due)
+        private["paid_on"] += [row.due.isoformat() for row in rows[:paid]]
         if rows:
             ends = {
                 "repayments_end_date": rows[-1].due.isoformat(),
@@ -214,21 +213,29 @@ class World:
         drawn: Amount = 0,
         rate: Amount = "18.99",
         opened: date | None = None,
+        autopay: bool = True,
+        product: str = "LOC",
         **overrides: Any,
     ) -> Wire:
-        """A line of credit: the statement object of section 2.8 and, besides, its ``uuid``."""
+        """A line of credit: the statement object of section 2.8 and, besides, its ``uuid``.
+
+        ``product`` is what its repayments say: ``LOC`` or ``BUILD_CREDIT``.
+        """
         self.store.require("user", borrower_uuid)
         today = self.clock.today()
         opened = opened or today
         limit = lending.money(Decimal(limit))
         body = shapes.line(limit=limit, next_billing_date=lending.add_months(opened, 1))
-        private = {
-            "rate": Decimal(rate),
-            "billed_on": opened.isoformat(),
-            "opening_balance": lending.ZERO,
-            "dues": [],
-            "activity": [],
-        }
+        private = ledger.opened(
+            product=product,
+            rate=Decimal(rate),
+            autopay=autopay,
+            billed_on=opened.isoformat(),
+            opening_balance=lending.ZERO,
+            dues=[],
+            activity=[],
+            **ledger.due_on(lending.add_months(opened, 1)),
+        )
         uuid = overrides.pop("uuid", None) or self.new_uuid()
         record = Record(kind="line", uuid=uuid, owner=borrower_uuid, body=body, private=private)
         if Decimal(drawn):
@@ -248,9 +255,18 @@ class World:
         """A statement document over the activity since the last one; balances stay. ``url`` is its path."""
         with self.store.writing():
             line = self.store.require("line", line_uuid)
-            contents = ledger.close_month(line, date.fromisoformat(str(billing_date)))
-            self.store.update(line)
-            return self._add_statement(line_uuid, contents)
+            return self.keep_statement(line, ledger.close_month(line, date.fromisoformat(str(billing_date))))
+
+    def keep_statement(self, line: Record, contents: Wire) -> Wire:
+        """Keep a line that was billed, and the statement with these contents."""
+        self.store.update(line)
+        uuid = self.new_uuid()
+        body = {"uuid": uuid, "billing_date": contents["billing_date"], "url": f"/documents/{uuid}.pdf"}
+        return self._add("statement", body, owner=line.uuid, private=contents)
+
+    def account(self, uuid: str) -> Record:
+        """A loan or a line."""
+        return self.store.find("loan", uuid) or self.store.require("line", uuid)
 
     # Repayments
 
@@ -260,20 +276,44 @@ class World:
         *,
         amount: Amount = "250.00",
         status: str = "SUCCEEDED",
-        effective_date: date | None = None,
+        effective_date: date | str | None = None,
         **overrides: Any,
     ) -> Wire:
         """A repayment in the list of a loan or a line. It moves no balance and records no message."""
-        account = self._account(account_uuid)
+        account = self.account(account_uuid)
         body = shapes.repayment(
             self.new_uuid(),
-            product="LOAN" if account.kind == "loan" else "LOC",
+            product=account.private["product"],
             amount=lending.money(Decimal(amount)),
             effective_date=effective_date or self.clock.today(),
             status=status,
             borrower_bank_account_uuid=self._bank_account(account.owner),
         )
-        return self._add("repayment", body | overrides, owner=account_uuid)
+        waiting = date.fromisoformat(body["effective_date"][:10]) if status == "SCHEDULED" else None
+        return self._add("repayment", body | overrides, owner=account_uuid, private=ledger.due_on(waiting))
+
+    def settle(self, repayment_uuid: str) -> Wire:
+        """A scheduled repayment comes in: its account is credited and ``payment.succeeded`` recorded."""
+        with self.store.writing():
+            payment = self.store.require("repayment", repayment_uuid)
+            passing.settle(self, payment, self.clock.now())
+            return payment.body
+
+    def bounce(self, repayment_uuid: str, reason: str | None = None) -> Wire:
+        """A scheduled repayment fails (``payment.failed``), or one that came in is returned.
+
+        The latter takes the credit back and records ``payment.failed_after_success``.
+        """
+        with self.store.writing():
+            payment = self.store.require("repayment", repayment_uuid)
+            passing.bounce(self, payment, self.clock.now(), reason=reason)
+            return payment.body
+
+    def advance(self, days: int) -> None:
+        """Let days pass: payments come in or bounce, lines are billed, debts grow old."""
+        with self.store.writing():
+            for _ in range(days):
+                passing.pass_day(self)
 
     # Messages
 
@@ -319,20 +359,12 @@ class World:
     def _private(self, uuid: str) -> Wire:
         return (self.store.find("user", uuid) or self.store.require("key_person", uuid)).private
 
-    def _account(self, uuid: str) -> Record:
-        return self.store.find("loan", uuid) or self.store.require("line", uuid)
-
     def _application_record(self, uuid: str) -> Record:
         return self.store.find("loan_application", uuid) or self.store.require("line_application", uuid)
 
     def _bank_account(self, borrower_uuid: str) -> str:
         """The one account a borrower pays from."""
         return str(uuids.uuid5(uuids.NAMESPACE_OID, borrower_uuid))
-
-    def _add_statement(self, line_uuid: str, contents: Wire) -> Wire:
-        uuid = self.new_uuid()
-        body = {"uuid": uuid, "billing_date": contents["billing_date"], "url": f"/documents/{uuid}.pdf"}
-        return self._add("statement", body, owner=line_uuid, private=contents)
 
     def _application(
         self, product: str, borrower_uuid: str, amount: Amount, largest: Decimal, overrides: Wire

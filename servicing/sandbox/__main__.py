@@ -1,0 +1,143 @@
+"""The command line: ``python -m servicing.sandbox`` serves; its subcommands work on the same file.
+
+The secret may come from the environment (``SANDBOX_SECRET``), where the list of processes does not show it.
+"""
+
+import argparse
+import csv
+import os
+import signal
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from servicing.errors import ConfigurationError
+from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET, OFFSETS, Sandbox
+from servicing.sandbox.clock import Clock
+from servicing.sandbox.listing import COLUMNS, listed_ids
+from servicing.sandbox.seed import seed
+from servicing.sandbox.store import Store
+from servicing.sandbox.wire import dumps
+from servicing.sandbox.world import World
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Do what the command line says; anything that prevents it is one sentence and exit code 1."""
+    options = parser().parse_args(arguments)
+    try:
+        options.act(options)
+    except (OSError, sqlite3.Error) as problem:
+        sys.exit(f"{options.db} cannot be used as the sandbox's database: {problem}.")
+    except ConfigurationError as problem:
+        sys.exit(str(problem))
+
+
+def parser() -> argparse.ArgumentParser:
+    """What may be said."""
+    root = argparse.ArgumentParser(
+        prog="python -m servicing.sandbox", description="A stand-in lending service."
+    )
+    root.set_defaults(act=serve)
+    root.add_argument("--host", default="127.0.0.1")
+    root.add_argument("--port", type=int, default=8001)
+    root.add_argument(
+        "--db", type=Path, default=Path("sandbox.sqlite3"), help="the file that keeps its state"
+    )
+    root.add_argument("--seed", action="store_true", help="fill an empty file with the demo portfolio")
+    root.add_argument("--reset", action="store_true", help="forget what the file holds")
+    root.add_argument("--client-id", default=DEMO_CLIENT_ID)
+    root.add_argument("--secret", default=os.environ.get("SANDBOX_SECRET", DEMO_SECRET))
+    root.add_argument("--auth", choices=("hmac", "none"), default="hmac")
+    root.add_argument(
+        "--offset", choices=OFFSETS, default="pages", help="what the message list's offset counts"
+    )
+    root.add_argument("--control", action="store_true", help="accidents and days by hand, under /_sandbox/")
+    root.add_argument("--log", action="store_true", help="a line on stderr for each request")
+    acts = root.add_subparsers(title="on the data alone, also while the service runs")
+    days = _act(acts.add_parser("advance", help="let days pass"), advance)
+    days.add_argument("--days", type=int, required=True)
+    _act(acts.add_parser("ids", help=f"print CSV: {','.join(COLUMNS)}"), ids)
+    _act(acts.add_parser("profiles", help="print the user objects, one JSON object a line"), profiles)
+    return root
+
+
+def _act(
+    command: argparse.ArgumentParser, act: Callable[[argparse.Namespace], None]
+) -> argparse.ArgumentParser:
+    command.add_argument("--db", type=Path, required=True)
+    command.set_defaults(act=act)
+    return command
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Answer until a signal says stop. The port opens once the data are there."""
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    sandbox = Sandbox(
+        options.db,
+        client_id=options.client_id,
+        secret=options.secret,
+        auth=options.auth,
+        offset=options.offset,
+        host=options.host,
+        port=options.port,
+        control=options.control,
+        log=options.log,
+    )
+    if options.reset:
+        sandbox.reset()
+    if options.seed:
+        seed(sandbox.world)
+    try:
+        sandbox.start()
+    except OSError as problem:
+        sys.exit(
+            f"Port {options.port} of {options.host} cannot be opened: {problem.strerror}. Try another --port."
+        )
+    print(f"The lending service's sandbox answers at {sandbox.url}", flush=True)
+    stopped.wait()
+    sandbox.close()
+
+
+def advance(options: argparse.Namespace) -> None:
+    """Let days pass in the file."""
+    if options.days < 1:
+        sys.exit("--days must be 1 or more.")
+    with _world(options.db) as world:
+        world.advance(options.days)
+        print(f"It is {world.clock.today()} in the sandbox now.")
+
+
+def ids(options: argparse.Namespace) -> None:
+    """Print what a lender has in its own records."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    with _world(options.db) as world:
+        writer.writerows(listed_ids(world))
+
+
+def profiles(options: argparse.Namespace) -> None:
+    """Print the user objects."""
+    with _world(options.db) as world:
+        for user in world.users():
+            print(dumps(user).decode())
+
+
+@contextmanager
+def _world(path: Path) -> Iterator[World]:
+    if not path.is_file():
+        sys.exit(f"There is no file {path}.")
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    store = Store(path)
+    try:
+        yield World(store, Clock(store))
+    finally:
+        store.close()
+
+
+if __name__ == "__main__":
+    main()

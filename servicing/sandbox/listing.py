@@ -1,0 +1,36 @@
+"""The ids a sandbox holds, as a lender would have them in its own records. Hides their labels."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from servicing.sandbox.shapes import Wire
+from servicing.sandbox.world import World
+
+COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
+Row = tuple[str, str, str, str]
+
+
+def listed_ids(world: World) -> Iterator[Row]:
+    """One row for each record that can be asked for; a loan application cannot be read again."""
+    for user in world.users():
+        yield "borrower", user["uuid"], user["uuid"], _name(user)
+        for person in user.get("key_people", ()):
+            yield "key_person", person["uuid"], user["uuid"], f"{_name(person)}, {person['title'].lower()}"
+    for record in world.store.all("line_application"):
+        label = f"Application over {_dollars(record.body['amount'])} of {record.body['created_at'][:10]}"
+        yield "application", record.uuid, record.owner, label
+    for record in world.store.all("loan"):
+        label = f"Loan of {_dollars(record.body['amount'])} from {record.body['opening_date']}"
+        yield "loan", record.uuid, record.owner, label
+    for record in world.store.all("line"):
+        label = f"Line of {_dollars(record.body['credit_limit'])}"
+        yield "line", record.uuid, record.owner, label
+
+
+def _name(person: Wire) -> str:
+    parts = (person["first_name"], person["middle_name"], person["last_name"])
+    return " ".join(part for part in parts if part)
+
+
+def _dollars(amount: Decimal) -> str:
+    return f"${amount:,.2f}"
