@@ -15,6 +15,7 @@ from django.templatetags.static import static
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.icons import ICONS
 
@@ -76,8 +77,7 @@ def ago(value: datetime | date | None) -> str:
     """How long ago, kept true while the page is open; a calendar day only says how many days."""
     if not isinstance(value, datetime):
         return _or_dash(wording.ago(value))
-    html = '<time data-ago datetime="{:%Y-%m-%dT%H:%M:%SZ}">{}</time>'
-    return format_html(html, value.astimezone(UTC), wording.ago(value))
+    return format_html('<time data-ago datetime="{}">{}</time>', _iso(value), wording.ago(value))
 
 
 @register.filter
@@ -110,11 +110,8 @@ def yes_no(value: bool | None) -> str:
 @register.filter
 def masked(value: Any) -> SafeString:
     """Says that there is a value and never what it is."""
-    return (
-        format_html('<span class="sd-masked">{} <small>masked</small></span>', wording.MASK)
-        if value
-        else NOT_PROVIDED
-    )
+    html = '<span class="sd-nowrap">{} masked</span>'
+    return format_html(html, wording.MASK) if value else NOT_PROVIDED
 
 
 @register.filter
@@ -123,9 +120,12 @@ def monogram(name: str) -> str:
 
 
 def _time(value: datetime, text: str, sent: str = "") -> SafeString:
-    utc = value.astimezone(UTC)
-    hover = f"{utc:%Y-%m-%d %H:%M:%S} UTC{f'; sent as {sent}' if sent else ''}"
-    return format_html('<time datetime="{:%Y-%m-%dT%H:%M:%SZ}" title="{}">{}</time>', utc, hover, text)
+    hover = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC{f'; sent as {sent}' if sent else ''}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', _iso(value), hover, text)
+
+
+def _iso(value: datetime) -> str:
+    return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 # --- Marks in text ---
@@ -229,3 +229,9 @@ def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used
 def page_links(context: template.Context, page: Page[Any], target: str) -> dict[str, Any]:
     """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages."""
     return {"page": page, "target": target, "request": context["request"]}
+
+
+@register.filter
+def json_view(value: Any, label: str = "JSON") -> SafeString:
+    """Decoded JSON as numbered, coloured lines, in a region with this name."""
+    return json_lines.render(value, label)
