@@ -39,7 +39,9 @@ def main(purpose: str) -> None:
 def fingerprint(purpose: str) -> str:
     """What the environment was built from: any change of it means building again."""
     parts = [sys.version, str(ROOT)]
-    parts += [(ROOT / name).read_text() for name in [*LOCKS[purpose], *SYSTEM[purpose], "requirements-uv.txt"]]
+    parts += [
+        (ROOT / name).read_text() for name in [*LOCKS[purpose], *SYSTEM[purpose], "requirements-uv.txt"]
+    ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -56,7 +58,10 @@ def install_system_packages(purpose: str) -> None:
     if not missing:
         return
     if os.geteuid() != 0:
-        sys.exit("Missing system packages. Type this, then try again:\n  sudo apt-get install -y " + " ".join(missing))
+        sys.exit(
+            "Missing system packages. Type this, then try again:\n  sudo apt-get install -y "
+            + " ".join(missing)
+        )
     say("installing system packages: " + " ".join(missing))
     apt = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"]
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
@@ -67,14 +72,22 @@ def install_system_packages(purpose: str) -> None:
 def is_installed(package: str) -> bool:
     """Whether Debian knows the package as installed."""
     answer = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, text=True, check=False
+        ["dpkg-query", "-W", "-f", "${db:Status-Status}", package],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return answer.stdout == "installed"
 
 
 def has_pip() -> bool:
     """Whether this Python can install anything at all."""
-    return subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(
+            [sys.executable, "-m", "pip", "--version"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def install_python_packages(purpose: str) -> None:
@@ -83,7 +96,17 @@ def install_python_packages(purpose: str) -> None:
     locks = [flag for name in LOCKS[purpose] for flag in ("-r", name)]
     python = VENV / "bin/python"
     try:
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--require-hashes",
+        ]
         quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         run([*pip, "--upgrade", "--target", str(TOOLS), "-r", "requirements-uv.txt"], env=os.environ | quiet)
         uv, certificates = str(TOOLS / "bin/uv"), os.environ | {"UV_SYSTEM_CERTS": "1"}

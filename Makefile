@@ -1,0 +1,32 @@
+# "make run" starts the product, "make test" proves it; both prepare the checkout themselves.
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: setup setup-test run test check bench
+
+setup:
+	@$(PYTHON) docker/setup.py run
+
+setup-test:
+	@$(PYTHON) docker/setup.py test
+
+run: setup
+	@DEBUG=1 $(BIN)/python manage.py demo
+
+test: setup-test
+	$(BIN)/pytest -q -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
+	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100
+	$(BIN)/coverage report --fail-under=95 --format=total
+
+check: setup-test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	DEBUG=1 $(BIN)/mypy
+	$(BIN)/lint-imports
+	git ls-files -z 'templates/*.html' | xargs -0 $(BIN)/djade --check --target-version 5.2
+	DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
+	DEBUG=1 $(BIN)/python manage.py vendor_assets --check
+	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
+
+bench: setup-test
+	$(BIN)/python -m tests.bench

@@ -1,0 +1,32 @@
+"""A person's own preferences."""
+
+import zoneinfo
+from typing import Any
+
+from django import forms
+
+from portal.accounts.models import User
+from portal.ui.forms import StaffForm
+
+
+class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
+    """Name as others read it, and how the desk looks."""
+
+    time_zone = forms.ChoiceField(required=False)
+
+    class Meta:
+        model = User
+        fields = ["first_name", "last_name", "time_zone", "theme", "density", "shortcuts"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        zones = sorted(name for name in zoneinfo.available_timezones() if "/" in name)
+        self.fields["time_zone"].choices = [("", "Business time zone"), *((zone, zone) for zone in zones)]  # type: ignore[attr-defined]
+
+
+class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Light or dark."""
+
+    class Meta:
+        model = User
+        fields = ["theme"]

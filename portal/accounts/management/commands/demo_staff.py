@@ -1,0 +1,33 @@
+"""Creates one demo account for each role; only where DEBUG is on."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+
+
+class Command(BaseCommand):
+    """``manage.py demo_staff``"""
+
+    help = "Create the demo staff viewer, servicer, supervisor, auditor and admin (DEBUG only)."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEBUG:
+            raise CommandError("Demo staff are for local use: they are refused while DEBUG is off.")
+        for role in Role:
+            user, created = User.objects.get_or_create(
+                username=role.value,
+                defaults={
+                    "role": role,
+                    "first_name": role.label,
+                    "last_name": "Demo",
+                    "is_staff": role == Role.ADMIN,
+                },
+            )
+            if created:
+                user.set_password(settings.DEMO_PASSWORD)
+                user.save()
+        self.stdout.write("Demo staff: " + ", ".join(Role.values))

@@ -1,0 +1,55 @@
+"""Appends audit entries, each sealed with the hash of its predecessor, so that a later change shows."""
+
+import hashlib
+import json
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection, transaction
+from django.utils import timezone
+
+from portal.audit.models import Actor, Entry
+
+FIRST = "0" * 64
+_POSTGRES_LOCK = 7_231_904
+
+
+def append(actor: Actor, action: str, **fields: Any) -> Entry:
+    """Add one entry at the end of the chain, in the caller's transaction if there is one."""
+    entry = Entry(
+        at=timezone.now(),
+        actor_id=actor.id,
+        actor_name=actor.name,
+        actor_role=actor.role,
+        ip=actor.ip,
+        user_agent=actor.user_agent,
+        request_id=actor.request_id,
+        action=action,
+        **fields,
+    )
+    with transaction.atomic():
+        _wait_for_turn()
+        entry.previous_hash = Entry.objects.order_by("-id").values_list("hash", flat=True).first() or FIRST
+        entry.hash = seal(entry)
+        entry.save()
+    return entry
+
+
+def seal(entry: Entry) -> str:
+    """The SHA-256 over the predecessor's hash and every field of this entry in a canonical form."""
+    fields = {
+        field.attname: getattr(entry, field.attname)
+        for field in Entry._meta.concrete_fields
+        if field.attname not in ("id", "hash")
+    }
+    text = json.dumps(
+        fields, cls=DjangoJSONEncoder, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _wait_for_turn() -> None:
+    """Writers queue: PostgreSQL by an advisory lock, SQLite because every transaction here is IMMEDIATE."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_POSTGRES_LOCK])

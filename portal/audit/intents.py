@@ -1,0 +1,155 @@
+"""The life of a write: committed as an intent before the call, settled once after it.
+
+A crash between the two leaves the intent *sending*, never a write without a row. Opening refuses a submit id that was
+used before (double click, Back, two tabs) and a creation equal to one whose outcome is still open.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from portal.audit.chain import append
+from portal.audit.models import Actor, Entry, WriteIntent
+
+State = WriteIntent.State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """What staff know of the write they are about to send; the rest comes from the call itself."""
+
+    submit_id: str
+    label: str
+    reason: str = ""
+    subject_kind: str = ""
+    subject_uuid: str = ""
+    borrower_uuid: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    # What makes two creations equal, EIN and SSN left out; empty for updates, which may be repeated.
+    identity: Mapping[str, Any] = field(default_factory=dict)
+
+    def fingerprint(self, operation: str) -> str:
+        """One text for equal creations, empty when equality does not matter."""
+        if not self.identity:
+            return ""
+        equal = {name: str(value).casefold().strip() for name, value in self.identity.items()}
+        text = json.dumps([operation, self.borrower_uuid, equal], cls=DjangoJSONEncoder, sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class AlreadySubmitted(Exception):
+    """This submit id was used: ``intent`` holds what came of it. Nothing was sent now."""
+
+    def __init__(self, intent: WriteIntent) -> None:
+        super().__init__(f"Already submitted: {intent}")
+        self.intent = intent
+
+
+class Blocked(Exception):
+    """An equal creation is still open (``intent``). Nothing was sent now."""
+
+    def __init__(self, intent: WriteIntent) -> None:
+        super().__init__(f"An equal one is open: {intent}")
+        self.intent = intent
+
+
+def open_intent(
+    write: Write, actor: Actor, *, operation: str, method: str, path: str, body: Any
+) -> WriteIntent:
+    """Commit the intent and its audit attempt, or raise :class:`AlreadySubmitted` or :class:`Blocked`."""
+    settle_stale()
+    fingerprint = write.fingerprint(operation)
+    _refuse_repetition(write.submit_id, fingerprint)
+    intent = WriteIntent(
+        submit_id=write.submit_id,
+        fingerprint=fingerprint,
+        operation=operation,
+        label=write.label[:300],
+        reason=write.reason[:500],
+        subject_kind=write.subject_kind,
+        subject_uuid=write.subject_uuid,
+        borrower_uuid=write.borrower_uuid,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        request_id=actor.request_id,
+        method=method,
+        path=path,
+        request_body=body,
+    )
+    try:
+        with transaction.atomic():
+            intent.save(force_insert=True)
+            _append(intent, actor, Entry.Phase.ATTEMPT, changes=dict(write.changes), detail={"request": body})
+    except IntegrityError:
+        _refuse_repetition(write.submit_id, fingerprint)  # another tab was faster
+        raise
+    return intent
+
+
+def settle(
+    intent: WriteIntent,
+    actor: Actor,
+    state: str,
+    *,
+    status: int | None = None,
+    message: str = "",
+    subject: tuple[str, str] | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    """Give an open intent its one outcome. ``subject`` is the kind and uuid of what a creation made."""
+    with transaction.atomic():
+        if subject:
+            intent.subject_kind, intent.subject_uuid = subject
+            intent.borrower_uuid = intent.borrower_uuid or (subject[1] if subject[0] == "borrower" else "")
+        intent.state, intent.status, intent.message, intent.finished_at = (
+            state,
+            status,
+            message,
+            timezone.now(),
+        )
+        intent.save()
+        _append(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail or {}))
+
+
+def settle_stale() -> int:
+    """A write still *sending* long after any call could last was cut off by a crash: its outcome is unknown."""
+    limit = timezone.now() - timedelta(seconds=settings.SERVICING_TIMEOUT * 2 + 30)
+    settled = 0
+    for intent in WriteIntent.objects.filter(state=State.SENDING, created_at__lt=limit):
+        settle(
+            intent, Actor.system("settle"), State.UNKNOWN, detail={"note": "no outcome was recorded in time"}
+        )
+        settled += 1
+    return settled
+
+
+def _refuse_repetition(submit_id: str, fingerprint: str) -> None:
+    if used := WriteIntent.objects.filter(submit_id=submit_id).first():
+        raise AlreadySubmitted(used)
+    if not fingerprint:
+        return
+    if equal := WriteIntent.objects.filter(fingerprint=fingerprint, state__in=WriteIntent.OPEN).first():
+        raise Blocked(equal)
+
+
+def _append(intent: WriteIntent, actor: Actor, phase: str, **fields: Any) -> None:
+    append(
+        actor,
+        intent.operation,
+        phase=phase,
+        intent_id=intent.pk,
+        subject_kind=intent.subject_kind,
+        subject_uuid=intent.subject_uuid,
+        subject_label=intent.label,
+        borrower_uuid=intent.borrower_uuid,
+        reason=intent.reason,
+        **fields,
+    )

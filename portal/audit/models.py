@@ -1,0 +1,188 @@
+"""What happened here: append-only entries, one row for each remote call, and the one mutable state of a write."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.http import HttpRequest
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actor:
+    """Who acts, as it is kept with every row: name and role stay readable when the account is gone."""
+
+    id: int | None = None
+    name: str
+    role: str = ""
+    ip: str | None = None
+    user_agent: str = ""
+    request_id: str = ""
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> "Actor":
+        """The person behind a request, or *anonymous*."""
+        user = request.user if isinstance(request.user, User) else None
+        return cls(
+            id=user.pk if user else None,
+            name=user.display_name() if user else "anonymous",
+            role=user.role if user else "",
+            ip=request.META.get("REMOTE_ADDR"),
+            user_agent=request.headers.get("User-Agent", "")[:300],
+            request_id=getattr(request, "request_id", ""),
+        )
+
+    @classmethod
+    def system(cls, task: str) -> "Actor":
+        """Work that nobody clicked: a command or a background task."""
+        return cls(name="system", role="system", request_id=f"{task}-{uuid.uuid4().hex[:8]}")
+
+
+class Append(models.QuerySet["Entry"]):
+    """Entries can be read and appended, nothing else."""
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("Audit entries are append-only.")
+
+    update = delete = bulk_create = bulk_update = update_or_create = _refuse
+
+
+class Entry(models.Model):
+    """One audit entry. An attempted write has one *attempt* and exactly one *outcome*, tied by the intent's id."""
+
+    class Phase(models.TextChoices):
+        EVENT = "event"
+        ATTEMPT = "attempt"
+        OUTCOME = "outcome"
+
+    at = models.DateTimeField(db_index=True)
+    actor_id = models.BigIntegerField(null=True, db_index=True)
+    actor_name = models.CharField(max_length=300)
+    actor_role = models.CharField(max_length=20, choices=[*Role.choices, ("system", "System")], blank=True)
+    ip = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField(max_length=300, blank=True)
+    request_id = models.CharField(max_length=60, blank=True, db_index=True)
+    action = models.CharField(max_length=60, db_index=True)
+    phase = models.CharField(max_length=10, choices=Phase.choices, default=Phase.EVENT)
+    intent_id = models.UUIDField(null=True)
+    result = models.CharField(max_length=20, blank=True)
+    subject_kind = models.CharField(max_length=20, blank=True)
+    subject_uuid = models.CharField(max_length=64, blank=True, db_index=True)
+    subject_label = models.CharField(max_length=300, blank=True)
+    borrower_uuid = models.CharField(max_length=64, blank=True, db_index=True)
+    reason = models.CharField(max_length=500, blank=True)
+    changes = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    previous_hash = models.CharField(max_length=64, unique=True)
+    hash = models.CharField(max_length=64, unique=True)
+
+    objects = Append.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "entries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["intent_id", "phase"],
+                condition=models.Q(intent_id__isnull=False) & ~models.Q(phase="event"),
+                name="one_attempt_and_one_outcome",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name} {self.action} {self.phase}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Only ever insert."""
+        super().save(*args, **(kwargs | {"force_insert": True}))
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Never."""
+        raise TypeError("Audit entries are append-only.")
+
+
+class WriteIntent(models.Model):
+    """One intended change of the remote service: committed before the call, settled once after it."""
+
+    class State(models.TextChoices):
+        SENDING = "sending", "Sending"
+        CONFIRMED = "confirmed", "Confirmed"
+        REJECTED = "rejected", "Rejected"
+        NOT_SENT = "not_sent", "Not sent"
+        UNKNOWN = "unknown", "Outcome unknown"
+
+    OPEN = [State.SENDING, State.UNKNOWN]
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    submit_id = models.CharField(max_length=64, unique=True)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    operation = models.CharField(max_length=60)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.SENDING, db_index=True)
+    label = models.CharField(max_length=300)
+    reason = models.CharField(max_length=500, blank=True)
+    subject_kind = models.CharField(max_length=20, blank=True)
+    subject_uuid = models.CharField(max_length=64, blank=True)
+    borrower_uuid = models.CharField(max_length=64, blank=True, db_index=True)
+    actor_id = models.BigIntegerField(null=True, db_index=True)
+    actor_name = models.CharField(max_length=300)
+    request_id = models.CharField(max_length=60, db_index=True)
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=500)
+    request_body = models.JSONField(null=True, encoder=DjangoJSONEncoder, help_text="Masked.")
+    status = models.PositiveSmallIntegerField(null=True)
+    message = models.TextField(blank=True, help_text="The service's own words.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["fingerprint"],
+                condition=models.Q(state__in=["sending", "unknown"]) & ~models.Q(fingerprint=""),
+                name="one_open_intent_for_equal_creations",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.get_state_display()}"
+
+    def get_absolute_url(self) -> str:
+        """The page that tells what is known about this write."""
+        return reverse("audit:write", args=[self.pk])
+
+    @property
+    def borrower_url(self) -> str:
+        """The page of the borrower it concerns, where there is one."""
+        return reverse("borrowers:detail", args=[self.borrower_uuid]) if self.borrower_uuid else ""
+
+
+class RemoteCall(models.Model):
+    """One call of the remote service, bodies masked. Kept for support; not part of the chain."""
+
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    operation = models.CharField(max_length=60, db_index=True)
+    method = models.CharField(max_length=8)
+    path = models.CharField(max_length=500)
+    outcome = models.CharField(max_length=20, db_index=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField()
+    tries = models.PositiveSmallIntegerField(default=1)
+    request_id = models.CharField(max_length=60, db_index=True)
+    actor_id = models.BigIntegerField(null=True)
+    actor_name = models.CharField(max_length=300, blank=True)
+    intent_id = models.UUIDField(null=True)
+    error = models.TextField(blank=True)
+    request_body = models.TextField(blank=True)
+    answer_body = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.status or self.outcome}"

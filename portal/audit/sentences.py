@@ -1,0 +1,44 @@
+"""Audit entries as sentences that a person reads without knowing the code."""
+
+from portal.audit.models import Entry
+
+_DONE = {
+    "borrowers.create_commercial": "created borrower",
+    "borrowers.update": "changed the profile of",
+    "borrowers.update_key_person": "changed key person",
+    "applications.submit": "sent an application for",
+    "lookup.add": "added",
+    "lookup.correct": "corrected the registry entry of",
+    "lookup.archive": "archived",
+    "lookup.restore": "restored",
+    "lookup.import_records": "imported",
+    "accounts.sign_in": "signed in",
+    "accounts.sign_in_failed": "failed to sign in",
+    "accounts.sign_out": "signed out",
+    "accounts.refused": "was refused",
+    "accounts.profile": "changed their preferences",
+    "borrowers.detail": "opened borrower",
+}
+_TRIED = {
+    "borrowers.create_commercial": "set out to create borrower",
+    "borrowers.update": "set out to change the profile of",
+    "borrowers.update_key_person": "set out to change key person",
+    "applications.submit": "set out to send an application for",
+}
+_ENDED = {
+    "confirmed": "",
+    "rejected": "the service refused",
+    "not_sent": "nothing was sent",
+    "unknown": "the outcome is unknown",
+}
+
+
+def sentence(entry: Entry) -> str:
+    """What happened, without the actor's name: "created borrower Northwind LLC"."""
+    known = _TRIED if entry.phase == Entry.Phase.ATTEMPT else _DONE
+    verb = known.get(entry.action, entry.action)
+    if entry.phase == Entry.Phase.OUTCOME and entry.result != "confirmed":
+        verb = _TRIED.get(entry.action, entry.action)
+    text = f"{verb} {entry.subject_label}".strip()
+    ending = _ENDED.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
+    return f"{text}: {ending}" if ending else text

@@ -1,0 +1,32 @@
+"""Writes an entry for every sign-in, sign-out and failed attempt."""
+
+from typing import Any
+
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.http import HttpRequest
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+
+
+def listen() -> None:
+    """Connect the three signals."""
+    user_logged_in.connect(_signed_in, dispatch_uid="audit")
+    user_logged_out.connect(_signed_out, dispatch_uid="audit")
+    user_login_failed.connect(_failed, dispatch_uid="audit")
+
+
+def _signed_in(request: HttpRequest | None, **kwargs: Any) -> None:
+    if request is not None:
+        append(Actor.of(request), "accounts.sign_in")
+
+
+def _signed_out(request: HttpRequest | None, user: Any, **kwargs: Any) -> None:
+    if request is not None and user is not None:
+        append(Actor.of(request), "accounts.sign_out")
+
+
+def _failed(credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any) -> None:
+    if request is not None:
+        tried = str(credentials.get("username") or credentials.get("login") or "")[:150]
+        append(Actor.of(request), "accounts.sign_in_failed", detail={"username": tried})

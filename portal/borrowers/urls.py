@@ -1,0 +1,12 @@
+"""Addresses of borrowers: list, onboarding, page."""
+
+from django.urls import path
+
+from portal.borrowers import views, wizard_urls
+
+app_name = "borrowers"
+urlpatterns = [
+    path("", views.index, name="index"),
+    *wizard_urls.urlpatterns,
+    path("<str:borrower_uuid>/", views.detail, name="detail"),
+]

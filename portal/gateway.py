@@ -1,0 +1,283 @@
+"""The only door from the portal to the lending service.
+
+It hides one client for the process, bound to whoever is asking (``request.servicing``); the audit entries around every
+write and the row for every call; the memory of what was answered; and what each way of failing looks like on screen.
+"""
+
+import functools
+import json
+import secrets
+import zoneinfo
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+from django_htmx.middleware import HtmxDetails
+
+import servicing
+from portal.accounts.models import User
+from portal.accounts.roles import RoleMissing, can
+from portal.audit import intents
+from portal.audit.chain import append
+from portal.audit.intents import AlreadySubmitted, Blocked, Write
+from portal.audit.models import Actor, RemoteCall, WriteIntent
+from portal.registry import memory
+from portal.registry.models import Source
+from portal.ui.htmx import render_page
+from servicing import Call, Client, Outcome
+
+BODY_LIMIT = 20_000
+
+
+class StaffRequest(HttpRequest):
+    """What views get: a signed-in person, HTMX details, and the lending service."""
+
+    user: User
+    htmx: HtmxDetails
+    servicing: Client
+    request_id: str
+    can: Callable[[str], bool]
+
+
+@functools.cache
+def client() -> Client:
+    """The client of this process, made from the settings; :class:`servicing.ConfigurationError` if they cannot be."""
+    chosen: Any = settings  # one of a closed list each, checked where they are read
+    return Client(
+        settings.SERVICING_URL,
+        client_id=settings.SERVICING_CLIENT_ID,
+        secret=settings.SERVICING_SECRET,
+        auth=chosen.SERVICING_AUTH,
+        token=settings.SERVICING_TOKEN,
+        auth_headers=settings.SERVICING_AUTH_HEADERS,
+        epoch_unit=chosen.SERVICING_EPOCH_UNIT,
+        field_key=settings.SERVICING_FIELD_KEY,
+        timeout=(3.05, settings.SERVICING_TIMEOUT),
+        time_limit=settings.SERVICING_TIMEOUT + 10,
+        country=settings.SERVICING_COUNTRY,
+        incorporation_field=settings.SERVICING_INCORPORATION_FIELD,
+        message_filters=chosen.SERVICING_MESSAGE_FILTERS,
+        offset_counts=chosen.SERVICING_OFFSET_COUNTS,
+        time_zone=settings.SERVICING_TIME_ZONE,
+    )
+
+
+def writing(request: StaffRequest, write: Write) -> Client:
+    """The client for one write: its intent is committed before anything is sent, its outcome recorded after.
+
+    Raises :class:`AlreadySubmitted` or :class:`Blocked` from the call itself when nothing may be sent.
+    """
+    return client().watched_by(Watcher(Actor.of(request), write), request_id=request.request_id)
+
+
+def reading(actor: Actor) -> Client:
+    """The client for work that no request asked for: a command or a background task."""
+    return client().watched_by(Watcher(actor), request_id=actor.request_id)
+
+
+class Watcher:
+    """Records every call of one click; remembers every answer in the same transaction as its audit entry."""
+
+    def __init__(self, actor: Actor, write: Write | None = None) -> None:
+        self.actor = actor
+        self.write = write
+        self.intent: WriteIntent | None = None
+
+    def before(self, call: Call) -> None:
+        """A write goes out only once its intent is committed."""
+        if call.kind == "write":
+            write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
+            self.intent = intents.open_intent(
+                write,
+                self.actor,
+                operation=call.operation,
+                method=call.method,
+                path=call.path,
+                body=call.body,
+            )
+
+    def after(self, call: Call, outcome: Outcome) -> None:
+        """Row, memory and the write's outcome, all or nothing."""
+        items = [] if outcome.error else memory.told(outcome.answer, call.ids)
+        with transaction.atomic():
+            self._record(call, outcome)
+            memory.remember(items, source=Source.SERVICE)
+            if self.intent:
+                intents.settle(
+                    self.intent,
+                    self.actor,
+                    state_after(outcome.error),
+                    status=outcome.status,
+                    message=outcome.error.message if outcome.error else "",
+                    subject=(items[0].kind, items[0].uuid) if items else None,
+                    detail={"answer": outcome.body, "duration_ms": milliseconds(outcome)},
+                )
+
+    def _record(self, call: Call, outcome: Outcome) -> None:
+        RemoteCall.objects.create(
+            operation=call.operation,
+            method=call.method,
+            path=call.path[:500],
+            outcome=state_after(outcome.error),
+            status=outcome.status,
+            duration_ms=milliseconds(outcome),
+            tries=outcome.tries,
+            request_id=call.request_id,
+            actor_id=self.actor.id,
+            actor_name=self.actor.name,
+            intent_id=self.intent.pk if self.intent else None,
+            error=outcome.error.message if outcome.error else "",
+            request_body=json_text(call.body),
+            answer_body=json_text(outcome.body),
+        )
+
+
+def state_after(error: servicing.ServicingError | None) -> str:
+    """The state of a write, or of a call, that ended this way."""
+    match error:
+        case None:
+            return WriteIntent.State.CONFIRMED
+        case servicing.NotSent():
+            return WriteIntent.State.NOT_SENT
+        case servicing.OutcomeUnknown():
+            return WriteIntent.State.UNKNOWN
+        case servicing.Rejected() | servicing.Unauthenticated():
+            return WriteIntent.State.REJECTED
+        case servicing.Unavailable():
+            return "unavailable"
+        case _:
+            return "protocol"
+
+
+def milliseconds(outcome: Outcome) -> int:
+    """How long the call took."""
+    return round(outcome.seconds * 1000)
+
+
+def json_text(body: Any) -> str:
+    """A masked body as text, cut where it would fill the database."""
+    return "" if body is None else json.dumps(body, cls=DjangoJSONEncoder, ensure_ascii=False)[:BODY_LIMIT]
+
+
+class GatewayMiddleware:
+    """Gives each request its id, its time zone and the lending service, and turns failures into pages."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: Any) -> HttpResponse:
+        request.request_id = f"r-{secrets.token_hex(6)}"
+        request.can = functools.partial(can, request.user)
+        request.servicing = SimpleLazyObject(lambda: reading(Actor.of(request)))
+        with timezone.override(zoneinfo.ZoneInfo(zone_of(request.user))):
+            response = self.get_response(request)
+        response["X-Request-ID"] = request.request_id
+        return response
+
+    def process_exception(self, request: Any, error: Exception) -> HttpResponse | None:
+        """The page, or the notice for HTMX, of what a view let through."""
+        match error:
+            case RoleMissing():
+                append(
+                    Actor.of(request),
+                    "accounts.refused",
+                    detail={"act": error.act, "path": request.path[:300]},
+                )
+                return None
+            case AlreadySubmitted() | Blocked():
+                return trouble(request, ALREADY, intent=error.intent)
+            case servicing.OutcomeUnknown():
+                intent = WriteIntent.objects.filter(request_id=request.request_id).first()
+                return trouble(request, UNKNOWN, error=error, intent=intent)
+            case servicing.ServicingError():
+                page = next(page for kind, page in PAGES.items() if isinstance(error, kind))
+                return trouble(request, page, error=error)
+        return None
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """One way of failing on screen: what happened, what did not change, what to do."""
+
+    status: HTTPStatus
+    title: str
+    unchanged: str
+    advice: str
+
+
+ALREADY = Trouble(
+    HTTPStatus.CONFLICT,
+    "This was sent before",
+    "Nothing was sent this time.",
+    "Open the earlier one to see what came of it.",
+)
+UNKNOWN = Trouble(
+    HTTPStatus.GATEWAY_TIMEOUT,
+    "We do not know whether it went through",
+    "The request left this desk, and the answer was lost: it may or may not have been done.",
+    "Do not send it again. Open the record of this write to see what to ask the lending service.",
+)
+PAGES: dict[type[servicing.ServicingError], Trouble] = {
+    servicing.NotFound: Trouble(
+        HTTPStatus.NOT_FOUND,
+        "The lending service does not have this record",
+        "Nothing was changed.",
+        "Check the identifier, and whether the record belongs to this borrower.",
+    ),
+    servicing.Forbidden: Trouble(
+        HTTPStatus.FORBIDDEN,
+        "The lending service refused access",
+        "Nothing was changed.",
+        "Ask whoever looks after the connection; the reference helps them.",
+    ),
+    servicing.Rejected: Trouble(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "The lending service refused this",
+        "Nothing was changed.",
+        "Correct what the service names and send again.",
+    ),
+    servicing.NotSent: Trouble(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The lending service cannot be reached",
+        "Nothing was sent.",
+        "Try again in a moment.",
+    ),
+    servicing.Unavailable: Trouble(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The lending service is not answering",
+        "Nothing was changed.",
+        "Try again in a moment.",
+    ),
+    servicing.ServicingError: Trouble(
+        HTTPStatus.BAD_GATEWAY,
+        "The lending service gave an answer that cannot be read",
+        "Nothing was changed that we know of.",
+        "Ask whoever looks after the connection; the reference helps them.",
+    ),
+}
+
+
+def trouble(
+    request: Any,
+    page: Trouble,
+    *,
+    error: servicing.ServicingError | None = None,
+    intent: WriteIntent | None = None,
+) -> HttpResponse:
+    """The page of a failure; the same as a notice when a fragment was asked for."""
+    context = {"trouble": page, "error": error, "intent": intent}
+    return render_page(
+        request, "trouble.html", context, partial=request.htmx.target or "", status=page.status
+    )
+
+
+def zone_of(user: Any) -> str:
+    """The zone in which this person reads times."""
+    return getattr(user, "time_zone", "") or str(settings.BUSINESS_TIME_ZONE)

@@ -1,0 +1,108 @@
+"""Adding, correcting and archiving what the registry knows."""
+
+from django import forms
+
+from portal.lookup.imports import uuid_problem
+from portal.registry.models import Kind, Record
+from portal.registry.search import uuid_in
+from portal.ui.forms import StaffForm
+
+KINDS = [(kind.value, kind.label) for kind in Kind if kind != Kind.REPAYMENT]
+
+
+class UuidField(forms.CharField):
+    """An identifier of the service, found in whatever was pasted."""
+
+    def clean(self, value: object) -> str:
+        text = str(super().clean(value))
+        uuid = uuid_in(text) or text
+        if uuid and (problem := uuid_problem(uuid)):
+            raise forms.ValidationError(f"The identifier {problem}.")
+        return uuid
+
+
+class AddForm(StaffForm):
+    """A record that exists at the service and is not known here yet."""
+
+    kind = forms.ChoiceField(label="What it is", choices=KINDS)
+    uuid = UuidField(label="Identifier (uuid)", max_length=300)
+    label = forms.CharField(
+        label="Name",
+        max_length=300,
+        required=False,
+        help_text="The service cannot tell us: needed for a borrower.",
+    )
+    borrower_uuid = UuidField(
+        label="Borrower's identifier",
+        max_length=300,
+        required=False,
+        help_text="Whose it is. Not needed for a borrower.",
+    )
+
+    def clean(self) -> dict[str, object]:
+        data = super().clean() or {}
+        kind, uuid = data.get("kind"), data.get("uuid")
+        if kind == Kind.BORROWER:
+            if not data.get("label"):
+                self.add_error("label", "Give the borrower's name: the service offers no read of borrowers.")
+            data["borrower_uuid"] = uuid
+        elif kind and not data.get("borrower_uuid") and "borrower_uuid" not in self.errors:
+            self.add_error("borrower_uuid", "Say whose it is: the service reads it only under its borrower.")
+        if kind and uuid and (found := Record.objects.filter(kind=kind, uuid=uuid).first()):
+            self.add_error("uuid", f"Already known here as {found}.")
+            self.existing = found
+        return data
+
+
+class CorrectForm(StaffForm):
+    """A better name or the right owner for a record."""
+
+    label = forms.CharField(label="Name", max_length=300, required=False)
+    borrower_uuid = UuidField(label="Borrower's identifier", max_length=300)
+    reason = forms.CharField(label="Reason", max_length=200)
+
+    def __init__(self, *args: object, record: Record, **kwargs: object) -> None:
+        self.record = record
+        initial = {"label": record.label, "borrower_uuid": record.borrower_uuid}
+        super().__init__(*args, initial=initial, **kwargs)
+        if record.kind == Kind.BORROWER:
+            del self.fields["borrower_uuid"]
+
+    def clean_borrower_uuid(self) -> str:
+        owner = str(self.cleaned_data["borrower_uuid"])
+        if not Record.objects.filter(kind=Kind.BORROWER, uuid=owner).exists():
+            raise forms.ValidationError(
+                "No borrower with this identifier is known here. Add the borrower first."
+            )
+        return owner
+
+    def changes(self) -> dict[str, list[str]]:
+        """Field to its value before and after, only what differs."""
+        return {
+            name: [getattr(self.record, name), value]
+            for name, value in self.cleaned_data.items()
+            if name in ("label", "borrower_uuid") and value != getattr(self.record, name)
+        }
+
+
+class ReasonForm(StaffForm):
+    """Why."""
+
+    reason = forms.CharField(label="Reason", max_length=200)
+
+
+class ImportForm(StaffForm):
+    """Files from the lender's own records."""
+
+    ids = forms.FileField(
+        label="Identifiers (CSV)", required=False, help_text="kind,uuid,borrower_uuid,label"
+    )
+    profiles = forms.FileField(
+        label="Profiles (JSON Lines)", required=False, help_text="One user object a line."
+    )
+
+    def clean(self) -> dict[str, object]:
+        data = super().clean() or {}
+        if not data.get("ids") and not data.get("profiles") and not self.errors:
+            raise forms.ValidationError("Choose a file of identifiers, a file of profiles, or both.")
+        return data

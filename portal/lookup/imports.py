@@ -1,0 +1,130 @@
+"""Reads a lender's own records: ids as CSV, user objects as JSON Lines, with a report line by line."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from portal.registry import memory
+from portal.registry.memory import Known
+from portal.registry.models import Kind, Record, Source
+from servicing import Borrower, ServicingError, codec
+
+COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
+KINDS = [kind.value for kind in Kind if kind != Kind.REPAYMENT]
+BATCH = 500
+MAX_LINE = 1_000_000
+
+# What a line gives: the records in it, or why it is refused.
+Parsed = list[Known] | str
+
+
+@dataclass
+class Report:
+    """What came of a file: how many lines were taken, and every refused line with its reason."""
+
+    taken: int = 0
+    refused: list[tuple[int, str]] = field(default_factory=list)
+
+
+def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
+    """Take a CSV of known ids: ``kind,uuid,borrower_uuid,label``."""
+    rows = csv.DictReader(lines)
+    try:
+        header = rows.fieldnames
+    except csv.Error:
+        header = None
+    if header != COLUMNS:
+        return Report(refused=[(1, f"the first line must be {','.join(COLUMNS)}")])
+    return _take(_parsed_rows(rows), by=by, at=at)
+
+
+def import_profiles(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
+    """Take user objects (interface 2.2), one JSON object a line, as copies marked *from file*."""
+    parsed = ((number, _parsed_profile(line)) for number, line in enumerate(lines, 1) if line.strip())
+    return _take(parsed, by=by, at=at)
+
+
+def uuid_problem(text: str) -> str | None:
+    """Why a text cannot be an identifier of the service, if it cannot."""
+    if not text:
+        return "is missing"
+    if len(text) > 64 or not all(
+        character.isascii() and (character.isalnum() or character in "-_") for character in text
+    ):
+        return "may hold letters, digits, dashes and underscores only, at most 64"
+    return None
+
+
+def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> Report:
+    report = Report()
+    batch: list[tuple[int, list[Known]]] = []
+    for number, found in parsed:
+        if isinstance(found, str):
+            report.refused.append((number, found))
+        else:
+            batch.append((number, found))
+        if len(batch) >= BATCH:
+            _keep(batch, report, by=by, at=at)
+            batch.clear()
+    _keep(batch, report, by=by, at=at)
+    report.refused.sort()
+    return report
+
+
+def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: datetime | None) -> None:
+    strangers = _owned_by_another([item for _, items in batch for item in items])
+    accepted: list[Known] = []
+    for number, items in batch:
+        if clash := [item.uuid for item in items if (item.kind, item.uuid) in strangers]:
+            report.refused.append((number, f"{clash[0]} is already known under another borrower"))
+        else:
+            accepted += items
+            report.taken += 1
+    memory.remember(accepted, source=Source.FILE, at=at, by=by)
+
+
+def _owned_by_another(items: list[Known]) -> set[tuple[str, str]]:
+    """Which of the items are known already, but under a different borrower."""
+    owners = {(item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid}
+    stored = Record.objects.filter(uuid__in=[uuid for _, uuid in owners]).exclude(borrower_uuid="")
+    return {
+        (kind, uuid)
+        for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")
+        if owners.get((kind, uuid), owner) != owner
+    }
+
+
+def _parsed_rows(rows: "csv.DictReader[str]") -> Iterator[tuple[int, Parsed]]:
+    try:
+        for row in rows:
+            yield rows.line_num, _parsed_id(row)
+    except csv.Error as error:
+        yield rows.line_num, f"not readable as CSV from here on: {error}"
+
+
+def _parsed_id(row: dict[str, str | None]) -> Parsed:
+    kind, uuid, owner, label = ((row.get(column) or "").strip() for column in COLUMNS)
+    if kind not in KINDS:
+        return f"kind {kind[:40]!r} is not one of {', '.join(KINDS)}"
+    if problem := uuid_problem(uuid):
+        return f"uuid {problem}"
+    if kind == Kind.BORROWER:
+        owner = uuid
+    if problem := uuid_problem(owner):
+        return f"borrower_uuid {problem}"
+    if len(label) > 300 or "\0" in label:
+        return "label is longer than 300 characters or holds a NUL character"
+    return [Known(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
+
+
+def _parsed_profile(line: str) -> Parsed:
+    if len(line) > MAX_LINE:
+        return "the line is longer than a million characters"
+    try:
+        borrower = codec.decode(Borrower, line)
+    except ServicingError as error:
+        return f"not a user object: {error.message}"
+    if problem := uuid_problem(borrower.uuid):
+        return f"uuid {problem}"
+    return memory.known(borrower)

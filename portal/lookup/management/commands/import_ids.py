@@ -1,0 +1,48 @@
+"""Imports the ids and profiles that a lender exports from its own records."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.lookup.imports import Report, import_ids, import_profiles
+
+
+class Command(BaseCommand):
+    """``manage.py import_ids ids.csv --profiles profiles.jsonl``"""
+
+    help = "Import known ids (CSV: kind,uuid,borrower_uuid,label) and user objects (JSON Lines)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("ids", nargs="?", type=Path, help="CSV of ids")
+        parser.add_argument("--profiles", type=Path, help="user objects as JSON Lines")
+
+    def handle(self, *args: Any, ids: Path | None, profiles: Path | None, **options: Any) -> None:
+        if not ids and not profiles:
+            raise CommandError("Name a CSV of ids, or --profiles with a file of user objects, or both.")
+        actor = Actor.system("import")
+        for path, take in ((ids, import_ids), (profiles, import_profiles)):
+            if path:
+                self.take(path, take, actor)
+
+    def take(self, path: Path, take: Any, actor: Actor) -> None:
+        """Import one file, tell what was refused, and leave an audit entry."""
+        try:
+            with path.open(encoding="utf-8", newline="") as lines:
+                report: Report = take(
+                    lines, by=actor.name, at=datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                )
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{path} cannot be read: {error}") from None
+        for number, reason in report.refused:
+            self.stderr.write(f"{path.name} line {number}: {reason}")
+        append(
+            actor,
+            "lookup.import_records",
+            subject_label=path.name[:300],
+            detail={"taken": report.taken, "refused": len(report.refused)},
+        )
+        self.stdout.write(f"{path.name}: {report.taken} lines taken, {len(report.refused)} refused.")

@@ -1,0 +1,51 @@
+"""Changes of the registry itself: each leaves one audit entry with its reason, in one transaction."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.registry import memory
+from portal.registry.models import Kind, Record, Source
+from portal.registry.search import search_text
+
+
+def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -> Record:
+    """Make a record known by its uuid."""
+    item = memory.Known(kind=Kind(kind), uuid=uuid, borrower_uuid=borrower_uuid, label=label)
+    with transaction.atomic():
+        (record,) = memory.remember([item], source=Source.STAFF, by=actor.name)
+        _note(actor, "lookup.add", record)
+    return record
+
+
+def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reason: str) -> None:
+    """Relabel a record or give it to its right borrower."""
+    with transaction.atomic():
+        for name, (_, after) in changes.items():
+            setattr(record, name, after)
+        if "label" in changes:
+            record.search_text = f"{record.search_text}\n{search_text(record.label)}"
+        record.save()
+        _note(actor, "lookup.correct", record, reason=reason, changes=changes)
+
+
+def archive(actor: Actor, record: Record, *, reason: str) -> None:
+    """Take a record out of lists and search, or bring it back."""
+    with transaction.atomic():
+        restored = record.archived_at is not None
+        record.archived_at = None if restored else timezone.now()
+        record.save(update_fields=["archived_at"])
+        _note(actor, "lookup.restore" if restored else "lookup.archive", record, reason=reason)
+
+
+def _note(actor: Actor, action: str, record: Record, **fields: object) -> None:
+    append(
+        actor,
+        action,
+        subject_kind=record.kind,
+        subject_uuid=record.uuid,
+        subject_label=str(record),
+        borrower_uuid=record.borrower_uuid,
+        **fields,
+    )

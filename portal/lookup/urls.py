@@ -1,0 +1,15 @@
+"""Addresses of search and of keeping the registry true."""
+
+from django.urls import path
+
+from portal.lookup import views
+
+app_name = "lookup"
+urlpatterns = [
+    path("search/", views.search, name="search"),
+    path("registry/add/", views.add, name="add"),
+    path("registry/import/", views.import_records, name="import_records"),
+    path("registry/<str:kind>/<str:uuid>/", views.record, name="record"),
+    path("registry/<str:kind>/<str:uuid>/correct/", views.correct, name="correct"),
+    path("registry/<str:kind>/<str:uuid>/archive/", views.archive, name="archive"),
+]

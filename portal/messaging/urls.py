@@ -1,0 +1,8 @@
+"""Addresses of webhook messages."""
+
+from django.urls import path
+
+from portal.messaging import views
+
+app_name = "messaging"
+urlpatterns = [path("", views.index, name="index")]

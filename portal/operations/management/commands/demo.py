@@ -1,0 +1,152 @@
+"""Runs the whole product on one machine: database, demo staff, a seeded sandbox in its own process, the portal."""
+
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from portal.accounts.roles import Role
+from portal.registry.models import Record
+
+HOST = "127.0.0.1"
+PATIENCE = 60
+
+
+class Command(BaseCommand):
+    """``manage.py demo`` (what ``make run`` calls)."""
+
+    help = "Run the portal with a seeded sandbox (DEBUG only). PORT and SANDBOX_PORT choose ports."
+    requires_migrations_checks = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEBUG:
+            raise CommandError("The demo is for local use: it is refused while DEBUG is off.")
+        port, sandbox_port = port_from("PORT", 8000), port_from("SANDBOX_PORT", 8001)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        servers: list[subprocess.Popen[bytes]] = []
+        try:
+            call_command("migrate", verbosity=0)
+            call_command("demo_staff", stdout=io.StringIO())
+            servers.append(start_sandbox(sandbox_port))
+            wait_for(sandbox_port, servers[-1], "The sandbox")
+            self.import_known()
+            servers.append(start_portal(port, sandbox_port))
+            wait_for(port, servers[-1], "The portal")
+            self.greet(port)
+            self.watch(servers)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            stop(servers)
+            self.stdout.write("Stopped.")
+
+    def import_known(self) -> None:
+        """Import the sandbox's ids and profiles the first time, as a lender's own records would be."""
+        if Record.objects.exists():
+            return
+        for name in ("ids", "profiles"):
+            path = settings.DATA_DIR / f"{name}.{'csv' if name == 'ids' else 'jsonl'}"
+            with path.open("wb") as file:
+                subprocess.run(sandbox_command(name), stdout=file, check=True)
+        call_command(
+            "import_ids",
+            settings.DATA_DIR / "ids.csv",
+            profiles=settings.DATA_DIR / "profiles.jsonl",
+            verbosity=0,
+        )
+
+    def greet(self, port: int) -> None:
+        """Where to go and how to sign in."""
+        self.stdout.write(f"\nServicing Desk is at http://{HOST}:{port}/")
+        self.stdout.write(f"Sign in as {', '.join(Role.values)}; the password is {settings.DEMO_PASSWORD}")
+        self.stdout.write("Ctrl-C stops it; the data is kept.\n")
+        self.stdout.flush()
+
+    def watch(self, servers: list[subprocess.Popen[bytes]]) -> None:
+        """Wait until somebody stops the demo or a server ends by itself."""
+        while all(server.poll() is None for server in servers):
+            time.sleep(0.5)
+        raise CommandError("A server stopped by itself; its own words are above.")
+
+
+def port_from(name: str, default: int) -> int:
+    """A free port from the environment, or a sentence."""
+    text = os.environ.get(name, str(default))
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise CommandError(f"{name} must be a port number from 1 to 65535; it is {text!r}.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, int(text)))
+        except OSError:
+            raise CommandError(f"Port {text} is in use. Choose another with {name}=…") from None
+    return int(text)
+
+
+def sandbox_command(*words: str) -> list[str]:
+    """The sandbox's command line over the demo's database."""
+    return [
+        sys.executable,
+        "-m",
+        "servicing.sandbox",
+        *words,
+        "--db",
+        str(settings.DATA_DIR / "sandbox.sqlite3"),
+    ]
+
+
+def start_sandbox(port: int) -> subprocess.Popen[bytes]:
+    """The lending service's stand-in; its secret travels in the environment, not in the process list."""
+    secret = {"SANDBOX_SECRET": settings.SERVICING_SECRET}
+    flags = ["--host", HOST, "--port", str(port), "--seed", "--client-id", settings.SERVICING_CLIENT_ID]
+    return subprocess.Popen(sandbox_command(*flags), env=os.environ | secret, cwd=settings.BASE_DIR)
+
+
+def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
+    """The portal under its real server."""
+    environment = {"DEBUG": "1", "SERVICING_URL": f"http://{HOST}:{sandbox_port}"}
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "portal.wsgi",
+        "--bind",
+        f"{HOST}:{port}",
+        "--log-level",
+        "warning",
+    ]
+    threads = ["--worker-class", "gthread", "--workers", "1", "--threads", "16"]
+    return subprocess.Popen([*command, *threads], env=os.environ | environment, cwd=settings.BASE_DIR)
+
+
+def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
+    """Until the port answers; a server that ended, or never opens, is said."""
+    for _ in range(PATIENCE * 20):
+        if server.poll() is not None:
+            raise CommandError(f"{name} did not start; its own words are above.")
+        with socket.socket() as probe:
+            if probe.connect_ex((HOST, port)) == 0:
+                return
+        time.sleep(0.05)
+    raise CommandError(f"{name} did not open its port within {PATIENCE} s.")
+
+
+def stop(servers: list[subprocess.Popen[bytes]]) -> None:
+    """End the servers by their own ids, the portal first."""
+    for server in reversed(servers):
+        if server.poll() is None:
+            server.terminate()
+    for server in reversed(servers):
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()

@@ -1,0 +1,11 @@
+"""Addresses of the integration status and of the platform's health check."""
+
+from django.urls import path
+
+from portal.operations import views
+
+app_name = "operations"
+urlpatterns = [
+    path("status/", views.status, name="status"),
+    path("healthz", views.healthz, name="healthz"),
+]

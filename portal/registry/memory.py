@@ -1,0 +1,251 @@
+"""Keeps what was told: every answer becomes the record's last known state, the one before it a snapshot.
+
+One way in, :func:`remember`, for live answers, imported files and records that staff add by uuid; one way out,
+:func:`last`, which decodes a kept answer with the codec that decodes live ones.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, TypeVar
+
+import msgspec
+from django.db import transaction
+from django.utils import timezone
+
+from portal.registry.models import Kind, Record, Snapshot, Source
+from portal.registry.search import search_text
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+
+Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
+
+KIND_OF: dict[type, Kind] = {
+    Borrower: Kind.BORROWER,
+    KeyPerson: Kind.KEY_PERSON,
+    Application: Kind.APPLICATION,
+    Loan: Kind.LOAN,
+    Statement: Kind.LINE,
+    Repayment: Kind.REPAYMENT,
+}
+BATCH = 500
+_ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """One thing to remember: an answer, or just that a uuid exists and whose it is."""
+
+    kind: Kind
+    uuid: str
+    borrower_uuid: str = ""
+    parent_uuid: str = ""
+    label: str = ""
+    answer: Answer | None = None
+
+
+def known(answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = "") -> list[Known]:
+    """An answer and the records inside it (a borrower's key people), ready to remember.
+
+    A statement carries no uuid of its own: the line's is given.
+    """
+    uuid = uuid or getattr(answer, "uuid", "")
+    owner = uuid if isinstance(answer, Borrower) else borrower_uuid
+    item = Known(
+        kind=KIND_OF[type(answer)], uuid=uuid, borrower_uuid=owner, parent_uuid=parent_uuid, answer=answer
+    )
+    people = answer.key_people or () if isinstance(answer, Borrower) else ()
+    return [item, *(known(person, borrower_uuid=uuid)[0] for person in people)]
+
+
+def told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
+    """What an answer of the service tells, with the ids of the call that asked."""
+    owner = ids.get("borrower_id", "")
+    account = ids.get("loan_id") or ids.get("line_id") or ""
+    if isinstance(answer, list):
+        return [item for one in answer for item in known(one, borrower_uuid=owner, parent_uuid=account)]
+    if type(answer) not in KIND_OF:
+        return []
+    return known(answer, uuid=account if isinstance(answer, Statement) else "", borrower_uuid=owner)
+
+
+def remember(
+    items: Iterable[Known], *, source: str, at: datetime | None = None, by: str = ""
+) -> list[Record]:
+    """Keep each item; an answer that differs pushes the one before it into a snapshot."""
+    at = at or timezone.now()
+    items = list({(item.kind, item.uuid): item for item in items}.values())
+    return [
+        record
+        for start in range(0, len(items), BATCH)
+        for record in _remember_batch(items[start : start + BATCH], source, at, by)
+    ]
+
+
+def last(record: Record, model: type[Model]) -> Model | None:
+    """The record's last known answer, or ``None`` if only its uuid is known."""
+    return codec.decode(model, record.answer) if record.answer else None
+
+
+def find(kind: str, uuid: str) -> Record | None:
+    """The known record, archived or not."""
+    return Record.objects.filter(kind=kind, uuid=uuid).first()
+
+
+def text_of(answer: Answer) -> str:
+    """The answer as it was received, in one canonical JSON text: equal answers give equal texts, numbers are exact."""
+    return _ENCODER.encode(answer.raw).decode()
+
+
+def version(record: Record) -> str:
+    """A short digest of the last answer: a form carries it to notice that the copy moved meanwhile."""
+    return hashlib.sha256(record.answer.encode()).hexdigest()[:16]
+
+
+def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) -> list[Record]:
+    with transaction.atomic():
+        uuids = [item.uuid for item in items]
+        stored = {(r.kind, r.uuid): r for r in Record.objects.select_for_update().filter(uuid__in=uuids)}
+        new, changed, snapshots = [], [], []
+        for item in items:
+            record = stored.get((item.kind, item.uuid))
+            if record is None:
+                record = Record(kind=item.kind, uuid=item.uuid, source=source, created_by=by)
+                new.append(record)
+            else:
+                changed.append(record)
+            snapshots += _absorb(record, item, source, at)
+        Record.objects.bulk_create(new)
+        Record.objects.bulk_update(changed, _WRITTEN, batch_size=100)
+        Snapshot.objects.bulk_create(snapshots)
+        return new + changed
+
+
+# What absorbing an answer may change.
+_WRITTEN = [
+    *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
+    *("product", "status", "entity", "state", "city", "phone", "email", "amount", "past_due", "due_date"),
+    *("flagged", "updated_at"),
+]
+
+
+def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snapshot]:
+    """Take the item into the record; the snapshot of what it replaces, if it replaces anything."""
+    replaced = []
+    record.updated_at = at
+    record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
+    record.parent_uuid = item.parent_uuid or record.parent_uuid
+    record.label = item.label or record.label
+    if item.answer is not None:
+        replaced = _absorb_answer(record, item.answer, text_of(item.answer), source, at)
+    record.search_text = record.search_text or search_text(record.uuid, record.label)
+    return replaced
+
+
+def _absorb_answer(record: Record, answer: Answer, text: str, source: str, at: datetime) -> list[Snapshot]:
+    if record.answer_at and at < record.answer_at:  # an old file must not hide a newer answer
+        return [_snapshot(record, text, at, source)] if text != record.answer else []
+    replaced = []
+    if record.answer and record.answer_at and record.answer != text:
+        replaced = [_snapshot(record, record.answer, record.answer_at, record.source)]
+    record.answer, record.answer_at, record.source = text, at, source
+    if source == Source.SERVICE:
+        record.checked_at = at
+    for name, value in columns(answer).items():
+        setattr(record, name, value)
+    return replaced
+
+
+def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
+    return Snapshot(
+        record=record, at=at, source=source, digest=hashlib.sha256(text.encode()).hexdigest(), answer=text
+    )
+
+
+def columns(answer: Answer) -> dict[str, Any]:
+    """What lists filter, sort and search by, taken from an answer."""
+    match answer:
+        case Borrower():
+            return _person_columns(answer) | {
+                "label": full_name(answer),
+                "product": (answer.user_type or "").upper(),
+                "entity": str(answer.entity or ""),
+                "search_text": search_text(
+                    answer.uuid,
+                    full_name(answer),
+                    *_contact(answer),
+                    *map(full_name, answer.key_people or ()),
+                ),
+            }
+        case KeyPerson():
+            return _person_columns(answer) | {
+                "label": full_name(answer),
+                "product": str(answer.title or ""),
+                "search_text": search_text(answer.uuid, full_name(answer), *_contact(answer)),
+            }
+        case Application():
+            decision = answer.status.decision if answer.status else None
+            return _credit_columns(answer.uuid, answer.product, decision) | {"amount": answer.amount}
+        case Loan():
+            return _credit_columns(answer.uuid, answer.product, answer.status) | {
+                "amount": answer.amount,
+                "state": answer.state or "",
+                "flagged": bool(answer.delinquent),
+                "due_date": answer.repayments_start_date,
+            }
+        case Statement():
+            return {
+                "amount": answer.credit_limit,
+                "past_due": answer.past_due_balance,
+                "due_date": answer.payment_due_date,
+                "flagged": bool(answer.past_due_balance or answer.days_past_due),
+            }
+        case Repayment():
+            found = search_text(
+                answer.uuid,
+                answer.ach_id,
+                answer.ach_batch_id,
+                answer.borrower_bank_account_uuid,
+                str(answer.amount),
+            )
+            return _credit_columns(answer.uuid, answer.product, answer.status) | {
+                "amount": answer.amount,
+                "due_date": _day(answer.effective_date),
+                "search_text": found,
+            }
+
+
+def full_name(person: Borrower | KeyPerson) -> str:
+    """First, middle and last name; of a business the legal name."""
+    parts = (person.first_name, person.middle_name, person.last_name)
+    return " ".join(part for part in parts if part)[:300]
+
+
+def _person_columns(person: Borrower | KeyPerson) -> dict[str, Any]:
+    address = person.address
+    return {
+        "state": (address.state or "")[:10] if address else "",
+        "city": (address.city or "")[:100] if address else "",
+        "phone": (person.phone or "")[:20],
+        "email": (person.email or "")[:254],
+    }
+
+
+def _contact(person: Borrower | KeyPerson) -> tuple[str | None, ...]:
+    address = person.address
+    return (person.email, person.phone, address.city if address else None, address.zip if address else None)
+
+
+def _credit_columns(uuid: str, product: str | None, status: str | None) -> dict[str, Any]:
+    return {
+        "product": (product or "")[:40],
+        "status": (status or "")[:40],
+        "search_text": search_text(uuid, product, status),
+    }
+
+
+def _day(value: Any) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else None

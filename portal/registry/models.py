@@ -1,0 +1,95 @@
+"""What this dashboard knows of the lending service's records: the service itself cannot list or search them."""
+
+from django.db import models
+from django.urls import reverse
+
+
+class Kind(models.TextChoices):
+    BORROWER = "borrower", "Borrower"
+    KEY_PERSON = "key_person", "Key person"
+    APPLICATION = "application", "Application"
+    LOAN = "loan", "Loan"
+    LINE = "line", "Line of credit"
+    REPAYMENT = "repayment", "Repayment"
+
+
+class Source(models.TextChoices):
+    SERVICE = "service", "From the lending service"
+    FILE = "file", "From file"
+    STAFF = "staff", "Added by staff"
+
+
+class Record(models.Model):
+    """One known record with its last answer, and the few columns that lists filter and sort by."""
+
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    uuid = models.CharField(max_length=64)
+    borrower_uuid = models.CharField(max_length=64, blank=True)
+    parent_uuid = models.CharField(
+        max_length=64, blank=True, help_text="The loan or line a repayment belongs to."
+    )
+    label = models.CharField(max_length=300, blank=True)
+    search_text = models.TextField(blank=True)
+
+    # The last answer, as exact JSON text: numbers keep every digit they were sent with.
+    answer = models.TextField(blank=True)
+    answer_at = models.DateTimeField(null=True)
+    source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
+    checked_at = models.DateTimeField(null=True, help_text="When the service last confirmed it.")
+
+    product = models.CharField(max_length=40, blank=True)
+    status = models.CharField(max_length=40, blank=True)
+    entity = models.CharField(max_length=40, blank=True)
+    state = models.CharField(max_length=10, blank=True)
+    city = models.CharField(max_length=100, blank=True)
+    phone = models.CharField(max_length=20, blank=True)
+    email = models.CharField(max_length=254, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    due_date = models.DateField(null=True)
+    flagged = models.BooleanField(default=False, help_text="Delinquent or past due.")
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    created_by = models.CharField(max_length=300, blank=True)
+    archived_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "uuid"], name="one_record_per_uuid")]
+        indexes = [
+            models.Index(fields=["kind", "-updated_at", "-id"]),
+            models.Index(fields=["kind", "label", "id"]),
+            models.Index(fields=["borrower_uuid", "kind"]),
+            models.Index(fields=["parent_uuid", "kind"]),
+            models.Index(fields=["uuid"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.label or self.uuid
+
+    def get_absolute_url(self) -> str:
+        """The record's own page, or its borrower's where it has none."""
+        match self.kind:
+            case Kind.BORROWER:
+                return reverse("borrowers:detail", args=[self.uuid])
+            case Kind.KEY_PERSON:
+                return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
+            case _:
+                return reverse("lookup:record", args=[self.kind, self.uuid])
+
+
+class Snapshot(models.Model):
+    """An earlier answer, kept when it differs from the one before it."""
+
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="snapshots")
+    at = models.DateTimeField()
+    source = models.CharField(max_length=10, choices=Source.choices)
+    digest = models.CharField(max_length=64)
+    answer = models.TextField()
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        indexes = [models.Index(fields=["record", "-at"])]
+
+    def __str__(self) -> str:
+        return f"{self.record} {self.at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,273 @@
+"""All settings of the portal, read from the environment (or ``.env``), each with a safe default.
+
+A wrong or missing setting stops the start with one sentence that names it. A secret ``NAME`` may also be given as
+``NAME_FILE``, the path of a file that holds it. Nothing of our own code is imported here.
+"""
+
+import sys
+import zoneinfo
+from pathlib import Path
+from typing import Any
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = BASE_DIR / ".data"
+
+env = environ.FileAwareEnv()
+environ.Env.read_env(BASE_DIR / ".env")
+
+
+def stop(sentence: str) -> Any:
+    """End the start with a sentence instead of a traceback."""
+    sys.exit(f"Settings: {sentence}")
+
+
+def read(kind: str, name: str, default: Any = environ.Env.NOTSET) -> Any:
+    """One typed setting; what cannot be read is named."""
+    try:
+        return getattr(env, kind)(name, default=default)
+    except ImproperlyConfigured:
+        return stop(
+            f"{name} is missing. Set it in the environment or in .env; the README lists every setting."
+        )
+    except (ValueError, KeyError):
+        return stop(f"{name} has a value that cannot be read as {kind}.")
+
+
+def one_of(name: str, choices: list[str], default: str) -> str:
+    """A setting with a closed list of values."""
+    value = str(read("str", name, default))
+    return (
+        value if value in choices else stop(f"{name} must be one of {', '.join(choices)}; it is {value!r}.")
+    )
+
+
+def time_zone(name: str, default: str) -> str:
+    """A zone that this machine knows."""
+    value = str(read("str", name, default))
+    try:
+        zoneinfo.ZoneInfo(value)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        stop(f"{name} names no time zone: {value!r}. Use a name such as America/New_York.")
+    return value
+
+
+def at_least(name: str, minimum: int, default: int) -> int:
+    """A whole number with a lower bound."""
+    value = int(read("int", name, default))
+    return value if value >= minimum else stop(f"{name} must be {minimum} or more; it is {value}.")
+
+
+DEBUG = read("bool", "DEBUG", False)
+
+
+def outside_debug(default: str) -> Any:
+    """A default that exists only for local use: without DEBUG the setting must be given."""
+    return default if DEBUG else environ.Env.NOTSET
+
+
+# --- The lending service (one setting for every point its interface leaves open) ---
+
+SERVICING_URL = read("str", "SERVICING_URL", outside_debug("http://127.0.0.1:8001")).rstrip("/")
+SERVICING_ENVIRONMENT = one_of("SERVICING_ENVIRONMENT", ["sandbox", "live"], "sandbox" if DEBUG else "live")
+SERVICING_AUTH = one_of("SERVICING_AUTH", ["hmac", "none", "bearer"], "hmac")
+SERVICING_CLIENT_ID = read("str", "SERVICING_CLIENT_ID", outside_debug("sandbox-client"))
+SERVICING_SECRET = read("str", "SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
+SERVICING_TOKEN = read("str", "SERVICING_TOKEN", "")
+SERVICING_FIELD_KEY = read("str", "SERVICING_FIELD_KEY", "")
+SERVICING_AUTH_HEADERS = read(
+    "list", "SERVICING_AUTH_HEADERS", ["X-Client-Id", "X-Signature", "Epoch", "Content-MD5"]
+)
+SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
+SERVICING_INCORPORATION_FIELD = read("str", "SERVICING_INCORPORATION_FIELD", "start_date")
+SERVICING_COUNTRY = read("str", "SERVICING_COUNTRY", "UNITED STATES")
+SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
+SERVICING_OFFSET_COUNTS = one_of("SERVICING_OFFSET_COUNTS", ["", "rows", "pages0", "pages1"], "") or None
+SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
+SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
+SERVICING_RATE_UNIT = read("str", "SERVICING_RATE_UNIT", "%")
+
+if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
+    stop("SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it.")
+if len(SERVICING_AUTH_HEADERS) != 4:
+    stop("SERVICING_AUTH_HEADERS must be four header names: client id, signature, epoch, digest.")
+if not SERVICING_URL.startswith(("http://", "https://")):
+    stop(f"SERVICING_URL must begin with https:// (or http:// for a local sandbox); it is {SERVICING_URL!r}.")
+if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
+    stop("SERVICING_URL must begin with https:// when SERVICING_ENVIRONMENT is live.")
+
+# --- The portal ---
+
+SECRET_KEY = read("str", "SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
+ALLOWED_HOSTS = read("list", "ALLOWED_HOSTS", ["127.0.0.1", "localhost"] if DEBUG else [])
+CSRF_TRUSTED_ORIGINS = read("list", "CSRF_TRUSTED_ORIGINS", [])
+BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
+ORGANISATION = read("str", "ORGANISATION", "Servicing Desk")
+DEMO_PASSWORD = read("str", "DEMO_PASSWORD", "servicing-demo")
+DRAFT_DAYS = at_least("DRAFT_DAYS", 1, 30)
+UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
+
+INSTALLED_APPS = [
+    "portal.accounts",
+    "portal.audit",
+    "portal.registry",
+    "portal.ui",
+    "portal.lookup",
+    "portal.borrowers",
+    "portal.operations",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "template_partials",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "portal.gateway.GatewayMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+]
+
+ROOT_URLCONF = "portal.urls"
+WSGI_APPLICATION = "portal.wsgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "portal.ui.frame.frame",
+            ],
+            "builtins": ["portal.ui.templatetags.ui"],
+        },
+    }
+]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+
+# --- Databases and cache ---
+
+if DEBUG:
+    DATA_DIR.mkdir(mode=0o700, exist_ok=True)
+DATABASES = {"default": read("db_url", "DATABASE_URL", f"sqlite:///{DATA_DIR / 'portal.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # IMMEDIATE: read-then-write transactions fail with "database is locked" under load otherwise.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
+        "PRAGMA journal_size_limit=27103364;PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
+    }
+# An audit row written before a remote write must survive the exception that follows it.
+DATABASES["default"]["ATOMIC_REQUESTS"] = False
+CACHES = {"default": read("cache_url", "CACHE_URL", "locmemcache://")}
+
+# --- Signing in ---
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "home:index"
+ACCOUNT_ADAPTER = "portal.accounts.adapter.StaffAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_SESSION_REMEMBER = False
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key"}
+SESSION_COOKIE_AGE = 12 * 60 * 60
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
+CSRF_COOKIE_HTTPONLY = True
+
+# --- Language, time, files ---
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
+
+# --- Security headers ---
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "frame-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if read("bool", "BEHIND_TLS_PROXY", False) else None
+)
+SECURE_SSL_REDIRECT = read("bool", "SECURE_SSL_REDIRECT", not DEBUG)
+SECURE_HSTS_SECONDS = 0 if DEBUG else at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
+X_FRAME_OPTIONS = "DENY"
+
+DEFAULT_EXCEPTION_REPORTER = "portal.audit.redaction.Reporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
+
+# --- Logs: to the terminal, without bodies ---
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "filters": {"redaction": {"()": "portal.audit.redaction.LogFilter"}},
+    "handlers": {
+        "terminal": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redaction"]},
+    },
+    "root": {"handlers": ["terminal"], "level": read("str", "LOG_LEVEL", "WARNING")},
+}

@@ -1,0 +1,25 @@
+"""One include for each area; sign-in is allauth's, two paths of it."""
+
+from allauth.account import views as sign_in
+from django.conf import settings
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("portal.home.urls")),
+    path("borrowers/", include("portal.borrowers.urls")),
+    path("applications/", include("portal.applications.urls")),
+    path("loans/", include("portal.loans.urls")),
+    path("lines/", include("portal.credit_lines.urls")),
+    path("repayments/", include("portal.repayments.urls")),
+    path("messages/", include("portal.messaging.urls")),
+    path("", include("portal.lookup.urls")),
+    path("audit/", include("portal.audit.urls")),
+    path("", include("portal.operations.urls")),
+    path("accounts/", include("portal.accounts.urls")),
+    path("sign-in/", sign_in.login, name="account_login"),
+    path("sign-out/", sign_in.logout, name="account_logout"),
+    path("admin/", admin.site.urls),
+]
+if settings.DEBUG:
+    urlpatterns.append(path("ui/", include("portal.ui.urls")))

@@ -1,0 +1,17 @@
+"""The WSGI application; a setting that cannot be used ends the start with a sentence."""
+
+import os
+import sys
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+application = get_wsgi_application()
+
+from portal.gateway import client  # noqa: E402  (needs the settings)
+from servicing import ConfigurationError  # noqa: E402
+
+try:
+    client()
+except ConfigurationError as error:
+    sys.exit(f"Settings: {error.message}")

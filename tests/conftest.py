@@ -1,0 +1,97 @@
+"""Fixtures of every test: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client as Browser
+
+from portal import gateway
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from servicing import Client
+from servicing.sandbox import Sandbox
+
+CLIENT_ID = "test-desk"
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+@pytest.fixture(scope="session")
+def sandbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """One sandbox for the whole run, on a free loopback port."""
+    server = Sandbox(
+        tmp_path_factory.mktemp("sandbox") / "sandbox.sqlite3", client_id=CLIENT_ID, secret=SECRET
+    )
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def sandbox(sandbox_server: Sandbox) -> Sandbox:
+    """The sandbox, empty."""
+    sandbox_server.reset()
+    return sandbox_server
+
+
+@pytest.fixture
+def lending(sandbox: Sandbox) -> Client:
+    """The library's client on the sandbox."""
+    return Client(sandbox.url, client_id=CLIENT_ID, secret=SECRET)
+
+
+@pytest.fixture
+def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox]:
+    """The portal pointed at the sandbox."""
+    settings.SERVICING_URL = sandbox.url
+    settings.SERVICING_CLIENT_ID = CLIENT_ID
+    settings.SERVICING_SECRET = SECRET
+    gateway.client.cache_clear()
+    yield sandbox
+    gateway.client.cache_clear()
+
+
+def browser_of(role: Role, **extra: Any) -> Browser:
+    """A browser in which a person with this role is signed in."""
+    user, _ = User.objects.get_or_create(
+        username=role.value, defaults={"role": role, "first_name": role.label}
+    )
+    browser = Browser(**extra)
+    browser.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    return browser
+
+
+@pytest.fixture
+def viewer(desk: Sandbox) -> Browser:
+    return browser_of(Role.VIEWER)
+
+
+@pytest.fixture
+def servicer(desk: Sandbox) -> Browser:
+    return browser_of(Role.SERVICER)
+
+
+@pytest.fixture
+def supervisor(desk: Sandbox) -> Browser:
+    return browser_of(Role.SUPERVISOR)
+
+
+@pytest.fixture
+def auditor(desk: Sandbox) -> Browser:
+    return browser_of(Role.AUDITOR)
+
+
+@pytest.fixture
+def admin(desk: Sandbox) -> Browser:
+    return browser_of(Role.ADMIN)
+
+
+@pytest.fixture
+def anonymous(desk: Sandbox) -> Browser:
+    return Browser()
+
+
+def htmx(target: str) -> dict[str, str]:
+    """The headers of an HTMX request that aims at a region."""
+    return {"HX-Request": "true", "HX-Target": target}

@@ -1,0 +1,151 @@
+"""What this desk knows: answers, snapshots, search, lists, and files from a lender's own records."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.http import QueryDict
+from django.utils import timezone
+
+from portal.lookup.imports import import_ids, import_profiles
+from portal.registry import memory
+from portal.registry.lists import known, listing, positions
+from portal.registry.models import Kind, Record, Source
+from portal.registry.search import matching
+from servicing import Borrower, Repayment, Statement, codec
+from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
+from tests import given
+
+pytestmark = pytest.mark.django_db
+OWNER = "0f0e0d0c-0000-4000-8000-000000000001"
+LINE = "0f0e0d0c-0000-4000-8000-000000000002"
+
+
+def found(text: str) -> list[str]:
+    return [record.label for record in matching(Record.objects.filter(kind=Kind.BORROWER), text)]
+
+
+class TestMemory:
+    def test_a_different_answer_keeps_the_one_before_as_a_snapshot(self, sandbox: Sandbox) -> None:
+        user = sandbox.world.borrower()
+        given.told(user)
+        record = given.told(user | {"email": "new@northwind.example"})
+        assert record.email == "new@northwind.example"
+        assert [codec.decode(Borrower, s.answer).email for s in record.snapshots.all()] == [user["email"]]
+
+    def test_an_identical_answer_keeps_no_snapshot(self, sandbox: Sandbox) -> None:
+        user = sandbox.world.borrower()
+        given.told(user)
+        assert not given.told(user).snapshots.exists()
+
+    def test_an_older_file_does_not_hide_a_newer_answer(self, sandbox: Sandbox) -> None:
+        user = sandbox.world.borrower(email="now@northwind.example")
+        given.told(user)
+        old = codec.decode(Borrower, dumps(user | {"email": "then@northwind.example"}))
+        yesterday = timezone.now() - timedelta(days=1)
+        (record, *_) = memory.remember(memory.known(old), source=Source.FILE, at=yesterday)
+        assert memory.last(record, Borrower).email == "now@northwind.example"
+        assert record.snapshots.get().source == Source.FILE
+
+    def test_key_people_become_records_of_their_own(self, sandbox: Sandbox) -> None:
+        owner = given.borrower(sandbox, key_people=[{"first_name": "Elena"}, {"first_name": "Priya"}])
+        people = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+        assert sorted(person.label.split()[0] for person in people) == ["Elena", "Priya"]
+
+    def test_money_keeps_every_digit(self) -> None:
+        statement = codec.decode(Statement, '{"credit_limit": 20000.10, "past_due_balance": 0.1, "days_past_due": 3}')
+        items = memory.known(statement, uuid=LINE, borrower_uuid=OWNER)
+        (record,) = memory.remember(items, source=Source.SERVICE)
+        assert memory.last(record, Statement).past_due_balance == Decimal("0.1")
+        assert record.flagged
+        assert record.past_due == Decimal("0.1")
+
+    def test_a_list_of_repayments_is_remembered_under_its_account(self) -> None:
+        text = b'[{"uuid": "p1", "amount": 310.00, "effective_date": "2026-11-17", "ach_id": "ach-77"}]'
+        told = memory.told(codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE})
+        (record,) = memory.remember(told, source=Source.SERVICE)
+        assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
+        assert matching(Record.objects.all(), "ACH-77").get() == record
+
+
+class TestSearch:
+    @pytest.mark.parametrize(
+        "typed", ["(512) 555-0143", "5125550143", "+1 512-555-0143", "512.555.0143", "1 512 555 0143", "555-0143"]
+    )
+    def test_a_phone_is_found_in_any_notation(self, sandbox: Sandbox, typed: str) -> None:
+        given.borrower(sandbox, first_name="Northwind Baking Co LLC", phone="5125550143")
+        assert found(typed) == ["Northwind Baking Co LLC"]
+
+    @pytest.mark.parametrize("typed", ["northwind", "BAKING co", "ap@north", "austin", "ortiz"])
+    def test_name_mail_city_and_key_people_are_found(self, sandbox: Sandbox, typed: str) -> None:
+        given.borrower(
+            sandbox,
+            first_name="Northwind Baking Co LLC",
+            email="ap@northwind.example",
+            key_people=[{"first_name": "Elena", "last_name": "Ortiz"}],
+        )
+        assert found(typed) == ["Northwind Baking Co LLC"]
+
+    def test_a_uuid_is_found_inside_pasted_text(self, sandbox: Sandbox) -> None:
+        owner = given.borrower(sandbox)
+        assert found(f"see https://x.example/users/{owner.uuid.upper()}?x=1 please") == [owner.label]
+
+    @pytest.mark.parametrize("typed", ["%", "_", "\\", "'; --", "\0", "x" * 10_000, "\ud800"])
+    def test_hostile_text_finds_nothing_and_breaks_nothing(self, sandbox: Sandbox, typed: str) -> None:
+        given.borrower(sandbox)
+        assert found(typed) == [] or typed == "\0"
+
+
+class TestLists:
+    def test_what_is_not_understood_falls_back(self, sandbox: Sandbox) -> None:
+        given.borrower(sandbox)
+        state = QueryDict("sort=evil&size=7&page=99&entity=")
+        result = listing(known(Kind.BORROWER), state, sorts={"name": "label"}, filters=["entity"])
+        assert (result.sort, result.size, result.page.number, result.total) == ("name", 25, 1, 1)
+
+    def test_an_archived_record_leaves_the_list(self, sandbox: Sandbox) -> None:
+        Record.objects.filter(pk=given.borrower(sandbox).pk).update(archived_at=timezone.now())
+        assert not known(Kind.BORROWER).exists()
+
+    def test_a_position_counts_accounts_and_adds_what_is_past_due(self, sandbox: Sandbox) -> None:
+        owner = given.borrower(sandbox)
+        given.account(Kind.LOAN, owner, "loan-1")
+        line = given.account(Kind.LINE, owner, "line-1")
+        Record.objects.filter(pk=line.pk).update(past_due=Decimal("310.00"))
+        has = positions([owner.uuid])[owner.uuid]
+        assert (has.loans, has.lines, has.past_due) == (1, 1, Decimal("310"))
+
+
+class TestImport:
+    HEAD = "kind,uuid,borrower_uuid,label\n"
+
+    def test_every_refused_line_is_named_with_its_reason(self) -> None:
+        text = f"{self.HEAD}borrower,{OWNER},,Acme\nship,x,{OWNER},\nloan,l 1,{OWNER},\nloan,l2,,\nline,l3,{OWNER},"
+        report = import_ids(text.splitlines(), by="test")
+        assert report.taken == 2
+        assert [number for number, _ in report.refused] == [3, 4, 5]
+        assert "'ship' is not one of borrower" in report.refused[0][1]
+
+    def test_a_wrong_header_is_said(self) -> None:
+        assert import_ids(["uuid,kind"], by="test").refused == [(1, "the first line must be kind,uuid,borrower_uuid,label")]
+
+    def test_a_record_of_another_borrower_is_refused(self) -> None:
+        first = f"{self.HEAD}loan,l1,{OWNER},"
+        second = f"{self.HEAD}loan,l1,other-owner,"
+        import_ids(first.splitlines(), by="test")
+        assert import_ids(second.splitlines(), by="test").refused == [(2, "l1 is already known under another borrower")]
+
+    def test_profiles_become_copies_marked_from_file(self, sandbox: Sandbox) -> None:
+        line = dumps(sandbox.world.borrower(first_name="Acme Farms LLC")).decode()
+        report = import_profiles([line, "", "{", "[]", '{"first_name": "no uuid"}'], by="test")
+        assert (report.taken, [number for number, _ in report.refused]) == (1, [3, 4, 5])
+        record = Record.objects.get(kind=Kind.BORROWER)
+        assert (record.label, record.source) == ("Acme Farms LLC", Source.FILE)
+
+    def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:
+        line = dumps(sandbox.world.borrower()).decode()
+        import_profiles([line], by="test")
+        before = list(Record.objects.values_list("uuid", "answer"))
+        import_profiles([line], by="test")
+        assert list(Record.objects.values_list("uuid", "answer")) == before
