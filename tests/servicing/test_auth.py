@@ -1,0 +1,116 @@
+"""Signing, pinned by values that `openssl` worked out.
+
+The digest is `printf '{"amount":25000.00,"note":"twowords"}' | openssl dgst -md5`; a signature is
+`printf "$URL$DIGEST$EPOCH" | openssl dgst -sha256 -hmac "$SECRET"`.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+import pytest
+import requests
+
+from servicing import ConfigurationError
+from servicing.auth import BearerAuth, HmacAuth, NoAuth, body_digest
+
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+WRITE = "https://lender.example/v1/users/b-1/loans/applications"
+READ = "https://lender.example/v1/webhooks/endpoints/messages"
+BODY = b'{"amount": 25000.00,\n "note": "two\xe2\x80\xa8 words"}'
+
+
+def hmac_auth(**choices: object) -> HmacAuth:
+    return HmacAuth("desk", SECRET, clock=lambda: 1767225600.0, **choices)
+
+
+def write(auth: requests.auth.AuthBase) -> requests.PreparedRequest:
+    return requests.Request("POST", WRITE, data=BODY, auth=auth).prepare()
+
+
+def read(auth: requests.auth.AuthBase) -> requests.PreparedRequest:
+    query = {"event": "payment.succeeded", "limit": "100"}
+    return requests.Request("GET", READ, params=query, auth=auth).prepare()
+
+
+def test_a_body_is_signed_as_openssl_signs_it() -> None:
+    request = write(hmac_auth())
+
+    assert request.headers["X-Client-Id"] == "desk"
+    assert request.headers["Epoch"] == "1767225600000"
+    assert request.headers["Content-MD5"] == "a4399a206b213625b34faef6ae3eed81"
+    assert request.headers["X-Signature"] == (
+        "565f88a65dc2abb94079cac85534b03e42cd4dfac59ec3a54ecd60cb66f45001"
+    )
+
+
+def test_the_body_itself_is_sent_as_it_is() -> None:
+    assert write(hmac_auth()).body == BODY
+
+
+def test_a_request_without_body_is_signed_with_an_empty_digest() -> None:
+    request = read(hmac_auth())
+
+    assert request.headers["Content-MD5"] == ""
+    assert request.headers["X-Signature"] == (
+        "d38ef6b056c6e97083b1f9b875087f4a5997f27f96860b4d10a059d5815ba9b3"
+    )
+
+
+def test_the_time_may_be_in_seconds() -> None:
+    request = read(hmac_auth(epoch_unit="s"))
+
+    assert request.headers["Epoch"] == "1767225600"
+    assert request.headers["X-Signature"] == (
+        "f850774d95cc5addb3d5759e5ca952297b36096421d0c2c375972679c33b1ee2"
+    )
+
+
+def test_the_headers_may_have_other_names_even_with_underscores() -> None:
+    request = read(hmac_auth(header_names=["client_id", "signature", "time_stamp", "md5"]))
+
+    assert request.headers["client_id"] == "desk"
+    assert {"signature", "time_stamp", "md5"} <= set(request.headers)
+
+
+def test_text_is_digested_as_utf8() -> None:
+    assert body_digest('{ "city": "San\u00a0\u00e9Jos\u00e9" }') == "46153683d0cbc0d082a3abde938331cb"
+
+
+SPACES = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
+def test_exactly_the_agreed_characters_count_as_white_space() -> None:
+    everything = "".join(chr(code) for code in range(0x10000) if not 0xD800 <= code < 0xE000)
+    kept = "".join(character for character in everything if character not in SPACES)
+
+    assert body_digest(everything) == hashlib.md5(kept.encode()).hexdigest()
+
+
+def test_a_token_is_sent_as_bearer() -> None:
+    assert write(BearerAuth("t-123")).headers["Authorization"] == "Bearer t-123"
+
+
+def test_without_a_scheme_nothing_is_added() -> None:
+    assert set(write(NoAuth()).headers) == {"Content-Length"}
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: HmacAuth("", SECRET), "client id is missing"),
+        (lambda: HmacAuth("desk", ""), "secret is missing"),
+        (lambda: HmacAuth("de\nsk", SECRET), "client id may hold only printable ASCII"),
+        (lambda: HmacAuth("desk", SECRET, header_names=["A", "B", "C"]), "must be four header names"),
+        (lambda: HmacAuth("desk", SECRET, header_names=["A", "B", "C", "D: x"]), "must be four header names"),
+        (lambda: HmacAuth("desk", SECRET, epoch_unit="min"), "must be ms or s, not 'min'"),
+        (lambda: BearerAuth(""), "token is missing"),
+        (lambda: BearerAuth(" t"), "token may hold only printable ASCII"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_with_a_sentence(
+    make: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        make()

@@ -1,0 +1,92 @@
+"""The field cipher, pinned by values that `openssl` worked out.
+
+Each was made on the command line as::
+
+    (printf $IV | xxd -r -p; printf 123456789 | openssl enc -aes-256-cbc -K $KEY -iv $IV) | base64
+
+with IV 000102…0f and KEY the hex of the secret's characters without dashes.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servicing import ConfigurationError, Unreadable
+from servicing.crypto import FieldCipher, key_from_secret
+
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+IV = bytes(range(16))
+VECTORS = [
+    pytest.param(SECRET, "123456789", "AAECAwQFBgcICQoLDA0OD54itJvO43QyLoOxzfk09yI=", id="AES-256"),
+    pytest.param(SECRET, "987654321", "AAECAwQFBgcICQoLDA0ODxgwvAjDFjpg479mvud2irE=", id="other-text"),
+    pytest.param(SECRET[:28], "123456789", "AAECAwQFBgcICQoLDA0OD9ba7KDEXszQ2mPmcPtP3l4=", id="AES-192"),
+    pytest.param(SECRET[:18], "123456789", "AAECAwQFBgcICQoLDA0OD5serOnX04zuCMgr6RK+4hg=", id="AES-128"),
+]
+NOT_UTF8 = "AAECAwQFBgcICQoLDA0OD/7DU3kviuttxthvCARnK4A="
+GOOD = VECTORS[0].values[2]
+
+
+@pytest.fixture
+def cipher() -> FieldCipher:
+    return FieldCipher(key_from_secret(SECRET))
+
+
+@pytest.mark.parametrize(("secret", "text", "encrypted"), VECTORS)
+def test_it_encrypts_as_openssl_does(secret: str, text: str, encrypted: str) -> None:
+    assert FieldCipher(key_from_secret(secret)).encrypt(text, iv=IV) == encrypted
+
+
+@pytest.mark.parametrize(("secret", "text", "encrypted"), VECTORS)
+def test_it_decrypts_what_openssl_encrypted(secret: str, text: str, encrypted: str) -> None:
+    assert FieldCipher(key_from_secret(secret)).decrypt(encrypted) == text
+
+
+@given(st.text())
+def test_every_text_comes_back(text: str) -> None:
+    cipher = FieldCipher(key_from_secret(SECRET))
+
+    assert cipher.decrypt(cipher.encrypt(text)) == text
+
+
+def test_the_same_text_is_never_encrypted_the_same_way_twice(cipher: FieldCipher) -> None:
+    assert cipher.encrypt("123456789") != cipher.encrypt("123456789")
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("not base64!", id="not-base64"),
+        pytest.param("é", id="not-ascii"),
+        pytest.param(GOOD[:20], id="cut-inside-the-iv"),
+        pytest.param(GOOD[:24], id="no-whole-block"),
+        pytest.param(GOOD[:-8] + "AAAAAAA=", id="bad-padding"),
+        pytest.param(NOT_UTF8, id="not-text"),
+    ],
+)
+def test_every_failure_is_the_same_and_hints_at_nothing(cipher: FieldCipher, damaged: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        cipher.decrypt(damaged)
+
+    assert str(caught.value) == "The encrypted value cannot be read."
+    assert caught.value.__context__ is None
+
+
+def test_another_key_reads_nothing(cipher: FieldCipher) -> None:
+    stranger = FieldCipher(key_from_secret(SECRET.replace("3", "4")))
+
+    with pytest.raises(Unreadable):
+        stranger.decrypt(GOOD)
+
+
+@pytest.mark.parametrize("secret", ["", "short", SECRET + "0", "é" * 31])
+def test_a_secret_of_another_length_is_refused_with_a_sentence(secret: str) -> None:
+    with pytest.raises(ConfigurationError, match="16, 24 or 32") as caught:
+        key_from_secret(secret)
+
+    assert not secret or secret not in str(caught.value)
+
+
+def test_a_key_of_another_length_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="5 bytes; it must have 16, 24 or 32"):
+        FieldCipher(b"short")
