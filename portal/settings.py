@@ -126,6 +126,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "django.forms",
     "allauth",
     "allauth.account",
     "csp",
@@ -165,7 +166,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "portal.ui.frame.frame",
             ],
-            "builtins": ["portal.ui.templatetags.ui"],
+            "builtins": ["portal.ui.templatetags.ui", "template_partials.templatetags.partials"],
         },
     }
 ]
