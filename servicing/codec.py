@@ -83,7 +83,7 @@ def decode_list(cls: type[M], text: bytes | str) -> list[M]:
 
 def parse(text: bytes | str) -> Any:
     """Plain values with exact numbers, without sensitive fields; `ProtocolError` when it is not JSON."""
-    data = text.encode(errors="replace") if isinstance(text, str) else text
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     numbers = Context(prec=MAX_DIGITS, Emin=MIN_EXPONENT, Emax=MAX_EXPONENT, traps=[], flags=[])
     value = _parsed(data, numbers.create_decimal)
     if any(numbers.flags.values()):  # A number did not fit. The slower hook keeps the text of that one.
@@ -160,11 +160,10 @@ def _settle(model: Model, raw: dict[str, Any]) -> bool:
         if number is not None and not _is_bounded(number):
             return False
     for field in shape.nested:
-        value = getattr(model, field.name)
-        if isinstance(value, tuple):
-            if not all(map(_settle, value, raw.get(field.wire_name, ()))):
-                return False
-        elif value is not None and not _settle(value, raw[field.wire_name]):
+        value: Any = getattr(model, field.name)
+        source: Any = raw.get(field.wire_name)
+        pairs = zip(value, source or (), strict=True) if field.many else ((value, source),)
+        if not all(inner is None or _settle(inner, its_raw) for inner, its_raw in pairs):
             return False
     return True
 

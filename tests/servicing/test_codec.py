@@ -1,0 +1,457 @@
+"""Reading what the service answers, however odd, and writing what it accepts."""
+
+import base64
+import gzip
+import json
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
+
+from servicing import (
+    Address,
+    Application,
+    Borrower,
+    ConfigurationError,
+    Decision,
+    Issue,
+    Loan,
+    Message,
+    ProtocolError,
+    RemoteTime,
+    Repayment,
+    Statement,
+)
+from servicing.codec import (
+    Encrypted,
+    Gzipped,
+    Outgoing,
+    SlashedDate,
+    decode,
+    decode_list,
+    encode,
+    parse,
+    to_json,
+)
+from servicing.crypto import FieldCipher
+
+MODELS = [Application, Borrower, Loan, Message, Repayment, Statement]
+
+
+def repayment(**fields: Any) -> Repayment:
+    return decode(Repayment, json.dumps({"uuid": "r-1"} | fields))
+
+
+def amount_of(text: str) -> Decimal | None:
+    return decode(Repayment, f'{{"uuid": "r-1", "amount": {text}}}').amount
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0.1", "0.1"),
+        ("1.10", "1.10"),
+        ("25000", "25000"),
+        ("-0.0", "-0.0"),
+        ("1E5", "1E+5"),
+        ("12345678901234567890.123456789", "12345678901234567890.123456789"),
+        ('"12.50"', "12.50"),
+        ('"-7"', "-7"),
+    ],
+)
+def test_money_is_exact_from_the_text_on(text: str, number: str) -> None:
+    amount = amount_of(text)
+
+    assert isinstance(amount, Decimal)
+    assert str(amount) == number
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1e400", "-1e400", "1e-400", '"1e400"', '"NaN"', '"Infinity"', '"12,50"', '"1e99999999"', "true", "[1]",
+     "{}", "1" + "0" * 30, "0." + "0" * 40 + "1", '"' + "1" * 100 + '"'],
+)  # fmt: skip
+def test_a_number_that_cannot_be_is_none_and_an_issue(text: str) -> None:
+    answer = decode(Repayment, f'{{"uuid": "r-1", "amount": {text}, "status": "SUCCEEDED"}}')
+
+    assert answer.amount is None
+    assert [issue.path for issue in answer.issues] == ["amount"]
+    assert answer.status == "SUCCEEDED"
+
+
+def test_no_float_exists_anywhere_in_an_answer() -> None:
+    answer = decode(Message, '{"uuid": "m-1", "payload": {"amount": 0.1, "deep": [1.5, {"x": 1e400}]}}')
+
+    assert answer.payload == {"amount": Decimal("0.1"), "deep": [Decimal("1.5"), {"x": "1e400"}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "term"),
+    [(12, 12), ("12", 12), (12.0, 12), ("", None), (12.5, None), (10**30, None), ("a", None)],
+)
+def test_whole_numbers_are_read_from_numbers_and_text(value: object, term: int | None) -> None:
+    answer = decode(Application, json.dumps({"uuid": "a-1", "term": value}))
+
+    assert answer.term == term
+    assert bool(answer.issues) == (term is None and value != "")
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_in_json_is_no_json(text: str) -> None:
+    with pytest.raises(ProtocolError, match="not JSON"):
+        amount_of(text)
+
+
+# Dates, times and other values
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-03-08", "2026-03-08T00:00:00Z", "2026-03-08 23:59:59 US/Pacific", "2026/03/08"]
+)
+def test_a_calendar_date_is_never_moved_by_a_time_or_zone(text: str) -> None:
+    assert repayment(effective_date=text).effective_date == date(2026, 3, 8)
+
+
+@pytest.mark.parametrize("value", ["2026-02-30", "soon", 20260308, None, ""])
+def test_what_is_no_date_is_none(value: object) -> None:
+    answer = repayment(effective_date=value)
+
+    assert answer.effective_date is None
+    assert bool(answer.issues) == (value not in (None, ""))
+
+
+@pytest.mark.parametrize(("value", "truth"), [(True, True), ("true", True), ("False", False), (1, None)])
+def test_truth_is_read_from_words_too(value: object, truth: bool | None) -> None:
+    answer = repayment(should_commit_to_servicing=value, amount="beside something unreadable")
+
+    assert answer.should_commit_to_servicing is truth
+
+
+@pytest.mark.parametrize(("value", "text"), [(12, "12"), (1.5, "1.5"), ("", ""), (True, None), ([], None)])
+def test_text_may_come_as_a_number(value: object, text: str | None) -> None:
+    assert repayment(ach_id=value, error_description=None).ach_id == text
+
+
+def test_an_empty_error_description_stays_empty() -> None:
+    assert repayment(error_description="").error_description == ""
+
+
+@pytest.mark.parametrize("value", [12, "", []])
+def test_what_is_no_timestamp_is_none(value: object) -> None:
+    assert repayment(initiation_date=value).initiation_date is None
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2026-05-01 10:00:00 US/Pacific", "2026-05-01 17:00"),
+        ("2026-05-01 10:00:00 PDT", "2026-05-01 17:00"),
+        ("2026-12-01 10:00:00 PST", "2026-12-01 18:00"),
+        ("2026-05-01 10:00:00 America/New_York", "2026-05-01 14:00"),
+        ("2026-05-01 10:00:00 UTC", "2026-05-01 10:00"),
+        ("2026-05-01T10:00:00Z", "2026-05-01 10:00"),
+        ("2026-05-01 10:00:00+02:00", "2026-05-01 08:00"),
+    ],
+)
+def test_a_time_in_a_certain_zone_is_a_moment(text: str, utc: str) -> None:
+    time = RemoteTime(text)
+
+    assert time.at is not None
+    assert time.at == datetime.fromisoformat(f"{utc}+00:00")
+    assert str(time) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("2026-05-01 10:00:00 IST", id="ambiguous-abbreviation"),
+        pytest.param("2026-05-01 10:00:00", id="no-zone"),
+        pytest.param("2026-11-01 01:30:00 US/Pacific", id="hour-that-comes-twice"),
+        pytest.param("2026-03-08 02:30:00 US/Pacific", id="hour-that-is-skipped"),
+        pytest.param("2026-05-01 10:00:00 ../../etc/passwd", id="path"),
+        pytest.param("2026-05-01 10:00:00 America", id="folder"),
+        pytest.param("2026-05-01 10:00:00 localtime", id="zone-of-this-machine"),
+        pytest.param("2026-05-01 10:00:00 Factory", id="no-place"),
+        pytest.param("0001-01-01 10:00:00 UTC", id="year-out-of-use"),
+        pytest.param("yesterday", id="no-time"),
+    ],
+)
+def test_an_uncertain_time_keeps_its_text_and_is_no_moment(text: str) -> None:
+    assert RemoteTime(text).at is None
+    assert RemoteTime(text).text == text
+
+
+def test_times_with_the_same_text_are_equal() -> None:
+    assert {RemoteTime("2026-05-01 10:00:00 PDT"), RemoteTime("2026-05-01 10:00:00 PDT")} == {
+        RemoteTime("2026-05-01 10:00:00 PDT")
+    }
+    assert repr(RemoteTime("noon")) == "RemoteTime('noon')"
+
+
+# Records and lists
+
+
+def test_unknown_fields_are_kept_at_every_level() -> None:
+    answer = decode(
+        Borrower, '{"uuid": "b-1", "tier": "GOLD", "address": {"zip": "78701", "plus_4": "1234"}}'
+    )
+
+    assert answer.extra == {"tier": "GOLD"}
+    assert answer.address is not None
+    assert answer.address.extra == {"plus_4": "1234"}
+    assert answer.issues == ()
+
+
+def test_a_model_keeps_the_object_it_was_read_from_exactly() -> None:
+    text = b'{"uuid":"r-1","amount":1.10,"new":[0.30]}'
+
+    assert to_json(decode(Repayment, text).raw) == text
+
+
+def test_missing_and_null_fields_are_none_or_empty() -> None:
+    answer = decode(Application, '{"uuid": "a-1", "offers": null, "status": null}')
+
+    assert (answer.amount, answer.offers, answer.status, answer.issues) == (None, (), None, ())
+
+
+def test_a_key_persons_address_may_lack_lines() -> None:
+    answer = decode(
+        Borrower, '{"uuid": "b-1", "key_people": [{"uuid": "k-1", "address": {"line_1": "1 Elm"}}]}'
+    )
+
+    assert answer.key_people[0].address == Address(
+        line_1="1 Elm", zip=None, city=None, state=None, country=None
+    )
+
+
+def test_a_bad_value_deep_inside_costs_only_itself_and_is_named_by_its_path() -> None:
+    answer = decode(
+        Application,
+        '{"uuid": "a-1", "offers": [{"uuid": "o-1", "apr": 9.5}, {"uuid": "o-2", "apr": "free", "term": "36"}]}',
+    )
+
+    assert [offer.apr for offer in answer.offers] == [Decimal("9.5"), None]
+    assert answer.offers[1].term == 36
+    assert answer.issues == (Issue("offers.1.apr", "is not an exact number"),)
+    assert answer.offers[1].issues == (Issue("apr", "is not an exact number"),)
+
+
+def test_a_number_out_of_bounds_is_found_in_nested_objects_too() -> None:
+    answer = decode(
+        Application,
+        '{"uuid": "a-1", "offers": [{"uuid": "o-1", "apr": 1e30}], "status": {"decision": "NEW"}}',
+    )
+
+    assert answer.issues == (Issue("offers.0.apr", "is a number out of bounds"),)
+    assert answer.status == Decision(decision="NEW")
+
+
+@pytest.mark.parametrize("offers", ['"none"', "[5]", "{}"])
+def test_what_should_be_a_list_of_objects_and_is_not_is_an_issue(offers: str) -> None:
+    answer = decode(Application, f'{{"uuid": "a-1", "amount": 5, "offers": {offers}}}')
+
+    assert answer.offers == ()
+    assert len(answer.issues) == 1
+    assert answer.amount == 5
+
+
+def test_a_nested_object_out_of_bounds_is_none_with_its_issue() -> None:
+    answer = decode(Borrower, '{"uuid": "b-1", "address": "1 Elm Street, Austin"}')
+
+    assert answer.address is None
+    assert answer.issues == (Issue("address", "is not an object"),)
+
+
+def test_installments_stay_as_they_came_even_beside_a_bad_value() -> None:
+    answer = decode(Loan, '{"uuid": "l-1", "amount": "?", "installments": [{"number": 1}, null, 7]}')
+
+    assert answer.installments == ({"number": 1}, None, 7)
+
+
+def test_unknown_enumeration_values_stay_as_they_are() -> None:
+    assert repayment(status="Teleported").status == "Teleported"
+
+
+@pytest.mark.parametrize(
+    ("status", "decision"),
+    [
+        ({"decision": "APPROVED"}, "APPROVED"),
+        ({"name": "APPROVED"}, "APPROVED"),
+        ({"decision": "REJECTED", "name": "APPROVED"}, "REJECTED"),
+        ({"details": ["No credit file"]}, None),
+    ],
+)
+def test_an_older_answer_says_name_for_decision(status: dict[str, str], decision: str | None) -> None:
+    answer = decode(Application, json.dumps({"uuid": "a-1", "status": status}))
+
+    assert answer.status is not None
+    assert answer.status.decision == decision
+
+
+@pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}', '{{"items": {}, "pagination": {{}}}}'])
+def test_a_list_comes_bare_or_in_an_envelope(wrap: str) -> None:
+    answer = decode_list(Repayment, wrap.format('[{"uuid": "r-1"}, {"uuid": "r-2"}]'))
+
+    assert [each.uuid for each in answer] == ["r-1", "r-2"]
+
+
+@pytest.mark.parametrize("bad", ['{"uuid": "r-2", "amount": "?"}', '{"uuid": "r-2", "amount": 1e30}'])
+def test_one_bad_record_never_spoils_its_list(bad: str) -> None:
+    answer = decode_list(Repayment, f'[{{"uuid": "r-1", "amount": 5}}, {bad}]')
+
+    assert [each.amount for each in answer] == [5, None]
+    assert [len(each.issues) for each in answer] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "not JSON"),
+        ("<html>", "not JSON"),
+        ('{"uuid": "r-1"', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('"\udcff"', "not JSON"),
+        ("[]", "not an object"),
+        ("null", "not an object"),
+        ("{}", "without uuid"),
+        ('{"uuid": null}', "without uuid"),
+        ('{"uuid": []}', "without uuid"),
+    ],
+)
+def test_what_is_no_record_at_all_is_an_error(text: str, sentence: str) -> None:
+    with pytest.raises(ProtocolError, match=sentence):
+        decode(Repayment, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("7", "neither a list nor an envelope"),
+        ('{"data": {}}', "neither a list nor an envelope"),
+        ("[7]", "not an object"),
+        ('[{"uuid": "r-1"}, {}]', "without uuid"),
+    ],
+)
+def test_what_is_no_list_of_records_is_an_error(text: str, sentence: str) -> None:
+    with pytest.raises(ProtocolError, match=sentence):
+        decode_list(Repayment, text)
+
+
+def test_a_statement_needs_no_uuid() -> None:
+    assert decode(Statement, "{}") == Statement()
+
+
+def test_bytes_that_are_no_text_are_no_json() -> None:
+    with pytest.raises(ProtocolError, match="not JSON"):
+        parse(b'"\xff"')
+
+
+def test_an_ein_ssn_or_birth_date_that_the_service_should_not_answer_is_gone_at_once() -> None:
+    answer = decode(
+        Borrower,
+        '{"uuid": "b-1", "EIN": "12-3456789", "key_people": [{"uuid": "k-1", "Ssn": "123-45-6789",'
+        ' "dob": null}], "extra_data": [[{"dob": "1980/01/01"}]]}',
+    )
+
+    assert "123" not in repr((answer, answer.raw, answer.extra))
+    assert "1980" not in repr((answer, answer.raw, answer.extra))
+    assert answer.raw["key_people"][0]["dob"] is None
+
+
+def test_a_model_made_by_hand_came_from_nothing() -> None:
+    made = Repayment(uuid="r-1")
+
+    assert (made.raw, made.extra, made.issues) == ({}, {}, ())
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.decimals(allow_nan=False, allow_infinity=False).map(str)
+    | st.text()
+    | st.sampled_from(["2026-05-01", "1e400", "NaN", "", "APPROVED"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(data=st.data())
+def test_any_object_with_a_uuid_is_read_without_an_error(model: Any, data: st.DataObject) -> None:
+    names = st.sampled_from(model.__struct_fields__) | st.text(max_size=5)
+    fields = data.draw(st.dictionaries(names, JSON, max_size=12)) | {"uuid": "u-1"}
+
+    answer = decode(model, json.dumps(fields))
+
+    assert set(answer.raw) == set(fields)
+    assert {issue.path.split(".")[0] for issue in answer.issues} <= set(fields)
+
+
+# Out
+
+
+class Sent(Outgoing, frozen=True, kw_only=True):
+    text: str | UnsetType | None = UNSET
+    amount: Any = UNSET
+    day: date | UnsetType = UNSET
+    born: SlashedDate | UnsetType | None = UNSET
+    ssn: Encrypted | UnsetType | None = UNSET
+    report: Gzipped | UnsetType = UNSET
+    inner: tuple["Sent", ...] | UnsetType = UNSET
+
+
+CIPHER = FieldCipher(b"0123456789abcdef")
+
+
+def test_only_what_is_set_is_sent_and_none_is_null() -> None:
+    assert encode(Sent(text=None), None) == {"text": None}
+    assert encode(Sent(), None) == {}
+
+
+def test_each_value_leaves_in_the_form_its_type_declares() -> None:
+    sent = Sent(
+        amount=Decimal("25000.00"), day=date(2026, 5, 1), born=date(1980, 2, 29), inner=(Sent(text="é"),)
+    )
+
+    assert to_json(encode(sent, None)).decode() == (
+        '{"amount":25000.00,"day":"2026-05-01","born":"1980/02/29","inner":[{"text":"é"}]}'
+    )
+
+
+def test_a_field_declared_encrypted_leaves_encrypted_wherever_it_stands() -> None:
+    body = encode(Sent(inner=(Sent(ssn="123456789"),)), CIPHER)
+
+    assert CIPHER.decrypt(body["inner"][0]["ssn"]) == "123456789"
+
+
+def test_a_field_declared_encrypted_cannot_leave_without_a_cipher() -> None:
+    with pytest.raises(ConfigurationError, match="secret or a field key"):
+        encode(Sent(ssn="123456789"), None)
+
+
+def test_the_same_report_gives_the_same_text() -> None:
+    body = encode(Sent(report=b"<report/>"), None)
+
+    assert gzip.decompress(base64.b64decode(body["report"])) == b"<report/>"
+    assert base64.b64decode(body["report"])[4:8] == bytes(4), "no time of compression"
+
+
+@pytest.mark.parametrize("value", [0.1, Decimal("NaN"), datetime(2026, 5, 1), {"a": 1}, b"x"])  # noqa: DTZ001
+def test_what_has_no_exact_form_is_never_sent(value: object) -> None:
+    with pytest.raises(TypeError, match="cannot be sent"):
+        encode(Sent(amount=value), None)
+
+
+def test_printing_what_is_sent_shows_nothing_of_a_special_form() -> None:
+    shown = repr(Sent(text="Ana", ssn="123456789", born=date(1980, 2, 29), report=b"<secret/>"))
+
+    assert shown.startswith("Sent(text='Ana'")
+    assert not any(secret in shown for secret in ("123456789", "1980", "secret"))
