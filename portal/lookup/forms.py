@@ -3,11 +3,11 @@
 from django import forms
 
 from portal.lookup.imports import uuid_problem
-from portal.registry.models import Kind, Record
+from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.search import uuid_in
 from portal.ui.forms import StaffForm
 
-KINDS = [(kind.value, kind.label) for kind in Kind if kind != Kind.REPAYMENT]
+KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]
 
 
 class UuidField(forms.CharField):

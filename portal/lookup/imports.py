@@ -7,11 +7,11 @@ from datetime import datetime
 
 from portal.registry import memory
 from portal.registry.memory import Known
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
-KINDS = [kind.value for kind in Kind if kind != Kind.REPAYMENT]
+KINDS = [kind.value for kind in NAMED_KINDS]
 BATCH = 500
 MAX_LINE = 1_000_000
 

@@ -15,7 +15,7 @@ from portal.lookup import services
 from portal.lookup.forms import AddForm, CorrectForm, ImportForm, ReasonForm
 from portal.lookup.imports import Report, import_ids, import_profiles
 from portal.registry.lists import with_borrowers
-from portal.registry.models import Kind, Record
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.search import matching, uuid_in
 from portal.ui.htmx import done, render_page
 from servicing import codec
@@ -30,7 +30,7 @@ def search(request: StaffRequest) -> HttpResponse:
     known = Record.objects.filter(archived_at__isnull=True)
     limit = PER_GROUP["suggestions" if request.htmx.target == "suggestions" else "results"]
     groups = []
-    for kind in Kind if query else []:
+    for kind in SEARCHED_KINDS if query else []:
         found = matching(known.filter(kind=kind), query).order_by("label", "-id")[: limit + 1]
         if rows := list(found):
             groups.append((kind, with_borrowers(rows[:limit]), len(rows) > limit))

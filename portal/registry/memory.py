@@ -42,7 +42,7 @@ class Known:
     borrower_uuid: str = ""
     parent_uuid: str = ""
     label: str = ""
-    answer: Answer | None = None
+    answer: Answer | list[Repayment] | None = None
 
 
 def known(answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = "") -> list[Known]:
@@ -64,7 +64,12 @@ def told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
     owner = ids.get("borrower_id", "")
     account = ids.get("loan_id") or ids.get("line_id") or ""
     if isinstance(answer, list):
-        return [item for one in answer for item in known(one, borrower_uuid=owner, parent_uuid=account)]
+        kind = Kind.LOAN_REPAYMENTS if "loan_id" in ids else Kind.LINE_REPAYMENTS
+        whole = Known(kind=kind, uuid=account, borrower_uuid=owner, parent_uuid=account, answer=answer)
+        return [
+            whole,
+            *(item for one in answer for item in known(one, borrower_uuid=owner, parent_uuid=account)),
+        ]
     if type(answer) not in KIND_OF:
         return []
     return known(answer, uuid=account if isinstance(answer, Statement) else "", borrower_uuid=owner)
@@ -93,9 +98,15 @@ def find(kind: str, uuid: str) -> Record | None:
     return Record.objects.filter(kind=kind, uuid=uuid).first()
 
 
-def text_of(answer: Answer) -> str:
+def last_repayments(record: Record) -> list[Repayment]:
+    """The last known list of an account's repayments."""
+    return codec.decode_list(Repayment, record.answer) if record.answer else []
+
+
+def text_of(answer: Answer | list[Repayment]) -> str:
     """The answer as it was received, in one canonical JSON text: equal answers give equal texts, numbers are exact."""
-    return _ENCODER.encode(answer.raw).decode()
+    raw = [one.raw for one in answer] if isinstance(answer, list) else answer.raw
+    return _ENCODER.encode(raw).decode()
 
 
 def version(record: Record) -> str:
@@ -126,7 +137,7 @@ def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) 
 _WRITTEN = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     *("product", "status", "entity", "state", "city", "phone", "email", "amount", "past_due", "due_date"),
-    *("flagged", "updated_at"),
+    *("flagged", "updated_at", "failing_since", "failure"),
 ]
 
 
@@ -139,11 +150,14 @@ def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snap
     record.label = item.label or record.label
     if item.answer is not None:
         replaced = _absorb_answer(record, item.answer, text_of(item.answer), source, at)
-    record.search_text = record.search_text or search_text(record.uuid, record.label)
+    if not isinstance(item.answer, list):
+        record.search_text = record.search_text or search_text(record.uuid, record.label)
     return replaced
 
 
-def _absorb_answer(record: Record, answer: Answer, text: str, source: str, at: datetime) -> list[Snapshot]:
+def _absorb_answer(
+    record: Record, answer: Answer | list[Repayment], text: str, source: str, at: datetime
+) -> list[Snapshot]:
     if record.answer_at and at < record.answer_at:  # an old file must not hide a newer answer
         return [_snapshot(record, text, at, source)] if text != record.answer else []
     replaced = []
@@ -151,7 +165,7 @@ def _absorb_answer(record: Record, answer: Answer, text: str, source: str, at: d
         replaced = [_snapshot(record, record.answer, record.answer_at, record.source)]
     record.answer, record.answer_at, record.source = text, at, source
     if source == Source.SERVICE:
-        record.checked_at = at
+        record.checked_at, record.failing_since, record.failure = at, None, ""
     for name, value in columns(answer).items():
         setattr(record, name, value)
     return replaced
@@ -163,9 +177,11 @@ def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
     )
 
 
-def columns(answer: Answer) -> dict[str, Any]:
+def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
     """What lists filter, sort and search by, taken from an answer."""
     match answer:
+        case list():
+            return {"search_text": ""}
         case Borrower():
             return _person_columns(answer) | {
                 "label": full_name(answer),

@@ -11,6 +11,14 @@ class Kind(models.TextChoices):
     LOAN = "loan", "Loan"
     LINE = "line", "Line of credit"
     REPAYMENT = "repayment", "Repayment"
+    # The list of an account's repayments as one answer; its uuid is the account's.
+    LOAN_REPAYMENTS = "loan_repayments", "Repayments of a loan"
+    LINE_REPAYMENTS = "line_repayments", "Repayments of a line"
+
+
+# What a lender names in its own records, and what a person looks for.
+NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
+SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 
 
 class Source(models.TextChoices):
@@ -22,7 +30,7 @@ class Source(models.TextChoices):
 class Record(models.Model):
     """One known record with its last answer, and the few columns that lists filter and sort by."""
 
-    kind = models.CharField(max_length=12, choices=Kind.choices)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
     uuid = models.CharField(max_length=64)
     borrower_uuid = models.CharField(max_length=64, blank=True)
     parent_uuid = models.CharField(
@@ -35,7 +43,10 @@ class Record(models.Model):
     answer = models.TextField(blank=True)
     answer_at = models.DateTimeField(null=True)
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
-    checked_at = models.DateTimeField(null=True, help_text="When the service last confirmed it.")
+    checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
+    asked_at = models.DateTimeField(null=True, help_text="When the service was last asked for it.")
+    failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
+    failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
 
     product = models.CharField(max_length=40, blank=True)
     status = models.CharField(max_length=40, blank=True)
