@@ -166,7 +166,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "portal.ui.frame.frame",
             ],
-            "builtins": ["portal.ui.templatetags.ui", "template_partials.templatetags.partials"],
+            "builtins": [
+                "portal.ui.templatetags.ui",
+                "portal.ui.templatetags.panels",
+                "template_partials.templatetags.partials",
+            ],
         },
     }
 ]

@@ -45,6 +45,7 @@ class Record(models.Model):
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
     asked_at = models.DateTimeField(null=True, help_text="When the service was last asked for it.")
+    failed_at = models.DateTimeField(null=True, help_text="When asking failed last.")
     failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
     failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
 

@@ -1,0 +1,149 @@
+"""Where a borrower stands over all its accounts: the four cards of its page, from the copies that are at hand.
+
+Every figure is one the service told or a plain sum of such; a sum with a missing part is no sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from portal.readings import Freshness, Reading
+from portal.registry.models import Record
+from servicing import Loan, Repayment, Statement
+from servicing.schedules import schedule_of, total
+
+SCHEDULED = "SCHEDULED"
+
+
+@dataclass(frozen=True)
+class LoansCard:
+    """All loans together."""
+
+    fresh: Freshness
+    count: int
+    amount: Decimal | None
+    active: int
+    delinquent: int
+
+
+@dataclass(frozen=True)
+class LinesCard:
+    """All lines of credit together."""
+
+    fresh: Freshness
+    count: int
+    limit: Decimal | None
+    available: Decimal | None
+    past_due: Decimal | None
+    days_past_due: int | None
+
+    @property
+    def used(self) -> Decimal | None:
+        """What is drawn: limit less available."""
+        return None if self.limit is None or self.available is None else self.limit - self.available
+
+
+@dataclass(frozen=True)
+class Due:
+    """One payment that is to come."""
+
+    record: Record
+    on: date
+    amount: Decimal | None
+    autopay: bool | None
+
+
+@dataclass(frozen=True)
+class NextPaymentCard:
+    """The earliest payment to come, from loans' schedules and lines' statements."""
+
+    fresh: Freshness
+    due: Due | None
+
+
+@dataclass(frozen=True)
+class LastRepaymentCard:
+    """The latest repayment that is not merely scheduled."""
+
+    fresh: Freshness
+    repayment: Repayment | None
+    record: Record | None
+
+
+@dataclass(frozen=True)
+class Position:
+    """The four cards."""
+
+    loans: LoansCard
+    lines: LinesCard
+    next_payment: NextPaymentCard
+    last_repayment: LastRepaymentCard
+
+
+def position(loans: Sequence[Reading], lines: Sequence[Reading], lists: Sequence[Reading], *, today: date) -> Position:
+    """The cards from the readings of the loans, the lines, and the repayments of both."""
+    return Position(
+        loans=_loans(loans),
+        lines=_lines(lines),
+        next_payment=NextPaymentCard(Freshness([*loans, *lines]), _next_due([*loans, *lines], today)),
+        last_repayment=_last_repayment(lists, today),
+    )
+
+
+def _loans(readings: Sequence[Reading]) -> LoansCard:
+    told = [answer for one in readings if isinstance(answer := one.answer, Loan)]
+    whole = len(told) == len(readings)
+    return LoansCard(
+        fresh=Freshness(readings),
+        count=len(readings),
+        amount=total(loan.amount for loan in told) if whole else None,
+        active=sum((loan.status or "").upper() == "ACTIVE" for loan in told),
+        delinquent=sum(loan.delinquent is True for loan in told),
+    )
+
+
+def _lines(readings: Sequence[Reading]) -> LinesCard:
+    told = [answer for one in readings if isinstance(answer := one.answer, Statement)]
+    whole = len(told) == len(readings)
+    return LinesCard(
+        fresh=Freshness(readings),
+        count=len(readings),
+        limit=total(line.credit_limit for line in told) if whole else None,
+        available=total(line.available_credit for line in told) if whole else None,
+        past_due=total(line.past_due_balance for line in told) if whole else None,
+        days_past_due=max((line.days_past_due for line in told if line.days_past_due), default=None),
+    )
+
+
+def _next_due(readings: Sequence[Reading], today: date) -> Due | None:
+    dues = [due for one in readings if (due := _due(one, today))]
+    return min(dues, key=lambda due: due.on, default=None)
+
+
+def _due(reading: Reading, today: date) -> Due | None:
+    match reading.answer:
+        case Loan() as loan:
+            row = schedule_of(loan).next_due(today)
+            return Due(reading.record, row.due_date, row.total, loan.autopay_enabled) if row and row.due_date else None
+        case Statement(payment_due_date=date() as day) as line if day >= today:
+            return Due(reading.record, day, line.payment_amount_due, None)
+    return None
+
+
+def _last_repayment(lists: Sequence[Reading], today: date) -> LastRepaymentCard:
+    past = [
+        (repayment.effective_date, repayment, one.record)
+        for one in lists
+        for repayment in one.answer or ()
+        if isinstance(repayment, Repayment) and repayment.effective_date and _is_past(repayment, today)
+    ]
+    _, repayment, record = max(past, key=lambda item: item[0], default=(None, None, None))
+    return LastRepaymentCard(Freshness(lists), repayment, record)
+
+
+def _is_past(repayment: Repayment, today: date) -> bool:
+    is_scheduled = (repayment.status or "").upper() == SCHEDULED
+    return not is_scheduled and repayment.effective_date is not None and repayment.effective_date <= today
+
+

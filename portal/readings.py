@@ -1,0 +1,206 @@
+"""Snapshot first, then live: what a part of a page shows, how old it is, and how it is read again.
+
+A page draws from copies at once; its panels ask the service, side by side, and every answer becomes the new copy. A
+browser without JavaScript (no ``js`` cookie) gets the page after the server asked, with a deadline. Hides who asks
+when: nobody asks twice for the same record within half a minute unless a person wants it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Q
+from django.utils import timezone
+
+from portal.audit.models import Actor
+from portal.gateway import StaffRequest, reading
+from portal.registry import memory
+from portal.registry.models import Kind, Record, Source
+from servicing import Application, Client, Loan, Repayment, ServicingError, Statement
+
+FRESH = timedelta(seconds=30)
+# Without JavaScript a page waits this long for a silent service.
+DEADLINE = 0.8
+# However it ends, nobody waits longer for an answer that another request asked for.
+PATIENCE = timedelta(seconds=40)
+
+READS: dict[str, Callable[[Client, str, str], object]] = {
+    Kind.APPLICATION: lambda client, owner, uuid: client.applications.get_for_line(owner, uuid),
+    Kind.LOAN: lambda client, owner, uuid: client.loans.get(owner, uuid),
+    Kind.LINE: lambda client, owner, uuid: client.credit_lines.statement(owner, uuid),
+    Kind.LOAN_REPAYMENTS: lambda client, owner, uuid: client.repayments.of_loan(owner, uuid),
+    Kind.LINE_REPAYMENTS: lambda client, owner, uuid: client.repayments.of_line(owner, uuid),
+}
+REPAYMENTS_OF = {Kind.LOAN: Kind.LOAN_REPAYMENTS, Kind.LINE: Kind.LINE_REPAYMENTS}
+
+_pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="readings")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A record's copy as it stands now, and how the last attempt to read it went."""
+
+    record: Record
+
+    @property
+    def answer(self) -> Application | Loan | Statement | list[Repayment] | None:
+        """The last known answer, decoded; ``None`` if there never was one."""
+        record = self.record
+        match record.kind:
+            case Kind.LOAN_REPAYMENTS | Kind.LINE_REPAYMENTS:
+                return memory.last_repayments(record) if record.answer else None
+            case Kind.APPLICATION:
+                return memory.last(record, Application)
+            case Kind.LOAN:
+                return memory.last(record, Loan)
+            case _:
+                return memory.last(record, Statement)
+
+    @property
+    def at(self) -> datetime | None:
+        """When the copy was told."""
+        return self.record.answer_at
+
+    @property
+    def source(self) -> str:
+        """Who told it: the service, or a file."""
+        return self.record.source
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """Since when the service does not give it."""
+        return self.record.failing_since
+
+    @property
+    def failure(self) -> str:
+        """Why, in words for staff."""
+        return self.record.failure
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a panel that shows this copy should ask the service."""
+        return not self.record.asked_at or timezone.now() - self.record.asked_at > FRESH
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether somebody asked and the answer has not come yet."""
+        record, asked = self.record, self.record.asked_at
+        if not asked or timezone.now() - asked > PATIENCE:
+            return False
+        answered = max(filter(None, (record.checked_at, record.failed_at)), default=None)
+        return answered is None or answered < asked
+
+
+def account(record: Record) -> list[Record]:
+    """A loan or line and the list of its repayments, as two things to read."""
+    lists = REPAYMENTS_OF[Kind(record.kind)]
+    listed, _ = Record.objects.get_or_create(
+        kind=lists,
+        uuid=record.uuid,
+        defaults={"borrower_uuid": record.borrower_uuid, "parent_uuid": record.uuid},
+    )
+    return [record, listed]
+
+
+def for_page(request: StaffRequest, records: Sequence[Record]) -> list[Reading]:
+    """What a whole page shows: copies, or without JavaScript what the service says within the deadline."""
+    if request.COOKIES.get("js") != "1":
+        ask(Actor.of(request), records, force="refresh" in request.GET, deadline=DEADLINE)
+        return latest(records)
+    return [Reading(record) for record in records]
+
+
+def for_panel(request: StaffRequest, records: Sequence[Record]) -> list[Reading]:
+    """What one panel shows after asking the service for each record, side by side; ``?refresh=1`` asks in any case."""
+    ask(Actor.of(request), records, force="refresh" in request.GET)
+    return latest(records)
+
+
+def latest(records: Iterable[Record]) -> list[Reading]:
+    """The records as they are stored now, in the given order."""
+    wanted = [record.pk for record in records]
+    stored = Record.objects.in_bulk(wanted)
+    return [Reading(stored[pk]) for pk in wanted]
+
+
+def ask(
+    actor: Actor, records: Sequence[Record], *, force: bool = False, deadline: float | None = None
+) -> None:
+    """Read each record that is due, side by side; after the deadline the rest goes on by itself."""
+    mine = [record for record in records if claim(record, force=force)]
+    if len(mine) == 1 and deadline is None:
+        read(actor, mine[0])
+    elif mine:
+        wait([_pool.submit(_read_in_thread, actor, record) for record in mine], timeout=deadline)
+
+
+def claim(record: Record, *, force: bool = False) -> bool:
+    """Whether this caller is the one who asks now: one wins, whoever else comes within half a minute waits."""
+    now = timezone.now()
+    free = Record.objects.filter(pk=record.pk)
+    if not force:
+        free = free.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=now - FRESH))
+    return bool(free.update(asked_at=now))
+
+
+def read(actor: Actor, record: Record) -> None:
+    """Ask the service once; the answer becomes the copy, a failure is noted beside it."""
+    try:
+        READS[record.kind](reading(actor), record.borrower_uuid, record.uuid)
+    except ServicingError as error:
+        now = timezone.now()
+        words = "; ".join(error.reasons) or error.message
+        Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
+        Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
+
+
+def _read_in_thread(actor: Actor, record: Record) -> None:
+    try:
+        read(actor, record)
+    finally:
+        connection.close()
+
+
+def readable(record: Record) -> bool:
+    """Whether the service offers a read for it: a loan application cannot be read again."""
+    return record.kind in READS and not (record.kind == Kind.APPLICATION and record.product == "LOAN")
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """What the foot of a panel tells about all it shows: its oldest copy, and since when anything fails."""
+
+    readings: Sequence[Reading]
+
+    @property
+    def at(self) -> datetime | None:
+        """The age of the oldest copy; ``None`` while anything was never read."""
+        told = [one.at for one in self.readings if one.at]
+        return min(told, default=None) if len(told) == len(self.readings) else None
+
+    @property
+    def from_file(self) -> bool:
+        """Whether any copy came from a file."""
+        return any(one.source == Source.FILE for one in self.readings)
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """Since when the service does not give something of it."""
+        return min((one.failing_since for one in self.readings if one.failing_since), default=None)
+
+    @property
+    def failure(self) -> str:
+        """Why, in words for staff."""
+        return next((one.failure for one in self.readings if one.failing_since), "")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the panel should load itself."""
+        return any(one.is_due for one in self.readings)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the panel should look again soon."""
+        return any(one.is_pending for one in self.readings)
