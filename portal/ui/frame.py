@@ -127,7 +127,8 @@ class Frame:
 
     @property
     def person(self) -> str:
-        return (self._user.get_full_name() or self._user.get_username()) if self._user else ""
+        signed_in = self._user and self._user.is_authenticated
+        return (self._user.get_full_name() or self._user.get_username()) if signed_in else ""
 
     @property
     def initials(self) -> str:

@@ -13,6 +13,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,11 @@ class UntrustedPackage(Exception):
     """The registry's package is not the one that the manifest names."""
 
 
-def changed_files() -> list[str]:
+def changed_files(folders: Iterable[Path] = FOLDERS) -> list[str]:
     """Vendored files that are missing, or differ from their manifest."""
     return [
-        str(path.relative_to(ROOT))
-        for folder in FOLDERS
+        name
+        for folder in folders
         for package in _read(folder)["packages"]
         for name, file in package["files"].items()
         if not (path := folder / name).is_file() or _sha256(path.read_bytes()) != file["sha256"]
@@ -45,24 +46,24 @@ def pack() -> None:
     for folder in FOLDERS:
         manifest = _read(folder)
         for package in manifest["packages"]:
-            _pack_package(folder, package)
+            with tempfile.TemporaryDirectory() as scratch:
+                unpack(_fetch(f"{package['name']}@{package['version']}", Path(scratch)), folder, package)
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
 
 
-def _pack_package(folder: Path, package: dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        archive = _fetch(f"{package['name']}@{package['version']}", Path(scratch))
-        integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-        if package["integrity"] not in ("", integrity):
-            raise UntrustedPackage(f"{package['name']} {package['version']} has the checksum {integrity}")
-        package["integrity"] = integrity
-        with tarfile.open(archive) as contents:
-            for name, file in package["files"].items():
-                # A file without an origin is ours: a licence text that the package itself lacks.
-                data = _build(contents, file["from"]) if "from" in file else (folder / name).read_bytes()
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_bytes(data)
-                file["sha256"] = _sha256(data)
+def unpack(archive: Path, folder: Path, package: dict[str, Any]) -> None:
+    """Write the files of one package and note their sums, if the package is the one that the manifest means."""
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if package["integrity"] not in ("", integrity):
+        raise UntrustedPackage(f"{package['name']} {package['version']} has the checksum {integrity}")
+    package["integrity"] = integrity
+    with tarfile.open(archive) as contents:
+        for name, file in package["files"].items():
+            # A file without an origin is ours: a licence text that the package itself lacks.
+            data = _build(contents, file["from"]) if "from" in file else (folder / name).read_bytes()
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+            file["sha256"] = _sha256(data)
 
 
 def _fetch(package: str, scratch: Path) -> Path:

@@ -98,8 +98,10 @@ def phone(value: str | None) -> str:
 @register.filter
 def human(value: str | None) -> str:
     """An enumeration in words, its raw value on hover."""
-    words = wording.human(value)
-    return _or_dash(words) if words == value else format_html('<span title="{}">{}</span>', value, words)
+    words = wording.human(value or None)
+    if words is None or words == value:
+        return _or_dash(words)
+    return format_html('<span title="{}">{}</span>', value, words)
 
 
 @register.filter
@@ -225,10 +227,10 @@ def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used
     return {"percent": percent, "width": max(0, min(100, percent)), "state": state, "label": label}
 
 
-@register.inclusion_tag("ui/_pagination.html", takes_context=True)
-def page_links(context: template.Context, page: Page[Any], target: str) -> dict[str, Any]:
+@register.inclusion_tag("ui/_pagination.html")
+def page_links(page: Page[Any], target: str) -> dict[str, Any]:
     """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages."""
-    return {"page": page, "target": target, "request": context["request"]}
+    return {"page": page, "target": target}
 
 
 @register.filter

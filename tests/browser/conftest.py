@@ -1,0 +1,47 @@
+"""A real headless Chromium on the live portal. What the content policy blocks, or a script throws, fails the test."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from portal.accounts.roles import Role
+from tests.conftest import browser_of
+
+CHROMIUM = "/usr/bin/chromium"
+QUIET = [
+    "--no-sandbox",  # Chromium refuses to run as root with its sandbox.
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    # Playwright's own event loop runs in this thread, which Django takes for asynchronous code.
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
+    """A page at desk width, signed in as a servicer; relative addresses lead to the live portal."""
+    context = chromium.new_context(
+        base_url=live_server.url, viewport={"width": 1440, "height": 900}, reduced_motion="reduce"
+    )
+    session = browser_of(Role.SERVICER).cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and complaints.append(message.text))
+    yield page
+    context.close()
+    assert complaints == []

@@ -1,0 +1,185 @@
+"""The component page in a real browser: what people see, reach and hear, in both themes and three widths."""
+
+from pathlib import Path
+
+import pytest
+from django.urls import include, path
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from portal import urls
+
+AXE = Path(__file__).with_name("axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+# The component page is part of the portal only in DEBUG; here it always is.
+urlpatterns = [*urls.urlpatterns, path("components/", include("portal.ui.urls"))]
+pytestmark = [pytest.mark.browser, pytest.mark.urls(__name__)]
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found = page.evaluate("tags => axe.run({runOnly: tags})", RULES)["violations"]
+    return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_axe_finds_nothing(page: Page, theme: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/components/")
+    page.evaluate("theme => document.documentElement.dataset.bsTheme = theme", theme)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390, 320])
+def test_no_page_scrolls_sideways(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/components/")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_everything_that_can_be_pressed_is_large_enough(page: Page) -> None:
+    page.goto("/components/")
+    small = """() => [...document.querySelectorAll('button, summary, .sd-btn, .sd-tabs a, .sd-nav a, select')]
+        .map(e => [e, e.getBoundingClientRect()])
+        .filter(([, box]) => box.width && (box.width < 24 || box.height < 24))
+        .map(([e]) => e.outerHTML.slice(0, 120))"""
+    assert page.evaluate(small) == []
+
+
+def test_the_first_tab_stop_skips_to_the_content(page: Page) -> None:
+    page.goto("/loans/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".sd-skip")).to_be_focused()
+    expect(page.locator(".sd-skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+
+
+def test_a_refused_form_takes_the_focus_to_its_summary_and_on_to_the_field(page: Page) -> None:
+    page.goto("/components/")
+    summary = page.locator("[data-focus]").first
+    expect(summary).to_be_focused()
+    summary.get_by_role("link", name="Phone").click()
+    expect(page.get_by_label("Phone").first).to_be_focused()
+
+
+def test_slash_finds_the_search_and_question_mark_the_sheet(page: Page) -> None:
+    page.goto("/components/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+    page.keyboard.type("?/")
+    expect(page.get_by_role("combobox", name="Search")).to_have_value("?/")
+
+
+def test_shortcuts_can_be_switched_off(page: Page) -> None:
+    page.goto("/components/")
+    page.evaluate("document.body.dataset.shortcuts = 'off'")
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Search")).not_to_be_focused()
+
+
+def test_rows_are_walked_with_j_and_k(page: Page) -> None:
+    page.goto("/components/")
+    rows = page.locator("[data-row] a")
+    page.keyboard.press("j")
+    expect(rows.first).to_be_focused()
+    page.keyboard.press("j")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(rows.first).to_be_focused()
+
+
+def test_a_menu_closes_by_escape_and_gives_the_focus_back(page: Page) -> None:
+    page.goto("/components/")
+    menu = page.locator(".sd-header summary")
+    menu.click()
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
+def test_an_id_is_copied_and_said(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto("/components/")
+    page.locator("[data-copy^='3f2b8c1e']").first.click()
+    expect(page.locator("#live")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+def test_toasts_of_an_answer_are_shown_as_text(page: Page) -> None:
+    page.goto("/components/")
+    toast = {"text": "<b>Saved</b>", "url": "/audit/", "link": "Open the audit entry"}
+    page.evaluate("toast => htmx.trigger(document.body, 'toasts', {value: [toast]})", toast)
+    shown = page.locator("#toasts .sd-toast")
+    expect(shown).to_contain_text("<b>Saved</b>")
+    expect(shown.get_by_role("link")).to_have_attribute("href", "/audit/")
+    shown.get_by_role("button", name="Close").click()
+    expect(shown).to_have_count(0)
+
+
+def test_a_fetched_dialog_is_modal_and_gives_the_focus_back(page: Page) -> None:
+    page.goto("/components/")
+    opener = page.locator("main .sd-btn-primary").first
+    opener.focus()
+    page.evaluate(
+        """() => {
+            htmx.trigger(document.body, 'htmx:beforeRequest', {target: document.querySelector('#dialog')});
+            htmx.swap('#dialog', "<div id='dialog'><dialog class='sd-dialog' aria-label='Sure?'>"
+                + "<a href='/' data-close autofocus>Do not send</a></dialog></div>", {swapStyle: 'outerHTML'});
+        }"""
+    )
+    expect(page.get_by_role("link", name="Do not send")).to_be_focused()
+    page.get_by_role("link", name="Do not send").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(opener).to_be_focused()
+
+
+def background(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_a_chosen_theme_holds_at_once_and_stays(page: Page) -> None:
+    page.goto("/components/")
+    page.locator(".sd-header summary").click()
+    with page.expect_response("**/theme/"):
+        page.get_by_role("button", name="Dark", exact=True).click()
+    assert background(page) == "rgb(14, 17, 21)"
+    page.reload()
+    assert background(page) == "rgb(14, 17, 21)"
+
+
+def test_the_automatic_theme_follows_the_system(page: Page) -> None:
+    page.goto("/components/")
+    page.evaluate("document.documentElement.dataset.bsTheme = 'auto'")
+    assert background(page) == "rgb(245, 246, 248)"
+    page.emulate_media(color_scheme="dark")
+    assert background(page) == "rgb(14, 17, 21)"
+
+
+def test_on_a_narrow_screen_the_areas_are_behind_a_button(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/components/")
+    areas = page.get_by_role("navigation", name="Areas")
+    expect(areas).to_be_hidden()
+    page.get_by_role("button", name="Menu").click()
+    expect(areas).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(areas).to_be_hidden()
+
+
+def test_the_page_works_without_its_script(page: Page, chromium: Browser, live_server: LiveServer) -> None:
+    signed_in = page.context.storage_state()
+    plain = chromium.new_context(java_script_enabled=False, storage_state=signed_in).new_page()
+    plain.goto(f"{live_server.url}/components/")
+    plain.locator(".sd-header summary").click()
+    expect(plain.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(plain.locator(".sd-copy").first).to_be_hidden()
+    plain.context.close()
