@@ -42,7 +42,7 @@ from servicing.masking import masked
 
 T = TypeVar("T")
 
-MAX_ANSWER: Final = 64 * 1024 * 1024
+MAX_ANSWER: Final = 32 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 _TRY_AGAIN: Final = frozenset({None, 429, 502, 503, 504})
 _SHORTEST_WAIT: Final = 0.5
@@ -344,10 +344,10 @@ def _trouble(problem: Exception) -> str:
     reason = _reason(problem)
     if isinstance(reason, urllib3.exceptions.NameResolutionError):
         return "its host name is not known"
-    if isinstance(reason, urllib3.exceptions.ConnectTimeoutError):
-        return "no connection in time"
     if isinstance(reason, urllib3.exceptions.NewConnectionError):
         return "the connection was refused"
+    if isinstance(reason, urllib3.exceptions.ConnectTimeoutError):
+        return "no connection in time"
     if isinstance(reason, urllib3.exceptions.SSLError):
         return "no secure connection could be made"
     if isinstance(problem, requests.Timeout | urllib3.exceptions.TimeoutError | TimeoutError):

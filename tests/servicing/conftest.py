@@ -1,27 +1,35 @@
-"""What the library's tests share: a client that does not really wait, and servers that answer exactly as told."""
+"""What the library's tests share: clients that do not really wait, and a server that answers exactly as told."""
 
-import socketserver
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
-from servicing import Address, Client, NewKeyPerson
+from servicing import Address, Client
 from servicing.sandbox import Sandbox
-
-ADDRESS = Address(line_1="401 Congress Ave", zip="78701", city="Austin", state="TX", country="UNITED STATES")
+from tests.servicing.wire import Wire
 
 
 @pytest.fixture
 def pauses() -> list[float]:
-    """The waits between tries, which nobody waits for."""
+    """The waits between tries, which nobody really waits for."""
     return []
 
 
 @pytest.fixture
 def lending(sandbox: Sandbox, pauses: list[float]) -> Iterator[Client]:
+    """A client of the sandbox."""
     with Client(
         sandbox.url, client_id=sandbox.client_id, secret=sandbox.secret, sleep=pauses.append
     ) as client:
         yield client
+
+
+@pytest.fixture
+def address() -> Address:
+    return Address(line_1="401 Congress Ave", zip="78701", city="Austin", state="TX", country="UNITED STATES")
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with Wire() as server:
+        yield server

@@ -1,0 +1,565 @@
+"""Calls over a real socket: what is on the wire, what is tried again, and what every accident is called."""
+
+import gzip
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import responses
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from servicing import (
+    Call,
+    Client,
+    ConfigurationError,
+    InvalidInput,
+    Loan,
+    NotSent,
+    Outcome,
+    OutcomeUnknown,
+    ProtocolError,
+    Rejected,
+    ServicingError,
+    Unavailable,
+)
+from tests.servicing.wire import Reply, Wire, answered, cut, dripping, half, silent
+
+LOAN = '{"uuid": "l-1", "amount": 0.1}'
+APPLICATION = '{"uuid": "a-1", "status": {"decision": "APPROVED"}}'
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+@pytest.fixture
+def client(wire: Wire, pauses: list[float]) -> Iterator[Client]:
+    with Client(wire.url, client_id="desk", secret=SECRET, timeout=5, sleep=pauses.append) as client:
+        yield client
+
+
+def read(client: Client) -> Loan:
+    return client.loans.get("b-1", "l-1")
+
+
+def write(client: Client) -> object:
+    return client.applications.submit("b-1", amount=Decimal("25000.00"))
+
+
+def failure(act: Callable[[Client], object], client: Client) -> ServicingError:
+    with pytest.raises(ServicingError) as caught:
+        act(client)
+    return caught.value
+
+
+# What is on the wire
+
+
+READS: list[Callable[[Client], object]] = [
+    lambda it: it.loans.get("b-1", "l-1"),
+    lambda it: it.applications.get_for_line("b-1", "a-1"),
+    lambda it: it.credit_lines.statement("b-1", "c-1"),
+    lambda it: it.repayments.of_loan("b-1", "l-1"),
+    lambda it: it.repayments.of_line("b-1", "c-1"),
+    lambda it: it.messages.list(start_date=date(2026, 5, 1), limit=5),
+]
+
+
+@pytest.mark.parametrize("filters", ["query", "body"])
+def test_no_read_ever_carries_a_content_type(wire: Wire, filters: Any) -> None:
+    wire.answer(*[answered(LOAN)] * 3, *[answered("[]")] * 3)
+    with Client(wire.url, auth="none", message_filters=filters) as client:
+        for act in READS:
+            act(client)
+
+    assert len(wire.heads) == len(READS)
+    assert not [head for head in wire.heads if "content-type" in head]
+
+
+def test_a_write_carries_its_json_and_says_so(wire: Wire, client: Client) -> None:
+    wire.answer(answered(APPLICATION))
+    write(client)
+
+    assert wire.heads[0].startswith("post /v1/users/b-1/loans/applications http/1.1")
+    assert "content-type: application/json" in wire.heads[0]
+    assert wire.requests[0].endswith(b'\r\n\r\n{"amount":25000.00}')
+
+
+def test_message_filters_may_stand_in_the_body(wire: Wire) -> None:
+    wire.answer(answered("[]"))
+    with Client(wire.url, auth="none", message_filters="body") as client:
+        client.messages.list(start_date=date(2026, 5, 1), event="payment.succeeded", limit=5)
+        client.messages.list()
+
+    assert wire.requests[0].endswith(b'{"start_date":"2026-05-01","event":"payment.succeeded","limit":5}')
+    assert wire.heads[0].startswith("get /v1/webhooks/endpoints/messages http/1.1")
+    assert wire.requests[1].endswith(b"\r\n\r\n")
+
+
+def test_a_path_in_the_base_address_is_kept(wire: Wire) -> None:
+    wire.answer(answered(LOAN))
+    with Client(f"{wire.url}/lending/", auth="none") as client:
+        read(client)
+
+    assert wire.heads[0].startswith("get /lending/v1/users/b-1/loan/l-1 ")
+
+
+def test_reads_share_a_connection_and_each_write_has_its_own(wire: Wire, client: Client) -> None:
+    wire.answer(answered(LOAN))
+    for act in (read, read, read, write, write):
+        act(client)
+
+    assert wire.connections == 3
+
+
+def test_cookies_are_not_kept(wire: Wire, client: Client) -> None:
+    wire.answer(answered(LOAN, headers={"Set-Cookie": "session=1"}))
+    read(client)
+    read(client)
+
+    assert "cookie" not in wire.heads[1]
+
+
+def test_proxies_of_the_surroundings_are_not_used(
+    wire: Wire, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    wire.answer(answered(LOAN))
+
+    assert read(client).uuid == "l-1"
+
+
+def test_a_compressed_answer_is_read(wire: Wire, client: Client) -> None:
+    wire.answer(answered(gzip.compress(LOAN.encode()), headers={"Content-Encoding": "gzip"}))
+
+    assert read(client).amount == Decimal("0.1")
+
+
+def test_an_answer_in_chunks_is_read(wire: Wire, client: Client) -> None:
+    wire.answer(
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{"uuid":\r\n7\r\n "l-1"}\r\n0\r\n\r\n'
+    )
+
+    assert read(client).uuid == "l-1"
+
+
+def test_a_token_is_sent_on_every_try(wire: Wire, pauses: list[float]) -> None:
+    wire.answer(answered(status=503), answered(LOAN))
+    with Client(wire.url, auth="bearer", token="t-1", sleep=pauses.append) as client:
+        read(client)
+
+    assert ["authorization: bearer t-1" in head for head in wire.heads] == [True, True]
+
+
+# What is tried again
+
+
+@pytest.mark.parametrize("reply", [answered(status=s) for s in (429, 502, 503, 504)] + [cut, half])
+def test_a_read_is_tried_again_until_it_is_answered(
+    wire: Wire, client: Client, pauses: list[float], reply: Reply
+) -> None:
+    wire.answer(reply, reply, answered(LOAN))
+
+    assert read(client).uuid == "l-1"
+    assert len(pauses) == 2
+    assert all(0.5 <= pause <= 5 for pause in pauses)
+
+
+@pytest.mark.parametrize("reply", [answered(status=503), answered(status=429), cut, half])
+def test_a_read_is_given_up_after_three_tries(wire: Wire, client: Client, reply: Reply) -> None:
+    wire.answer(reply)
+
+    assert isinstance(failure(read, client), Unavailable)
+    assert len(wire.requests) == 3
+
+
+@pytest.mark.parametrize("status", [500, 501, 400, 404])
+def test_an_answer_that_will_not_change_is_not_asked_for_again(
+    wire: Wire, client: Client, status: int
+) -> None:
+    wire.answer(answered(status=status))
+    failure(read, client)
+
+    assert len(wire.requests) == 1
+
+
+def test_every_try_is_signed_anew(wire: Wire) -> None:
+    wire.answer(answered(status=503), answered(LOAN))
+    with Client(wire.url, client_id="desk", secret=SECRET, sleep=lambda _: time.sleep(0.002)) as client:
+        read(client)
+
+    epochs, signatures = (
+        re.findall(f"{name}: (.*)\r", "\n".join(wire.heads)) for name in ("epoch", "x-signature")
+    )
+    assert len(set(epochs)) == len(set(signatures)) == 2
+
+
+def test_the_service_is_given_the_seconds_it_asks_for(
+    wire: Wire, client: Client, pauses: list[float]
+) -> None:
+    wire.answer(answered(status=503, headers={"Retry-After": "7"}), answered(LOAN))
+    read(client)
+
+    assert pauses == [7]
+
+
+def test_the_service_may_ask_for_time_by_a_date(wire: Wire, client: Client, pauses: list[float]) -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=15), usegmt=True)
+    wire.answer(answered(status=503, headers={"Retry-After": date}), answered(LOAN))
+    read(client)
+
+    assert 5 < pauses[0] <= 15
+
+
+def test_more_time_than_a_call_may_take_is_not_waited_for(
+    wire: Wire, client: Client, pauses: list[float]
+) -> None:
+    wire.answer(answered(status=503, headers={"Retry-After": "21600"}))
+
+    assert isinstance(failure(read, client), Unavailable)
+    assert pauses == []
+
+
+def test_a_strange_retry_after_is_overlooked(wire: Wire, client: Client, pauses: list[float]) -> None:
+    wire.answer(answered(status=503, headers={"Retry-After": "soon"}), answered(LOAN))
+    read(client)
+
+    assert pauses[0] <= 5
+
+
+@pytest.mark.parametrize("reply", [silent, dripping])
+def test_a_read_ends_within_its_time_limit(wire: Wire, reply: Reply) -> None:
+    wire.answer(reply)
+    with Client(wire.url, auth="none", timeout=(5, 0.2), time_limit=0.3) as client:
+        error = failure(read, client)
+
+    assert isinstance(error, Unavailable)
+    assert "took too long" in error.message
+
+
+# Writes
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(cut, id="cut"),
+        pytest.param(half, id="cut-in-the-middle"),
+        pytest.param(answered(status=500), id="500"),
+        pytest.param(answered(status=503), id="503"),
+        pytest.param(answered("<html>All is well</html>"), id="html"),
+        pytest.param(answered(""), id="empty"),
+        pytest.param(answered('{"uuid": '), id="truncated-json"),
+        pytest.param(answered("{}"), id="no-uuid"),
+        pytest.param(answered("[]"), id="not-an-object"),
+        pytest.param(answered(status=303, headers={"Location": "/v1/elsewhere"}), id="redirect"),
+    ],
+)
+def test_a_write_without_a_readable_answer_is_sent_once_and_its_outcome_unknown(
+    wire: Wire, client: Client, pauses: list[float], reply: Reply
+) -> None:
+    wire.answer(reply)
+
+    assert isinstance(failure(write, client), OutcomeUnknown)
+    assert len(wire.requests) == 1
+    assert pauses == []
+
+
+@pytest.mark.parametrize("reply", [silent, dripping])
+def test_a_write_without_an_answer_in_time_is_sent_once_and_its_outcome_unknown(
+    wire: Wire, reply: Reply
+) -> None:
+    wire.answer(reply)
+    with Client(wire.url, auth="none", timeout=(5, 0.2), time_limit=0.3) as client:
+        error = failure(write, client)
+
+    assert isinstance(error, OutcomeUnknown)
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429])
+def test_a_write_that_is_refused_is_sent_once_and_certainly_not_done(
+    wire: Wire, client: Client, status: int
+) -> None:
+    wire.answer(answered('{"message": "No."}', status))
+    error = failure(write, client)
+
+    assert not isinstance(error, OutcomeUnknown | Unavailable)
+    assert (error.status, error.reasons, len(wire.requests)) == (status, ("No.",), 1)
+
+
+def test_a_refused_connection_sends_nothing(pauses: list[float]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    with Client(f"http://127.0.0.1:{port}", auth="none", sleep=pauses.append) as client:
+        lost, unread = failure(write, client), failure(read, client)
+
+    assert isinstance(lost, NotSent)
+    assert "connection was refused" in lost.message
+    assert isinstance(unread, Unavailable)
+    assert len(pauses) == 2
+
+
+def test_an_unknown_host_gets_nothing() -> None:
+    with Client("http://lender.invalid", auth="none") as client:
+        error = failure(write, client)
+
+    assert isinstance(error, NotSent)
+    assert "host name is not known" in error.message
+
+
+def test_a_host_that_does_not_pick_up_gets_nothing() -> None:
+    with socket.socket() as busy, socket.socket() as waiting:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen(0)
+        waiting.connect(busy.getsockname())
+        url = f"http://127.0.0.1:{busy.getsockname()[1]}"
+        with Client(url, auth="none", timeout=(0.2, 1)) as client:
+            error = failure(write, client)
+
+    assert isinstance(error, NotSent)
+    assert "no connection in time" in error.message
+
+
+def test_a_host_with_a_strange_certificate_gets_nothing(tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed(tmp_path))
+    with Wire(context) as wire, Client(wire.url, auth="none") as client:
+        error = failure(write, client)
+
+    assert isinstance(error, NotSent)
+    assert "no secure connection" in error.message
+    assert wire.requests == []
+
+
+def test_a_secure_connection_that_breaks_leaves_the_outcome_unknown(wire: Wire) -> None:
+    wire.answer(cut)
+    with Client(wire.url.replace("http:", "https:"), auth="none") as client:
+        assert isinstance(failure(write, client), OutcomeUnknown)
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate nobody has vouched for, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path = folder / "server.pem"
+    path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+# What an error tells
+
+
+@pytest.mark.parametrize("act", [read, write])
+@pytest.mark.parametrize("reply", [cut, answered('{"message": "No."}', 400), answered("?")])
+def test_every_error_names_its_call_and_hides_the_request(
+    wire: Wire, client: Client, act: Callable[[Client], object], reply: Reply
+) -> None:
+    wire.answer(reply)
+    error = failure(act, client)
+
+    assert error.operation == ("loans.get" if act is read else "applications.submit")
+    assert str(error).startswith(f"{error.request_id} {error.operation}: ")
+    assert f"x-request-id: {error.request_id}" in wire.heads[-1]
+    assert error.__cause__ is None
+    assert "25000" not in str(error)
+
+
+def test_a_redirect_is_not_followed(wire: Wire, client: Client) -> None:
+    wire.answer(answered(status=302, headers={"Location": f"{wire.url}/v1/elsewhere"}))
+
+    assert isinstance(failure(read, client), ProtocolError)
+    assert len(wire.requests) == 1
+
+
+@pytest.mark.parametrize("body", ["<html></html>", "", "[]", "{}", "NaN"])
+def test_an_answer_to_a_read_that_cannot_be_read_is_a_protocol_error(
+    wire: Wire, client: Client, body: str
+) -> None:
+    wire.answer(answered(body))
+
+    assert isinstance(failure(read, client), ProtocolError)
+
+
+def test_an_answer_without_end_is_cut_short(wire: Wire, client: Client) -> None:
+    bomb = gzip.compress(b" " * 33 * 1024 * 1024, compresslevel=1)
+    wire.answer(answered(bomb, headers={"Content-Encoding": "gzip"}))
+
+    assert isinstance(failure(read, client), ProtocolError)
+
+
+def test_a_success_that_holds_only_an_error_is_a_refusal(wire: Wire, client: Client) -> None:
+    wire.answer(answered('{"message": "amount is missing"}'))
+    error = failure(write, client)
+
+    assert isinstance(error, Rejected)
+    assert error.message == "amount is missing"
+
+
+@responses.activate
+def test_what_lies_below_the_socket_is_an_accident_too(client: Client, wire: Wire) -> None:
+    responses.get(f"{wire.url}/v1/users/b-1/loan/l-1", body=OSError("something of the system"))
+
+    assert "connection was cut" in failure(read, client).message
+
+
+# Who watches
+
+
+class Notes:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.before_calls: list[Call] = []
+        self.outcomes: list[tuple[Call, Outcome]] = []
+
+    def before(self, call: Call) -> None:
+        self.before_calls.append(call)
+
+    def after(self, call: Call, outcome: Outcome) -> None:
+        self.outcomes.append((call, outcome))
+
+
+class Full(Notes):
+    """Cannot keep anything more."""
+
+    def after(self, call: Call, outcome: Outcome) -> None:
+        raise OSError("disk full")
+
+
+class Closed(Notes):
+    """Lets nothing pass."""
+
+    def before(self, call: Call) -> None:
+        raise OSError("disk full")
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+def test_a_watcher_is_told_before_a_write_and_after_every_call(
+    wire: Wire, client: Client, notes: Notes
+) -> None:
+    wire.answer(answered(APPLICATION), answered(LOAN))
+    watched = client.watched_by(notes, request_id="click-7")
+    write(watched)
+    read(watched)
+
+    (before,) = notes.before_calls
+    assert (before.operation, before.kind, before.method) == ("applications.submit", "write", "POST")
+    assert (before.path, before.ids) == ("/v1/users/b-1/loans/applications", {"borrower_id": "b-1"})
+    assert before.body == {"amount": Decimal("25000.00")}
+    assert [call.operation for call, _ in notes.outcomes] == ["applications.submit", "loans.get"]
+
+
+def test_a_watcher_is_given_the_answer_and_its_exact_raw_object(
+    wire: Wire, client: Client, notes: Notes
+) -> None:
+    wire.answer(answered(status=503), answered(LOAN))
+    loan = read(client.watched_by(notes))
+
+    ((call, outcome),) = notes.outcomes
+    assert outcome.answer is loan
+    assert outcome.answer.raw == outcome.body == {"uuid": "l-1", "amount": Decimal("0.1")}
+    assert (outcome.status, outcome.tries, outcome.error) == (200, 2, None)
+    assert call.query == {}
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "body"),
+    [
+        (answered('{"message": "No.", "ssn": "123456789"}', 422), 422, {"message": "No.", "ssn": "[hidden]"}),
+        (answered("<p>SSN 123-45-6789</p>", 500), 500, "<p>SSN [hidden]</p>"),
+        (cut, None, None),
+    ],
+)
+def test_a_watcher_is_told_of_a_failure_with_the_masked_answer(
+    wire: Wire, client: Client, notes: Notes, reply: Reply, status: int | None, body: object
+) -> None:
+    wire.answer(reply)
+    error = failure(write, client.watched_by(notes))
+
+    ((_, outcome),) = notes.outcomes
+    assert outcome.error is error
+    assert (outcome.answer, outcome.status, outcome.body) == (None, status, body)
+
+
+def test_calls_made_for_one_click_have_its_id_and_one_of_their_own(
+    wire: Wire, client: Client, notes: Notes
+) -> None:
+    wire.answer(answered(LOAN))
+    watched = client.watched_by(notes, request_id="click-7")
+    read(watched)
+    read(watched)
+
+    ids = [call.request_id for call, _ in notes.outcomes]
+    assert len(set(ids)) == 2
+    assert all(re.fullmatch("click-7-[0-9a-f]{6}", each) for each in ids)
+
+
+def test_a_watcher_that_cannot_record_an_answer_does_not_hide_it(
+    wire: Wire, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    wire.answer(answered(APPLICATION), cut)
+    watched = client.watched_by(Full())
+
+    assert write(watched).uuid == "a-1"
+    assert isinstance(failure(write, watched), OutcomeUnknown)
+    assert "what became of applications.submit could not be recorded" in caplog.text
+
+
+def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client) -> None:
+    with pytest.raises(OSError, match="disk full"):
+        write(client.watched_by(Closed()))
+
+    assert wire.requests == []
+
+
+def test_the_client_itself_stays_unwatched(wire: Wire, client: Client, notes: Notes) -> None:
+    wire.answer(answered(LOAN))
+    client.watched_by(notes)
+    read(client)
+
+    assert notes.outcomes == []
+
+
+# What is refused before anything is sent
+
+
+@pytest.mark.parametrize("bad", ["", "..", "a/b", "l-1?x=1", "l 1", "l" * 101, "é", None])
+def test_an_id_that_would_lead_elsewhere_is_refused(wire: Wire, client: Client, bad: Any) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        client.loans.get("b-1", bad)
+
+    assert list(caught.value.problems) == ["loan_id"]
+    assert wire.requests == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "lender.example", "ftp://lender.example", "http://", "http://a:b@lender.example", "http://x/?a=1",
+     "http://x/#a", "http://x:port"],
+)  # fmt: skip
+def test_an_address_that_cannot_be_called_is_refused_with_a_sentence(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="must look like https://"):
+        Client(url, auth="none")

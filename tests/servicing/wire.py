@@ -1,0 +1,95 @@
+"""A server that keeps every request as raw bytes and answers exactly as it is told."""
+
+import re
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+Handler = socketserver.StreamRequestHandler
+Reply = bytes | Callable[[Handler], None]
+"""A whole answer, or what is done to the connection instead."""
+
+
+class Wire:
+    """Listens on a free loopback port; answers with the next reply, and with the last one for ever."""
+
+    def __init__(self, context: Any = None) -> None:
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.replies: list[Reply] = []
+        wire = self
+
+        class Serving(Handler):
+            def handle(self) -> None:
+                wire._serve(self)
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Serving)
+        self._server.daemon_threads = True
+        if context:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.port = self._server.server_address[1]
+        self.url = f"http{'s' if context else ''}://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def answer(self, *replies: Reply) -> None:
+        self.replies = list(replies)
+
+    @property
+    def heads(self) -> list[str]:
+        """The request lines and headers received, in small letters."""
+        return [request.partition(b"\r\n\r\n")[0].decode().lower() for request in self.requests]
+
+    def _serve(self, handler: Handler) -> None:
+        self.connections += 1
+        while head := b"".join(iter(handler.rfile.readline, b"\r\n")):
+            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            self.requests.append(head + b"\r\n" + handler.rfile.read(int(length[1]) if length else 0))
+            reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+            if not isinstance(reply, bytes):
+                reply(handler)
+                return
+            handler.wfile.write(reply)
+
+
+def answered(body: str | bytes = "{}", status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
+    """A whole HTTP answer."""
+    content = body.encode() if isinstance(body, str) else body
+    fields = {"Content-Length": str(len(content)), **(headers or {})}
+    lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+    return "\r\n".join(lines).encode() + content
+
+
+def cut(handler: Handler) -> None:
+    """Close the connection without a word."""
+
+
+def half(handler: Handler) -> None:
+    """Promise more than is sent."""
+    handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"uuid": "')
+
+
+def silent(handler: Handler) -> None:
+    """Say nothing until the client gives up."""
+    handler.rfile.read()
+
+
+def dripping(handler: Handler) -> None:
+    """Send one byte after the other, without end, until the client gives up."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+    try:
+        while True:
+            handler.wfile.write(b" ")
+            time.sleep(0.01)
+    except OSError:
+        pass
