@@ -19,8 +19,8 @@ from servicing.crypto import FieldCipher, key_from_secret
 from servicing.sandbox.app import Call, Service
 from servicing.sandbox.clock import Clock
 from servicing.sandbox.control import with_control
-from servicing.sandbox.endpoints import OFFSETS
-from servicing.sandbox.faults import Fault
+from servicing.sandbox.endpoints import OFFSETS, OPERATIONS
+from servicing.sandbox.faults import ANY, Fault
 from servicing.sandbox.server import Server
 from servicing.sandbox.signing import DEFAULT_HEADERS, Signatures
 from servicing.sandbox.store import Store
@@ -120,6 +120,8 @@ class Sandbox:
 
         The other arguments are the fields of :class:`Fault`: ``status=503``, ``cut_after_commit=True``, …
         """
+        if operation not in (*OPERATIONS, ANY):
+            raise ValueError(f"there is no operation {operation!r}")
         self._service.faults.add(operation, Fault(**fault), times=times)
 
     def heal(self) -> None:

@@ -95,8 +95,9 @@ def serve(options: argparse.Namespace) -> None:
     try:
         sandbox.start()
     except OSError as problem:
+        why = os.strerror(problem.errno or 0).lower()
         sys.exit(
-            f"Port {options.port} of {options.host} cannot be opened: {problem.strerror}. Try another --port."
+            f"Port {options.port} of {options.host} cannot be opened ({why}); choose another with --port."
         )
     print(f"The lending service's sandbox answers at {sandbox.url}", flush=True)
     stopped.wait()
@@ -114,9 +115,9 @@ def advance(options: argparse.Namespace) -> None:
 
 def ids(options: argparse.Namespace) -> None:
     """Print what a lender has in its own records."""
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(COLUMNS)
     with _world(options.db) as world:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(COLUMNS)
         writer.writerows(listed_ids(world))
 
 
@@ -132,6 +133,7 @@ def _world(path: Path) -> Iterator[World]:
     if not path.is_file():
         sys.exit(f"There is no file {path}.")
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # A reader that has seen enough is no error.
     store = Store(path)
     try:
         yield World(store, Clock(store))

@@ -53,7 +53,10 @@ class Service:
         self._cipher = cipher
         self._signatures = signatures
         self._offset = offset
-        self._routes = Map([Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()])
+        self._routes = Map(
+            merge_slashes=False,
+            rules=[Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()],
+        )
         self.faults = Faults()
         self.calls: deque[Call] = deque(maxlen=CALLS_KEPT)
         self.stopping = threading.Event()

@@ -1,4 +1,4 @@
-"""The service's own buttons for hand use, under ``/_sandbox/``; only a sandbox started with them has them.
+"""Buttons for hand use, under ``/_sandbox/``; only a sandbox that was started with them has them.
 
     POST   /_sandbox/faults   {"operation": "loans.get", "status": 503, "times": 2}
     DELETE /_sandbox/faults
@@ -10,7 +10,7 @@ They ask for no signature, so a body must be sent as JSON: a page in a browser c
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from werkzeug import Request, Response
@@ -19,7 +19,7 @@ from servicing.sandbox.app import Service, error
 from servicing.sandbox.checks import Invalid, whole_number
 from servicing.sandbox.endpoints import OPERATIONS
 from servicing.sandbox.faults import ANY, Fault
-from servicing.sandbox.wire import JSON, NotJSON, dumps, loads
+from servicing.sandbox.wire import JSON, NotJSON, dumps, fit, loads
 from servicing.sandbox.world import World
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PREFIX = "/_sandbox/"
 MOST_DAYS = 3660
-SECONDS = ("delay", "drip")
 
 
 def with_control(service: Service, world: World, reset: Callable[[], None]) -> "WSGIApplication":
@@ -64,15 +63,21 @@ def _answer(request: Request, act: Callable[[Any], JSON] | None) -> Response:
         return error(400, str(refused))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Order(Fault):
+    """A fault, and what it is for."""
+
+    operation: str
+    times: int | None = 1
+
+
 def _add_fault(service: Service, body: dict[str, Any]) -> None:
-    operation, times = body.pop("operation", None), body.pop("times", 1)
-    if operation not in (*OPERATIONS, ANY):
+    order, known = fit(body, Order), [field.name for field in fields(Order)]
+    if order.operation not in (*OPERATIONS, ANY):
         raise Invalid.because(f"operation must be one of {', '.join((*OPERATIONS, ANY))}")
-    known = [field.name for field in fields(Fault)]
     if not set(body) <= set(known):
-        raise Invalid.because(f"A fault is made of {', '.join(known)}")
-    seconds = {name: float(body[name]) for name in SECONDS if name in body}
-    service.faults.add(operation, Fault(**body | seconds), times=times)
+        raise Invalid.because(f"An order is made of {', '.join(known)}")
+    service.faults.add(order.operation, order, times=order.times)
 
 
 def _calls(service: Service) -> JSON:

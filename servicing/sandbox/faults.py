@@ -60,16 +60,17 @@ class Fault:
 
     def answer(self, perform: Callable[[], Response], pause: Callable[[float], object]) -> Response:
         """The spoilt answer, or :class:`Cut`."""
-        made_up = self._made_up()
-        done = None
-        if self.commit or not (made_up or self.cut_before):
-            done = perform()
-        if self.delay:
+        if self.cut_before:
             pause(self.delay)
-        if self.cut_before or self.cut_after_commit:
             raise Cut
-        response = made_up or done
-        assert response is not None  # noqa: S101 - one of the two is always there.
+        response = self._made_up()
+        if response is None:
+            response = perform()
+        elif self.commit:
+            perform()
+        pause(self.delay)
+        if self.cut_after_commit:
+            raise Cut
         return self._spoil(response, pause)
 
     def _made_up(self) -> Response | None:
@@ -84,8 +85,8 @@ class Fault:
             body = self.body if isinstance(self.body, bytes | str) else dumps(self.body)
             return Response(body, status, mimetype="application/json")
         if self.status is not None or self.message is not None:
-            message = self.message or HTTPStatus(status).phrase
-            return Response(dumps({"message": message}), status, mimetype="application/json")
+            text = self.message or f"The service answers {status}"
+            return Response(dumps({"message": text}), status, mimetype="application/json")
         return None
 
     def _spoil(self, response: Response, pause: Callable[[float], object]) -> Response:

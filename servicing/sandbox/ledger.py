@@ -173,7 +173,7 @@ def bill(line: Record, on: date) -> dict[str, Any]:
     if interest:
         body["interest_balance"] = money(body["interest_balance"] + interest)
         _note(line, on, f"Interest, {days} days", interest)
-    minimum = minimum_payment(body["principal_balance"], body["interest_balance"])
+    minimum = minimum_payment(body["principal_balance"], interest)
     still_due = sum((due["amount"] for due in private["dues"]), ZERO)
     asked = min(minimum, _owed(line) - still_due)
     if asked > 0:

@@ -137,7 +137,7 @@ def interest_for(principal: Decimal, rate: Decimal, days: int) -> Decimal:
 
 
 def minimum_payment(principal: Decimal, interest: Decimal) -> Decimal:
-    """Interest and a fiftieth of the principal, at least 25 but never more than everything."""
+    """The month's interest and a fiftieth of the principal, at least 25 but never more than everything."""
     return min(max(money(principal / 50) + interest, Decimal("25.00")), principal + interest)
 
 

@@ -3,6 +3,7 @@
 Dates are counted back from the service's today, so that the portfolio always looks alive.
 """
 
+import unicodedata
 from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
@@ -130,12 +131,13 @@ class Portfolio:
         return self._world.individual(**person, user_type=None if number % 4 == 3 else "PERSON")
 
     def _person(self, place: tuple[str, ...]) -> dict[str, Any]:
-        first, last = self._random.choice(names.FIRST_NAMES), self._random.choice(names.LAST_NAMES)
+        first, middle = self._random.sample(names.FIRST_NAMES, 2)
+        last = self._random.choice(names.LAST_NAMES)
         birthday = self._today - timedelta(days=self._random.randint(8_000, 27_000))
         address = {name: text for name, text in self._address(place).items() if text is not None}
         return {
             "first_name": first,
-            "middle_name": self._random.choice((None, None, *names.FIRST_NAMES[:2])),
+            "middle_name": self._random.choice((None, None, middle, middle[0])),
             "last_name": last,
             "title": self._random.choice(TITLES),
             "citizenship": self._random.choice(("US",) * 12 + ("CA", "MX", "IN", "DE")),
@@ -289,5 +291,6 @@ class Portfolio:
 
 
 def _slug(name: str) -> str:
-    """The letters and figures of a name, for an address."""
-    return "".join(sign for sign in name.lower() if sign.isascii() and sign.isalnum())[:40]
+    """The letters and figures of a name, without their accents, for an address."""
+    plain = unicodedata.normalize("NFKD", name.lower())
+    return "".join(sign for sign in plain if sign.isascii() and sign.isalnum())[:40]

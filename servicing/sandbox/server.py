@@ -83,10 +83,13 @@ class Handler(WSGIRequestHandler):
             if hasattr(pieces, "close"):
                 pieces.close()
 
-    def log(self, type: str, message: str, *args: Any) -> None:
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """A line for each request, only when asked for."""
         if self.server.logs:
-            print(f"{self.log_date_time_string()} {message % args}", file=sys.stderr)
+            print(f"{self.log_date_time_string()} {self.command} {self.path} {code}", file=sys.stderr)
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        """Nothing else is worth a line: a caller that hangs up is everyday life."""
 
 
 class Server(ThreadedWSGIServer):

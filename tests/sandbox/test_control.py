@@ -1,0 +1,88 @@
+"""The buttons under ``/_sandbox/``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from servicing.sandbox import Sandbox
+
+MESSAGES = "/v1/webhooks/endpoints/messages"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Sandbox]:
+    with Sandbox(tmp_path / "s.db", control=True, auth="none") as sandbox:
+        yield sandbox
+
+
+def press(service: Sandbox, button: str, body: object) -> requests.Response:
+    return requests.post(f"{service.url}/_sandbox/{button}", json=body, timeout=5)
+
+
+def test_there_are_no_buttons_unless_asked_for(tmp_path: Path) -> None:
+    with Sandbox(tmp_path / "s.db", auth="none") as service:
+        assert press(service, "reset", {}).status_code == 404
+
+
+def test_an_accident_is_ordered_and_called_off(service: Sandbox) -> None:
+    fault = {"operation": "messages.list", "status": 503, "delay": 0.01, "times": 9}
+    assert press(service, "faults", fault).status_code == 200
+    assert requests.get(service.url + MESSAGES, timeout=5).status_code == 503
+    assert requests.delete(f"{service.url}/_sandbox/faults", timeout=5).status_code == 200
+    assert requests.get(service.url + MESSAGES, timeout=5).status_code == 200
+
+
+def test_days_pass(service: Sandbox) -> None:
+    today = service.world.clock.today()
+    press(service, "advance", {"days": 3})
+    assert (service.world.clock.today() - today).days == 3
+
+
+def test_everything_is_forgotten(service: Sandbox) -> None:
+    service.world.borrower()
+    press(service, "reset", {})
+    assert service.world.users() == []
+
+
+def test_calls_are_told_without_what_was_in_them(service: Sandbox) -> None:
+    requests.get(f"{service.url}{MESSAGES}?limit=2", timeout=5, headers={"X-Signature": "secret"})
+    calls = requests.get(f"{service.url}/_sandbox/calls", timeout=5).json()
+    assert calls == [
+        {
+            "operation": "messages.list",
+            "method": "GET",
+            "path": MESSAGES,
+            "query": {"limit": "2"},
+            "status": 200,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("button", "body"),
+    [
+        ("faults", {"operation": "nothing"}),
+        ("faults", {"operation": "*", "colour": "red"}),
+        ("faults", {"operation": "*", "delay": "long"}),
+        ("faults", {"operation": "*", "times": "often"}),
+        ("faults", []),
+        ("advance", {"days": 0}),
+        ("advance", {"days": 1.5}),
+        ("advance", {}),
+    ],
+)
+def test_a_wrong_order_is_refused(service: Sandbox, button: str, body: Any) -> None:
+    answer = press(service, button, body)
+    assert (answer.status_code, list(answer.json())) == (400, ["message"])
+
+
+def test_a_web_page_cannot_press_a_button(service: Sandbox) -> None:
+    answer = requests.post(f"{service.url}/_sandbox/reset", data={"a": 1}, timeout=5)
+    assert answer.status_code == 415
+
+
+def test_an_unknown_button_is_not_found(service: Sandbox) -> None:
+    assert press(service, "explode", {}).status_code == 404

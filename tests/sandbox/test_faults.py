@@ -1,0 +1,155 @@
+"""Accidents on demand, as a caller meets them."""
+
+from typing import Any
+
+import pytest
+import requests
+
+from servicing.sandbox import Sandbox
+from tests.sandbox.caller import Caller
+
+MESSAGES = "/v1/webhooks/endpoints/messages"
+
+
+def test_a_cut_after_commit_leaves_the_borrower_behind(
+    service: Sandbox, caller: Caller, business: dict[str, Any]
+) -> None:
+    service.fail_next("borrowers.create_commercial", cut_after_commit=True)
+    with pytest.raises(requests.ConnectionError):
+        caller.post("/v1/users", business)
+    assert [user["email"] for user in service.world.users()] == [business["email"]]
+    assert service.calls[-1].status is None
+
+
+def test_a_cut_before_leaves_nothing(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
+    service.fail_next("borrowers.create_commercial", cut_before=True)
+    with pytest.raises(requests.ConnectionError):
+        caller.post("/v1/users", business)
+    assert service.world.users() == []
+
+
+def test_a_status_comes_instead_of_the_work(
+    service: Sandbox, caller: Caller, business: dict[str, Any]
+) -> None:
+    service.fail_next(
+        "borrowers.create_commercial", status=429, message="Slow down", headers={"Retry-After": "7"}
+    )
+    answer = caller.post("/v1/users", business)
+    assert (answer.status_code, answer.json()) == (429, {"message": "Slow down"})
+    assert answer.headers["Retry-After"] == "7"
+    assert service.world.users() == []
+
+
+def test_an_error_after_commit_is_an_error_and_a_borrower(
+    service: Sandbox, caller: Caller, business: dict[str, Any]
+) -> None:
+    service.fail_next("borrowers.create_commercial", status=500, commit=True)
+    assert caller.post("/v1/users", business).status_code == 500
+    assert len(service.world.users()) == 1
+
+
+def test_a_message_alone_comes_with_a_status_of_success(service: Sandbox, caller: Caller) -> None:
+    service.fail_next("messages.list", message="Not now")
+    answer = caller.get(MESSAGES)
+    assert (answer.status_code, answer.json()) == (200, {"message": "Not now"})
+
+
+def test_a_truncated_answer_promises_more_than_it_sends(service: Sandbox, caller: Caller) -> None:
+    service.fail_next("messages.list", truncate=True)
+    with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
+        caller.get(MESSAGES)
+
+
+def test_a_silent_answer_outlasts_the_callers_patience_but_the_work_is_done(
+    service: Sandbox, caller: Caller, business: dict[str, Any]
+) -> None:
+    service.fail_next("borrowers.create_commercial", delay=30)
+    send = caller.session.request
+    caller.session.request = lambda *words, **options: send(*words, **options | {"timeout": 1})  # type: ignore[method-assign]
+    with pytest.raises(requests.ReadTimeout):
+        caller.post("/v1/users", business)
+    assert len(service.world.users()) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ({"html": True}, "<!doctype html>"),
+        ({"body": b"\x00\x01"}, "\x00\x01"),
+        ({"body": "{]"}, "{]"),
+        ({"body": [1, None]}, "[1,null]"),
+    ],
+)
+def test_anything_can_be_answered_instead(
+    service: Sandbox, caller: Caller, fault: dict[str, Any], text: str
+) -> None:
+    service.fail_next("messages.list", **fault)
+    assert caller.get(MESSAGES).text.startswith(text)
+
+
+def test_changes_reach_into_objects_lists_and_pages(service: Sandbox, caller: Caller) -> None:
+    user = service.world.borrower()["uuid"]
+    loan = service.world.loan(user)["uuid"]
+    service.world.repayment(loan)
+    service.world.message("payment.succeeded", {})
+    odd = {"status": 7, "surprise": ["x"]}
+    service.fail_next("*", changes=odd, times=3)
+    answers = [
+        caller.get(f"/v1/users/{user}/loan/{loan}").json(),
+        caller.get(f"/v1/users/{user}/loans/{loan}/payments").json()[0],
+        caller.get(MESSAGES).json()["data"][0],
+    ]
+    assert [{name: answer[name] for name in odd} for answer in answers] == [odd] * 3
+
+
+def test_accidents_wait_for_their_operation_and_their_number(service: Sandbox, caller: Caller) -> None:
+    service.fail_next("loans.get", status=502)
+    service.fail_next("messages.list", status=503, times=2)
+    service.fail_next("messages.list", status=504)
+    assert [caller.get(MESSAGES).status_code for _ in range(4)] == [503, 503, 504, 200]
+
+
+def test_an_accident_without_a_number_lasts_until_healed(service: Sandbox, caller: Caller) -> None:
+    service.fail_next("*", status=503, times=None)
+    assert [caller.get(MESSAGES).status_code for _ in range(3)] == [503] * 3
+    service.heal()
+    assert caller.get(MESSAGES).status_code == 200
+
+
+def test_a_mistyped_accident_is_refused(service: Sandbox) -> None:
+    with pytest.raises(TypeError):
+        service.fail_next("loans.get", cut_afer_commit=True)
+    with pytest.raises(ValueError, match="no operation"):
+        service.fail_next("loan.get", status=503)
+
+
+@pytest.fixture
+def document(service: Sandbox) -> str:
+    line = service.world.line(service.world.borrower()["uuid"])["uuid"]
+    return service.url + str(service.world.statement(line, "2026-05-04")["url"])
+
+
+def test_a_document_can_lead_to_an_internal_address(service: Sandbox, document: str) -> None:
+    service.fail_next("documents.fetch", status=302, headers={"Location": "http://169.254.169.254/"})
+    answer = requests.get(document, timeout=5, allow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "http://169.254.169.254/")
+
+
+def test_a_document_can_be_huge(service: Sandbox, document: str) -> None:
+    service.fail_next("documents.fetch", size=200_000_000)
+    with requests.get(document, timeout=5, stream=True) as answer:
+        assert answer.headers["Content-Length"] == "200000000"
+        assert next(answer.iter_content(9)) == b"%PDF-1.7\n"
+
+
+def test_a_huge_document_ends_at_its_length(service: Sandbox, document: str) -> None:
+    service.fail_next("documents.fetch", size=200_001)
+    assert len(requests.get(document, timeout=5).content) == 200_001
+
+
+def test_a_document_can_drip(service: Sandbox, document: str) -> None:
+    service.fail_next("documents.fetch", drip=0.001)
+    with requests.get(document, timeout=5, stream=True) as answer:
+        pieces = [next(answer.raw.stream(100)) for _ in range(1)]
+        assert len(pieces[0]) <= 100
+        assert int(answer.headers["Content-Length"]) > 1000

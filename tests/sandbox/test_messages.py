@@ -1,0 +1,133 @@
+"""The message list: envelope, filters, and both readings of offset."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servicing.sandbox import Sandbox
+from tests.sandbox.caller import Caller
+
+PATH = "/v1/webhooks/endpoints/messages"
+
+
+@pytest.fixture
+def ten(service: Sandbox) -> list[str]:
+    """The uuids of ten messages, the newest first."""
+    start = datetime(2026, 4, 10, 12, tzinfo=UTC)
+    made = [
+        service.world.message("payment.succeeded", {"n": n}, at=start + timedelta(minutes=n))
+        for n in range(10)
+    ]
+    return [message["uuid"] for message in reversed(made)]
+
+
+def uuids(answer: Any) -> list[str]:
+    return [message["uuid"] for message in answer.json()["data"]]
+
+
+def test_the_newest_come_first_in_an_envelope(caller: Caller, ten: list[str]) -> None:
+    answer = caller.get(PATH)
+    assert answer.json()["pagination"] == {"offset": 0, "limit": 25, "total": 10}
+    assert uuids(answer) == ten
+    assert list(answer.json()["data"][0]) == ["uuid", "event", "payload", "status", "created_at"]
+
+
+@pytest.mark.parametrize(
+    ("reading", "offset", "expected"),
+    [
+        ("pages", 0, slice(0, 4)),
+        ("pages", 1, slice(4, 8)),
+        ("pages", 2, slice(8, 10)),
+        ("pages", 3, slice(0, 0)),
+        ("pages-from-1", 0, slice(0, 4)),
+        ("pages-from-1", 1, slice(0, 4)),
+        ("pages-from-1", 3, slice(8, 10)),
+        ("rows", 1, slice(1, 5)),
+        ("rows", 9, slice(9, 10)),
+        ("rows", 1_000_000_000, slice(0, 0)),
+    ],
+)
+def test_offset_counts_what_the_switch_says(
+    tmp_path: Path, reading: str, offset: int, expected: slice
+) -> None:
+    with Sandbox(tmp_path / "s.db", offset=reading) as service:
+        made = [service.world.message("a", {})["uuid"] for _ in range(10)][::-1]
+        caller = Caller(service.url)
+        assert uuids(caller.get(f"{PATH}?limit=4&offset={offset}")) == made[expected]
+        caller.session.close()
+
+
+def test_filters_may_come_in_a_body(caller: Caller, ten: list[str]) -> None:
+    answer = caller.get(PATH, body=b'{"limit": 2, "offset": 1, "event": "payment.succeeded"}')
+    assert uuids(answer) == ten[2:4]
+    assert answer.json()["pagination"] == {"offset": 1, "limit": 2, "total": 10}
+
+
+def test_only_one_event_is_listed(service: Sandbox, caller: Caller, ten: list[str]) -> None:
+    failed = service.world.message("payment.failed", {})
+    assert uuids(caller.get(f"{PATH}?event=payment.failed")) == [failed["uuid"]]
+    assert uuids(caller.get(f"{PATH}?event=never.heard")) == []
+
+
+def test_both_dates_are_inclusive_days_of_the_services_zone(service: Sandbox, caller: Caller) -> None:
+    def message(moment: str) -> str:
+        return str(service.world.message("a", {}, at=datetime.fromisoformat(moment))["uuid"])
+
+    message("2026-03-09T06:59:59Z")
+    first = message("2026-03-09T07:00:00Z")  # Midnight in Los Angeles, the day after clocks went forward.
+    last = message("2026-03-11T06:59:59Z")
+    message("2026-03-11T07:00:00Z")
+    assert uuids(caller.get(f"{PATH}?start_date=2026-03-09&end_date=2026-03-10")) == [last, first]
+    assert len(uuids(caller.get(f"{PATH}?start_date=2026-03-09"))) == 3
+    assert uuids(caller.get(f"{PATH}?start_date=2026-03-10&end_date=2026-03-09")) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=1001",
+        "limit=-1",
+        "limit=ten",
+        "limit=1.5",
+        "offset=-1",
+        "offset=9999999999",
+        "start_date=2026-2-1",
+        "start_date=2026-02-30",
+        "end_date=yesterday",
+        "event=",
+    ],
+)
+def test_a_bad_filter_is_refused_by_its_name(caller: Caller, query: str) -> None:
+    answer = caller.get(f"{PATH}?{query}")
+    assert (answer.status_code, answer.json()["message"].split()[0]) == (400, query.partition("=")[0])
+
+
+def test_every_bad_filter_is_told_at_once(caller: Caller) -> None:
+    body = b'{"limit": true, "offset": "x", "start_date": 5, "event": []}'
+    assert caller.get(PATH, body=body).json()["message"].count(";") == 3
+    assert caller.get(PATH, body=b"[]").json() == {"message": "body must be an object"}
+
+
+def test_a_full_page_of_a_thousand_is_allowed(service: Sandbox, caller: Caller) -> None:
+    with service.world.store.writing():
+        for _ in range(1001):
+            service.world.message("a", {})
+    assert len(uuids(caller.get(f"{PATH}?limit=1000"))) == 1000
+
+
+@pytest.mark.parametrize(
+    ("zone", "written"),
+    [
+        ("US/Pacific", "2026-01-05 10:00:00 US/Pacific"),
+        ("PST", "2026-01-05 10:00:00 PST"),
+        ("PDT", "2026-01-05 11:00:00 PDT"),
+        ("IST", "2026-01-05 23:30:00 IST"),
+        ("", "2026-01-05 10:00:00"),
+    ],
+)
+def test_times_are_written_in_the_zone_they_name(service: Sandbox, zone: str, written: str) -> None:
+    moment = datetime(2026, 1, 5, 18, tzinfo=UTC)
+    assert service.world.message("a", {}, at=moment, zone=zone)["created_at"] == written

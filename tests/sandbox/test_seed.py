@@ -1,0 +1,217 @@
+"""The demo portfolio: complete, believable, and the same on every run of a day."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import phonenumbers
+import pypdf
+import pytest
+
+from servicing.sandbox import Sandbox, World, checks, documents
+from servicing.sandbox.seed import seed
+from servicing.sandbox.wire import dumps
+from tests.sandbox import interface
+
+TODAY = date(2026, 5, 20)
+KINDS = (
+    "user",
+    "key_person",
+    "loan",
+    "line",
+    "statement",
+    "repayment",
+    "line_application",
+    "loan_application",
+)
+TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: (?P<zone>[\w/]+))?")
+
+
+def sown(path: Path, today: date) -> Sandbox:
+    sandbox = Sandbox(path, today=today)
+    seed(sandbox.world)
+    return sandbox
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    sandbox = sown(tmp_path_factory.mktemp("seed") / "s.db", TODAY)
+    yield sandbox.world
+    sandbox.close()
+
+
+def bodies(world: World, kind: str) -> list[dict[str, Any]]:
+    return [record.body for record in world.store.all(kind)]
+
+
+def contents(world: World) -> bytes:
+    records = [[record.body, record.private] for kind in KINDS for record in world.store.all(kind)]
+    return dumps([records, world.messages()])
+
+
+def test_the_same_day_gives_the_same_portfolio(world: World, tmp_path: Path) -> None:
+    again = sown(tmp_path / "again.db", TODAY)
+    assert contents(again.world) == contents(world)
+    again.close()
+
+
+def test_a_filled_file_is_left_alone(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path / "s.db")
+    sandbox.world.borrower()
+    seed(sandbox.world)
+    assert len(sandbox.world.users()) == 1
+    sandbox.close()
+
+
+@pytest.mark.parametrize("day", ["2024-02-29", "2026-12-31", "2027-01-01", "2027-03-31"])
+def test_any_day_gives_three_thousand_messages_of_one_year(tmp_path: Path, day: str) -> None:
+    today = date.fromisoformat(day)
+    sandbox = sown(tmp_path / "s.db", today)
+    days = [message["created_at"][:10] for message in sandbox.world.messages()]
+    assert len(days) == 3000
+    assert min(days) >= (today - timedelta(days=366)).isoformat()
+    assert max(days) <= today.isoformat()
+    sandbox.close()
+
+
+def test_there_are_borrowers_of_every_kind(world: World) -> None:
+    users = world.users()
+    assert len(users) >= 60
+    assert {user.get("entity") for user in users} == {*checks.ENTITIES, None}
+    assert len({user["email"] for user in users}) > 60
+    people = [person for user in users for person in user.get("key_people", ())]
+    assert {person["title"] for person in people} == set(checks.TITLES)
+
+
+def test_names_and_cities_try_the_screens(world: World) -> None:
+    names = [user["first_name"] for user in world.users()]
+    assert max(len(name) for name in names) > 120
+    assert any("'" in name for name in names)
+    assert {"Española", "Cañon City", "Bayamón"} <= {user["address"]["city"] for user in world.users()}
+
+
+def test_the_service_itself_would_accept_every_user(world: World) -> None:
+    for user in world.users():
+        for who in (user, *user.get("key_people", ())):
+            checks.address(who["address"])
+            checks.email(who["email"])
+            number = phonenumbers.parse("+1" + checks.phone(who["phone"]))
+            assert phonenumbers.is_valid_number(number)
+
+
+def test_every_object_has_exactly_the_interfaces_fields(world: World) -> None:
+    kinds = {
+        "loan": interface.LOAN,
+        "line": interface.STATEMENT,
+        "repayment": interface.REPAYMENT,
+        "line_application": interface.APPLICATION,
+        "key_person": interface.KEY_PERSON,
+    }
+    for kind, fields in kinds.items():
+        assert {frozenset(body) for body in bodies(world, kind)} == {frozenset(fields)}
+    offers = [offer for body in bodies(world, "line_application") for offer in body["offers"]]
+    assert {frozenset(offer) for offer in offers} == {frozenset(interface.OFFER)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (
+            "loan",
+            "external_id risk_grade finance_charge total_repayment_amount interest_amount maturity_date",
+        ),
+        ("line", "payment_due_date"),
+        ("line_application", "term purpose details credit_report_id"),
+        ("repayment", "payment_type principal interest ending_balance ach_batch_id ach_id completion_date"),
+        ("key_person", "middle_name"),
+    ],
+)
+def test_nullable_fields_are_sometimes_null_and_sometimes_not(world: World, kind: str, fields: str) -> None:
+    for name in fields.split():
+        values = [body[name] for body in bodies(world, kind)]
+        assert None in values, name
+        assert any(value is not None for value in values), name
+
+
+def test_loans_are_new_current_and_delinquent_in_every_shape(world: World) -> None:
+    loans = bodies(world, "loan")
+    seen = {(len(loan["installments"]), loan["delinquent"]) for loan in loans}
+    assert seen >= {(0, False), (12, False), (12, True), (360, False), (360, True)}
+    shapes = {frozenset(loan["installments"][0]) for loan in loans if loan["installments"]}
+    assert shapes == {frozenset(interface.SNAKE_INSTALLMENT), frozenset(interface.PASCAL_INSTALLMENT)}
+    assert any(loan["opening_date"] > (TODAY - timedelta(days=30)).isoformat() for loan in loans)
+
+
+def test_lines_range_from_unused_to_past_due(world: World) -> None:
+    lines = world.store.all("line")
+    counts = {len(world.store.all("statement", owner=line.uuid)) for line in lines}
+    assert {0, 1, 30} <= counts
+    assert max(counts) == 30
+    assert any(line.body["principal_balance"] == 0 for line in lines)
+    assert any(line.body["days_past_due"] > 90 for line in lines)
+    assert any(0 < line.body["days_past_due"] < 30 for line in lines)
+    assert any(line.body["suspense_balance"] > 0 for line in lines)
+
+
+def test_balances_of_lines_hang_together(world: World) -> None:
+    for line in bodies(world, "line"):
+        owed = line["principal_balance"] + line["interest_balance"]
+        assert line["payoff_balance"] == owed - line["suspense_balance"] or line["suspense_balance"] > owed
+        assert Decimal(0) <= line["past_due_balance"] <= line["payment_amount_due"] <= owed
+        assert Decimal(0) <= line["available_credit"] <= line["current_credit"] <= line["credit_limit"]
+
+
+def test_repayments_are_in_every_state_with_reversals(world: World) -> None:
+    repayments = bodies(world, "repayment")
+    assert {payment["status"] for payment in repayments} == {
+        "SCHEDULED",
+        "SUCCEEDED",
+        "FAILED",
+        "FAILED_AFTER_SUCCESS",
+    }
+    assert {payment["product"] for payment in repayments} == {"LOAN", "LOC", "BUILD_CREDIT"}
+    assert {payment["payment_type"] for payment in repayments} > {
+        "SINGLE_PAYMENT",
+        "RETURNED",
+        "REFUNDED",
+        None,
+    }
+    assert {payment["error_description"] for payment in repayments} > {None, ""}
+
+
+def test_applications_show_every_decision(world: World) -> None:
+    applications = bodies(world, "line_application")
+    assert {application["product"] for application in applications} == {"BUILD_CREDIT"}
+    decisions = [application["status"]["decision"] for application in applications]
+    assert decisions.count("REJECTED") == 1
+    assert {len(application["offers"]) for application in applications} == {0, 1, 2, 3, 4}
+    assert {type(application["details"]) for application in applications} == {type(None), list, dict}
+
+
+def test_messages_are_written_in_mixed_zones(world: World) -> None:
+    messages = world.messages()
+    zones = {found["zone"] for message in messages if (found := TIME.fullmatch(message["created_at"]))}
+    assert zones == {"US/Pacific", "PDT", "PST", "IST", None}
+    assert all(TIME.fullmatch(message["created_at"]) for message in messages)
+
+
+def test_statements_open_as_documents_of_one_to_three_pages(world: World, tmp_path: Path) -> None:
+    papers = sorted(world.store.all("statement"), key=lambda paper: len(paper.private["activity"]))
+    pages = set()
+    for paper in (papers[0], papers[len(papers) // 2], *papers[-3:]):
+        line = world.account(paper.owner)
+        content = documents.statement(paper.private, borrower=world.user(line.owner), line_uuid=line.uuid)
+        (tmp_path / "s.pdf").write_bytes(content)
+        pages.add(len(pypdf.PdfReader(tmp_path / "s.pdf").pages))
+    assert {1, 3} <= pages <= {1, 2, 3}
+
+
+def test_the_portfolio_can_live_on(tmp_path: Path) -> None:
+    sandbox = sown(tmp_path / "s.db", TODAY)
+    before = len(sandbox.world.messages())
+    sandbox.world.advance(14)
+    assert len(sandbox.world.messages()) > before
+    sandbox.close()

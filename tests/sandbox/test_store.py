@@ -1,0 +1,115 @@
+"""The file: what it survives, who may read it, and who may use it at the same time."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from servicing.sandbox.store import Record, Store
+
+WRITER = """
+import sys
+from servicing.sandbox.store import Record, Store
+store = Store(sys.argv[1])
+for number in range(10**9):
+    with store.writing():
+        store.insert(Record(kind="user", uuid=str(number), owner="", body={"uuid": str(number)}))
+        store.insert(Record(kind="key_person", uuid=f"p{number}", owner=str(number), body={}))
+    print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def record(uuid: str) -> Record:
+    return Record(kind="user", uuid=uuid, owner="", body={"uuid": uuid})
+
+
+def test_nothing_acknowledged_is_lost_by_kill_9(path: Path) -> None:
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    acknowledged = [int(writer.stdout.readline()) for _ in range(40)]
+    writer.send_signal(signal.SIGKILL)
+    acknowledged += [int(line) for line in writer.stdout if line.strip()]
+    writer.stdout.close()
+    writer.wait()
+    store = Store(path)
+    kept = {int(record.uuid) for record in store.all("user")}
+    assert kept >= set(acknowledged)
+    assert len(store.all("key_person")) == len(kept)
+    store.close()
+
+
+def test_the_file_and_its_companions_are_for_their_owner_only(path: Path) -> None:
+    store = Store(path)
+    store.insert(record("1"))
+    modes = {file.name: stat.S_IMODE(os.stat(file).st_mode) for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(("store.db", "store.db-wal", "store.db-shm"), 0o600)
+    store.close()
+
+
+def test_what_fails_in_the_middle_leaves_nothing(path: Path) -> None:
+    store = Store(path)
+
+    def fail() -> None:
+        with store.writing():
+            store.insert(record("1"))
+            with store.writing():
+                store.insert(record("2"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert store.is_empty()
+    store.close()
+
+
+def test_a_read_sees_one_state_throughout(path: Path) -> None:
+    reader, writer = Store(path), Store(path)
+    with reader.reading():
+        assert reader.all("user") == []
+        writer.insert(record("1"))
+        assert reader.all("user") == []
+    assert len(reader.all("user")) == 1
+    reader.close()
+    writer.close()
+
+
+def test_many_threads_of_two_users_of_the_file_lose_no_count(path: Path) -> None:
+    stores = Store(path), Store(path)
+
+    def count(store: Store) -> None:
+        for _ in range(25):
+            with store.writing():
+                store.keep_setting("count", store.setting("count") + 1)
+
+    threads = [threading.Thread(target=count, args=(store,)) for store in stores * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stores[0].setting("count") == 100
+    for store in stores:
+        store.close()
+
+
+def test_records_are_found_by_kind_and_owner(path: Path) -> None:
+    store = Store(path)
+    store.insert(Record(kind="loan", uuid="a", owner="me", body={}))
+    assert store.find("loan", "a", owner="me") is not None
+    assert store.find("loan", "a", owner="you") is None
+    assert store.find("line", "a") is None
+    store.close()
+
+
+def test_private_knowledge_does_not_show() -> None:
+    secret = Record(kind="user", uuid="1", owner="", body={}, private={"EIN": "123456789"})
+    assert "123456789" not in repr(secret)
