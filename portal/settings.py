@@ -1,112 +1,148 @@
 """All settings of the portal, read from the environment (or ``.env``), each with a safe default.
 
-A wrong or missing setting stops the start with one sentence that names it. A secret ``NAME`` may also be given as
-``NAME_FILE``, the path of a file that holds it. Nothing of our own code is imported here.
+A wrong or missing setting stops the start with one sentence that names it. Every setting ``NAME`` may also be given as
+``NAME_FILE``, the path of a file that holds it, as secrets are. Nothing of our own code is imported here.
 """
 
+import os
+import re
 import sys
 import zoneinfo
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from environ import Env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = BASE_DIR / ".data"
-
-env = environ.FileAwareEnv()
-environ.Env.read_env(BASE_DIR / ".env")
 
 
-def stop(sentence: str) -> Any:
+def stop(sentence: str) -> NoReturn:
     """End the start with a sentence instead of a traceback."""
     sys.exit(f"Settings: {sentence}")
 
 
-def read(kind: str, name: str, default: Any = environ.Env.NOTSET) -> Any:
-    """One typed setting; what cannot be read is named."""
+def text(name: str, default: str | None = "") -> str:
+    """One setting as text; it is needed where there is no default (``None``)."""
+    path = os.environ.get(f"{name}_FILE")
     try:
-        return getattr(env, kind)(name, default=default)
-    except ImproperlyConfigured:
-        return stop(
-            f"{name} is missing. Set it in the environment or in .env; the README lists every setting."
-        )
-    except (ValueError, KeyError):
-        return stop(f"{name} has a value that cannot be read as {kind}.")
+        value = Path(path).read_text(encoding="utf-8").strip() if path else os.environ.get(name, default)
+    except (OSError, UnicodeDecodeError):
+        stop(f"{name}_FILE names a file that cannot be read: {path}")
+    if not value and default is None:
+        stop(f"{name} is missing. Set it in the environment or in .env; the README lists every setting.")
+    return value or ""
+
+
+def flag(name: str, default: bool) -> bool:
+    """On or off."""
+    value = text(name).lower() or ("on" if default else "off")
+    if value not in ("on", "off", "1", "0", "yes", "no", "true", "false"):
+        stop(f"{name} must be on or off; it is {value!r}.")
+    return value in ("on", "1", "yes", "true")
+
+
+def words(name: str, default: str | None = "") -> list[str]:
+    """Several values between commas."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
 
 
 def one_of(name: str, choices: list[str], default: str) -> str:
     """A setting with a closed list of values."""
-    value = str(read("str", name, default))
-    return (
-        value if value in choices else stop(f"{name} must be one of {', '.join(choices)}; it is {value!r}.")
-    )
+    value = text(name, default)
+    if value not in choices:
+        stop(f"{name} must be one of {', '.join(filter(None, choices))}; it is {value!r}.")
+    return value
 
 
 def time_zone(name: str, default: str) -> str:
     """A zone that this machine knows."""
-    value = str(read("str", name, default))
+    value = text(name, default)
     try:
         zoneinfo.ZoneInfo(value)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         stop(f"{name} names no time zone: {value!r}. Use a name such as America/New_York.")
     return value
 
 
 def at_least(name: str, minimum: int, default: int) -> int:
     """A whole number with a lower bound."""
-    value = int(read("int", name, default))
-    return value if value >= minimum else stop(f"{name} must be {minimum} or more; it is {value}.")
+    value = text(name, str(default))
+    if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= minimum):
+        stop(f"{name} must be a whole number, {minimum} or more; it is {value!r}.")
+    return int(value)
 
 
-DEBUG = read("bool", "DEBUG", False)
+def address(name: str, read: Callable[[str], dict[str, Any]], default: str, example: str) -> dict[str, Any]:
+    """A database or a cache as an address; it may hold a password, so it is never repeated."""
+    try:
+        found = read(text(name, default))
+    except (ImproperlyConfigured, ValueError):
+        found = {}
+    return (
+        found
+        if "." in found.get("ENGINE", found.get("BACKEND", ""))
+        else stop(f"{name} must look like {example}.")
+    )
 
 
-def outside_debug(default: str) -> Any:
+ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
+if "ENV_FILE" in os.environ and not ENV_FILE.exists():
+    stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
+Env.read_env(ENV_FILE)
+
+DEBUG = flag("DEBUG", False)
+DATA_DIR = Path(text("DATA_DIR", str(BASE_DIR / ".data")))
+
+
+def outside_debug(default: str) -> str | None:
     """A default that exists only for local use: without DEBUG the setting must be given."""
-    return default if DEBUG else environ.Env.NOTSET
+    return default if DEBUG else None
 
 
 # --- The lending service (one setting for every point its interface leaves open) ---
 
-SERVICING_URL = read("str", "SERVICING_URL", outside_debug("http://127.0.0.1:8001")).rstrip("/")
+SERVICING_URL = text("SERVICING_URL", outside_debug("http://127.0.0.1:8001")).rstrip("/")
 SERVICING_ENVIRONMENT = one_of("SERVICING_ENVIRONMENT", ["sandbox", "live"], "sandbox" if DEBUG else "live")
 SERVICING_AUTH = one_of("SERVICING_AUTH", ["hmac", "none", "bearer"], "hmac")
-SERVICING_CLIENT_ID = read("str", "SERVICING_CLIENT_ID", outside_debug("sandbox-client"))
-SERVICING_SECRET = read("str", "SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
-SERVICING_TOKEN = read("str", "SERVICING_TOKEN", "")
-SERVICING_FIELD_KEY = read("str", "SERVICING_FIELD_KEY", "")
-SERVICING_AUTH_HEADERS = read(
-    "list", "SERVICING_AUTH_HEADERS", ["X-Client-Id", "X-Signature", "Epoch", "Content-MD5"]
-)
+SERVICING_CLIENT_ID = text("SERVICING_CLIENT_ID", outside_debug("sandbox-client"))
+SERVICING_SECRET = text("SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
+SERVICING_TOKEN = text("SERVICING_TOKEN")
+SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
+SERVICING_AUTH_HEADERS = words("SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature,Epoch,Content-MD5")
 SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
-SERVICING_INCORPORATION_FIELD = read("str", "SERVICING_INCORPORATION_FIELD", "start_date")
-SERVICING_COUNTRY = read("str", "SERVICING_COUNTRY", "UNITED STATES")
+SERVICING_INCORPORATION_FIELD = text("SERVICING_INCORPORATION_FIELD", "start_date")
+SERVICING_COUNTRY = text("SERVICING_COUNTRY", "UNITED STATES")
 SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
 SERVICING_OFFSET_COUNTS = one_of("SERVICING_OFFSET_COUNTS", ["", "rows", "pages0", "pages1"], "") or None
 SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
 SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
-SERVICING_RATE_UNIT = read("str", "SERVICING_RATE_UNIT", "%")
+SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
     stop("SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it.")
 if len(SERVICING_AUTH_HEADERS) != 4:
     stop("SERVICING_AUTH_HEADERS must be four header names: client id, signature, epoch, digest.")
-if not SERVICING_URL.startswith(("http://", "https://")):
-    stop(f"SERVICING_URL must begin with https:// (or http:// for a local sandbox); it is {SERVICING_URL!r}.")
+if not re.fullmatch(r"https?://[^/\s?#@]+(/[^\s?#]*)?", SERVICING_URL):
+    stop(
+        f"SERVICING_URL must look like https://lender.example (http:// for a sandbox); it is {SERVICING_URL!r}."
+    )
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
     stop("SERVICING_URL must begin with https:// when SERVICING_ENVIRONMENT is live.")
+if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
+    needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
+    stop(f"{needed} must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
 
 # --- The portal ---
 
-SECRET_KEY = read("str", "SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
-ALLOWED_HOSTS = read("list", "ALLOWED_HOSTS", ["127.0.0.1", "localhost"] if DEBUG else [])
-CSRF_TRUSTED_ORIGINS = read("list", "CSRF_TRUSTED_ORIGINS", [])
+SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
+ALLOWED_HOSTS = words("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
+CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS")
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
-ORGANISATION = read("str", "ORGANISATION", "Servicing Desk")
-DEMO_PASSWORD = read("str", "DEMO_PASSWORD", "servicing-demo")
+ORGANISATION = text("ORGANISATION", "Servicing Desk")
+DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
 DRAFT_DAYS = at_least("DRAFT_DAYS", 1, 30)
 UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
 
@@ -114,6 +150,7 @@ INSTALLED_APPS = [
     "portal.accounts",
     "portal.audit",
     "portal.registry",
+    "portal.notes",
     "portal.ui",
     "portal.lookup",
     "portal.borrowers",
@@ -179,8 +216,18 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 # --- Databases and cache ---
 
 if DEBUG:
-    DATA_DIR.mkdir(mode=0o700, exist_ok=True)
-DATABASES = {"default": read("db_url", "DATABASE_URL", f"sqlite:///{DATA_DIR / 'portal.sqlite3'}")}
+    try:
+        DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        stop(f"DATA_DIR names a folder that cannot be made: {DATA_DIR}")
+DATABASES = {
+    "default": address(
+        "DATABASE_URL",
+        Env.db_url_config,
+        f"sqlite:///{DATA_DIR / 'portal.sqlite3'}",
+        "sqlite:////folder/file.sqlite3 or postgres://user:password@host/name",
+    )
+}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # IMMEDIATE: read-then-write transactions fail with "database is locked" under load otherwise.
     DATABASES["default"]["OPTIONS"] = {
@@ -191,7 +238,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
-CACHES = {"default": read("cache_url", "CACHE_URL", "locmemcache://")}
+CACHES = {
+    "default": address("CACHE_URL", Env.cache_url_config, "locmemcache://", "locmemcache:// or redis://host")
+}
 
 # --- Signing in ---
 
@@ -253,10 +302,8 @@ CONTENT_SECURITY_POLICY = {
 }
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if read("bool", "BEHIND_TLS_PROXY", False) else None
-)
-SECURE_SSL_REDIRECT = read("bool", "SECURE_SSL_REDIRECT", not DEBUG)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("BEHIND_TLS_PROXY", False) else None
+SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
 SECURE_HSTS_SECONDS = 0 if DEBUG else at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
 X_FRAME_OPTIONS = "DENY"
@@ -266,6 +313,7 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
 
 # --- Logs: to the terminal, without bodies ---
 
+LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -274,5 +322,7 @@ LOGGING = {
     "handlers": {
         "terminal": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redaction"]},
     },
-    "root": {"handlers": ["terminal"], "level": read("str", "LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["terminal"], "level": LOG_LEVEL},
+    # Django's own handlers would write past the redaction.
+    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL}, "django.server": {"handlers": []}},
 }

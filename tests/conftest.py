@@ -1,10 +1,26 @@
 """Fixtures of every test: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import django
 import pytest
-from django.conf import LazySettings
+
+# The portal as "make run" starts it, whatever the environment and the .env of this machine say. Django reads it now.
+for name in [name for name in os.environ if name.startswith("SERVICING_") and name != "SERVICING_LIVE_URL"]:
+    del os.environ[name]
+os.environ |= {
+    "DJANGO_SETTINGS_MODULE": "portal.settings",
+    "DEBUG": "on",
+    "ENV_FILE": os.devnull,
+    "DATA_DIR": tempfile.gettempdir(),
+}
+django.setup()
+
+from django.conf import LazySettings, settings
+from django.core.cache import cache
 from django.test import Client as Browser
 
 from portal import gateway
@@ -15,6 +31,14 @@ from servicing.sandbox import Sandbox
 
 CLIENT_ID = "test-desk"
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file for each worker, as in production: the live server's threads and two clicks at once write to it."""
+    database = settings.DATABASES["default"]
+    if database["ENGINE"].endswith("sqlite3"):
+        database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("portal") / "portal.sqlite3")
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +72,7 @@ def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox
     settings.SERVICING_CLIENT_ID = CLIENT_ID
     settings.SERVICING_SECRET = SECRET
     gateway.client.cache_clear()
+    cache.clear()
     yield sandbox
     gateway.client.cache_clear()
 

@@ -24,7 +24,7 @@ def uuid_in(text: str) -> str | None:
 
 def terms(text: str) -> list[str]:
     """The words that must all occur: a pasted uuid or a phone number is one word, whatever surrounds it."""
-    text = text.replace("\0", " ").strip().casefold()[:500]
+    text = text[:500].encode(errors="ignore").decode().replace("\0", " ").strip().casefold()
     if uuid := uuid_in(text):
         return [uuid]
     if _PHONE.fullmatch(text):
