@@ -25,9 +25,10 @@ class Actor:
     request_id: str = ""
 
     @classmethod
-    def of(cls, request: HttpRequest) -> "Actor":
-        """The person behind a request, or *anonymous*."""
-        user = request.user if isinstance(request.user, User) else None
+    def of(cls, request: HttpRequest, person: Any = None) -> "Actor":
+        """The person behind a request, or *anonymous*; ``person`` where the request does not say it yet."""
+        person = person or getattr(request, "user", None)
+        user = person if isinstance(person, User) else None
         return cls(
             id=user.pk if user else None,
             name=user.display_name() if user else "anonymous",
@@ -104,6 +105,24 @@ class Entry(models.Model):
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Never."""
         raise TypeError("Audit entries are append-only.")
+
+
+class Sighting(models.Model):
+    """How often somebody looked at something within ten minutes of the entry that recorded the first look."""
+
+    entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
+    actor_id = models.BigIntegerField()
+    actor_name = models.CharField(max_length=300)
+    subject_uuid = models.CharField(max_length=64, db_index=True)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    count = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["-last_at"]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name}, {self.count} times"
 
 
 class WriteIntent(models.Model):

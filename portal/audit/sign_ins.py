@@ -16,14 +16,14 @@ def listen() -> None:
     user_login_failed.connect(_failed, dispatch_uid="audit")
 
 
-def _signed_in(request: HttpRequest | None, **kwargs: Any) -> None:
+def _signed_in(request: HttpRequest | None, user: Any, **kwargs: Any) -> None:
     if request is not None:
-        append(Actor.of(request), "accounts.sign_in")
+        append(Actor.of(request, user), "accounts.sign_in")
 
 
 def _signed_out(request: HttpRequest | None, user: Any, **kwargs: Any) -> None:
     if request is not None and user is not None:
-        append(Actor.of(request), "accounts.sign_out")
+        append(Actor.of(request, user), "accounts.sign_out")
 
 
 def _failed(credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any) -> None:
