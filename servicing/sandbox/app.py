@@ -106,7 +106,7 @@ class Service:
             offset=self._offset,
             query=request.args.to_dict(),
             body=_json(request),
-            base_url=request.host_url.rstrip("/"),
+            base_url=_base_url(request),
         )
         store = self._world.store
         with store.reading() if operation.method == "GET" else store.writing():
@@ -118,7 +118,7 @@ class Service:
     def _signature_problem(self, operation: Operation, request: Request) -> str | None:
         if self._signatures is None or not operation.signed:
             return None
-        url = request.host_url.rstrip("/") + request.environ["REQUEST_URI"]
+        url = _base_url(request) + request.environ["REQUEST_URI"]
         return self._signatures.problem(url, request.get_data(), request.environ[HEADERS])
 
 
@@ -136,6 +136,11 @@ def _call(request: Request) -> Call:
         headers=request.environ[HEADERS],
         body=request.get_data(),
     )
+
+
+def _base_url(request: Request) -> str:
+    """What the caller called the service."""
+    return f"http://{request.environ[HEADERS].get('Host', '')}"
 
 
 def _json(request: Request) -> JSON:

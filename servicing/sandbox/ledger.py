@@ -50,7 +50,7 @@ def pay(account: Record, amount: Decimal, on: date) -> Split:
 def take_back(account: Record, split: Split, on: date) -> None:
     """A payment was returned: what it paid is owed again."""
     if account.kind == "loan":
-        _take_back_installment(account, on)
+        _take_back_installment(account, split, on)
     else:
         _take_back_from_line(account, split, on)
 
@@ -112,9 +112,11 @@ def pay_loan(loan: Record, amount: Decimal, on: date) -> Split:
     return allocate(amount, interest=row.interest, principal=row.principal)
 
 
-def _take_back_installment(loan: Record, on: date) -> None:
-    if loan.private["paid_on"]:
-        loan.private["paid_on"].pop()
+def _take_back_installment(loan: Record, split: Split, on: date) -> None:
+    """The last installment is owed again, if this payment had covered it."""
+    paid_on = loan.private["paid_on"]
+    if paid_on and split.principal >= plan(loan)[len(paid_on) - 1].principal:
+        paid_on.pop()
     age_loan(loan, on)
 
 

@@ -17,10 +17,10 @@ def listed_ids(world: World) -> Iterator[Row]:
         for person in user.get("key_people", ()):
             yield "key_person", person["uuid"], user["uuid"], f"{_name(person)}, {person['title'].lower()}"
     for record in world.store.all("line_application"):
-        label = f"Application over {_dollars(record.body['amount'])} of {record.body['created_at'][:10]}"
+        label = f"Application for {_dollars(record.body['amount'])}, {record.body['created_at'][:10]}"
         yield "application", record.uuid, record.owner, label
     for record in world.store.all("loan"):
-        label = f"Loan of {_dollars(record.body['amount'])} from {record.body['opening_date']}"
+        label = f"Loan of {_dollars(record.body['amount'])}, opened {record.body['opening_date']}"
         yield "loan", record.uuid, record.owner, label
     for record in world.store.all("line"):
         label = f"Line of {_dollars(record.body['credit_limit'])}"

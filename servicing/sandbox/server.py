@@ -56,14 +56,16 @@ class Handler(WSGIRequestHandler):
             self.close_connection = True
 
     def _body(self) -> bytes | None:
-        """All of the request's body, so that the next request starts at its own first line."""
+        """All of the body, so that the next request starts at its own first line; None if there is no answering."""
         length = self.headers.get("Content-Length") or "0"
         if "Transfer-Encoding" in self.headers or not length.isdecimal():
             self.send_error(411)
         elif int(length) > LARGEST_BODY:
             self.send_error(413)
         else:
-            return self.rfile.read(int(length))
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):
+                return body
         self.close_connection = True
         return None
 

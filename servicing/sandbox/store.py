@@ -42,6 +42,8 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE INDEX IF NOT EXISTS messages_newest_first ON messages (at DESC, position DESC);
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 """
+APPLICATION_ID = 0x5A4DB0C5
+"""Stands in the head of the file, so that it is not mistaken for another program's database."""
 TABLES = ("records", "messages", "settings")
 
 
@@ -67,9 +69,19 @@ class Store:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         self._lock = threading.RLock()
         self._db = sqlite3.connect(path, timeout=20, isolation_level=None, check_same_thread=False)
+        self._claim()
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=FULL")
         self._db.executescript(SCHEMA)
+
+    def _claim(self) -> None:
+        """Mark a new file as a sandbox's, and leave any other database alone."""
+        (owner,) = self._db.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and owner != APPLICATION_ID:
+            self._db.close()
+            raise sqlite3.DatabaseError("file belongs to another program")
+        self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def close(self) -> None:
         """Close the file; nothing can be read or written afterwards."""
@@ -132,6 +144,12 @@ class Store:
         if record is None:
             raise Missing(f"{kind.replace('_', ' ').capitalize()} not found")
         return record
+
+    def any(self, uuid: str) -> Record:
+        """The record of whatever kind, or :class:`Missing`."""
+        for record in self._select("uuid = ?", (uuid,)):
+            return record
+        raise Missing("Record not found")
 
     def all(self, kind: str, *, owner: str | None = None) -> list[Record]:
         """Records of a kind, oldest first."""

@@ -107,6 +107,13 @@ class World:
         record.private |= hidden
         self.store.update(record)
 
+    def amend(self, uuid: str, **fields: Any) -> None:
+        """Replace or add fields of any record as it is answered, whatever they are."""
+        with self.store.writing():
+            record = self.store.any(uuid)
+            record.body |= fields
+            self.store.update(record)
+
     def users(self) -> list[Wire]:
         """Every user, oldest first."""
         return [self._with_people(record) for record in self.store.all("user")]
@@ -157,7 +164,7 @@ class World:
         return self.loan(
             record.owner,
             uuid=offer_uuid,
-            installments=offer["term"],
+            installments=offer["term"] or 0,
             **{name: offer[name] for name in fields},
         )
 

@@ -1,6 +1,8 @@
 """What happens between a request and its operation, over real HTTP."""
 
 import http.client
+import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -164,6 +166,29 @@ def test_bodies_without_a_length_or_too_long_are_not_read(service: Sandbox) -> N
         connection.endheaders()
         assert connection.getresponse().status == status
         connection.close()
+
+
+def test_a_failure_of_its_own_is_told_like_any_error(
+    service: Sandbox, caller: Caller, paths: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    (paper,) = service.world.store.all("statement")
+    paper.private = {}
+    service.world.store.update(paper)
+    answer = caller.get(paths["documents.fetch"])
+    assert (answer.status_code, answer.json()) == (500, {"message": "Internal server error"})
+    assert "KeyError" in capfd.readouterr().err
+
+
+def test_a_body_that_is_cut_short_does_nothing(service: Sandbox, business: dict[str, Any]) -> None:
+    body = json.dumps(business).encode()
+    headers = signature(service.url + "/v1/users", body) | JSON_TYPE
+    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
+    connection.request("POST", "/v1/users", body[:-1], headers | {"Content-Length": str(len(body))})
+    connection.sock.shutdown(socket.SHUT_WR)
+    with pytest.raises(http.client.RemoteDisconnected):
+        connection.getresponse()
+    connection.close()
+    assert service.calls == []
 
 
 def test_a_stop_ends_open_connections_and_a_start_keeps_the_address(

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -108,6 +109,16 @@ def test_records_are_found_by_kind_and_owner(path: Path) -> None:
     assert store.find("loan", "a", owner="you") is None
     assert store.find("line", "a") is None
     store.close()
+
+
+def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(sqlite3.DatabaseError, match="another program"):
+        Store(path)
+    assert path.read_bytes() == before
 
 
 def test_private_knowledge_does_not_show() -> None:

@@ -88,6 +88,7 @@ def test_every_problem_of_key_people_and_address_is_told(caller: Caller, busines
         ("key_people", [], "must be a list with at least one person"),
         ("key_people", {"0": {}}, "must be a list with at least one person"),
         ("key_people", ["Ana"], "must be an object"),
+        ("key_people", [{"citizenship": "USA"}], "must be a two-letter country code"),
         ("address", "77 Quarry Road", "must be an object"),
     ],
 )

@@ -53,6 +53,13 @@ def test_overrides_replace_and_add_fields(world: World) -> None:
     assert world.received_ein(user["uuid"]) == "111111111"
 
 
+def test_any_field_of_any_record_can_be_amended(world: World, user: str) -> None:
+    loan = world.loan(user)["uuid"]
+    world.amend(loan, installments=[{"Unheard": Decimal("1.50")}], status="PAID_OFF")
+    body = world.account(loan).body
+    assert (body["installments"], body["status"]) == ([{"Unheard": Decimal("1.50")}], "PAID_OFF")
+
+
 def test_an_individual_may_have_no_user_type(world: World) -> None:
     person = world.individual(user_type=None, ssn="333333333")
     assert "user_type" not in world.user(person["uuid"])
@@ -99,6 +106,20 @@ def test_a_returned_payment_is_owed_again(world: World, user: str) -> None:
     assert returned["error_description"] == "R01 - Insufficient funds"
     assert world.account(loan).body["installments"][0]["status"] == "SCHEDULED"
     assert events(world) == ["payment.succeeded", "payment.failed_after_success"]
+
+
+def test_a_small_payment_covers_no_installment_and_takes_none_back(world: World, user: str) -> None:
+    loan = world.loan(user, paid=1)["uuid"]
+    payment = world.repayment(loan, amount="50.00", status="SCHEDULED")["uuid"]
+    assert world.settle(payment)["interest"] == Decimal("50.00")
+    world.bounce(payment)
+    assert [row["status"] for row in world.account(loan).body["installments"][:2]] == ["PAID", "SCHEDULED"]
+
+
+def test_a_payment_on_a_loan_without_a_schedule_waits_in_suspense(world: World, user: str) -> None:
+    loan = world.loan(user, installments=0)["uuid"]
+    payment = world.settle(world.repayment(loan, amount="75.00", status="SCHEDULED")["uuid"])
+    assert (payment["principal"], payment["suspense"], payment["ending_balance"]) == (0, 75, 12000)
 
 
 def test_a_payment_that_fails_pays_nothing(world: World, user: str) -> None:
