@@ -228,7 +228,7 @@ class BorrowersResource(Resource):
             "PUT",
             "/v1/users/{borrower_id}",
             Borrower,
-            self._payload(changes),
+            self._payload(changes, _person_checks),
             borrower_id=borrower_id,
         )
 
@@ -268,13 +268,13 @@ class BorrowersResource(Resource):
             "PUT",
             "/v1/users/{borrower_id}/key_people/{key_person_id}",
             KeyPerson,
-            self._payload(changes),
+            self._payload(changes, _person_checks),
             borrower_id=borrower_id,
             key_person_id=key_person_id,
         )
 
-    def _payload(self, message: _Draft, checks_on: Callable[[date, str], Checks] | None = None) -> Payload:
-        checks = (checks_on or _person_checks)(rules.today_in(self._time_zone), self._country)
+    def _payload(self, message: _Draft, checks_on: Callable[[date, str], Checks]) -> Payload:
+        checks = checks_on(rules.today_in(self._time_zone), self._country)
         if problems := _problems(message, checks):
             raise InvalidInput(problems)
         body = encode(_normal(message), self._cipher)

@@ -1,0 +1,176 @@
+"""What an answer means: the errors, and the reasons in whatever shape they come."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servicing import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    ProtocolError,
+    Rejected,
+    ServicingError,
+    Unauthenticated,
+    Unavailable,
+)
+from servicing.answers import Kind, decipher, readable, reasons_in
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+NO = b'{"message": "No."}'
+
+
+def meaning(
+    kind: Kind, status: int, body: bytes = NO, headers: dict[str, str] | None = None
+) -> ServicingError:
+    with pytest.raises(ServicingError) as caught:
+        decipher(kind, status, headers or {}, body, now=NOW)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "read", "write"),
+    [
+        (301, ProtocolError, OutcomeUnknown),
+        (400, Rejected, Rejected),
+        (401, Unauthenticated, Unauthenticated),
+        (403, Forbidden, Forbidden),
+        (404, NotFound, NotFound),
+        (409, Conflict, Conflict),
+        (418, Rejected, Rejected),
+        (422, Rejected, Rejected),
+        (429, Unavailable, Rejected),
+        (500, Unavailable, OutcomeUnknown),
+        (503, Unavailable, OutcomeUnknown),
+        (199, ProtocolError, OutcomeUnknown),
+        (200, Rejected, Rejected),
+    ],
+)
+def test_a_status_means_one_error_for_reads_and_one_for_writes(
+    status: int, read: type[ServicingError], write: type[ServicingError]
+) -> None:
+    assert type(meaning("read", status)) is read
+    assert type(meaning("write", status)) is write
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 422])
+def test_a_record_that_is_not_found_is_told_by_words_too(status: int) -> None:
+    assert isinstance(meaning("read", status, b'{"message": "Loan not found."}'), NotFound)
+
+
+def test_not_found_among_other_words_is_no_verdict() -> None:
+    error = meaning("write", 422, b'{"message": "Street not found in that city"}')
+
+    assert type(error) is Rejected
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("date", ["Fri, 01 May 2026 12:05:12 GMT", "Fri, 01 May 2026 11:54:48 GMT"])
+def test_a_refusal_by_a_service_whose_clock_differs_says_so(status: int, date: str) -> None:
+    error = meaning("read", status, headers={"Date": date})
+
+    assert isinstance(error, Unauthenticated)
+    assert "312 seconds apart" in error.message
+
+
+@pytest.mark.parametrize("date", ["Fri, 01 May 2026 12:00:30 GMT", "Fri, 01 May 2026 11:59:30 -0000", "noon"])
+def test_a_clock_that_is_close_enough_is_not_blamed(date: str) -> None:
+    assert type(meaning("read", 403, headers={"Date": date})) is Forbidden
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"<p>fine</p>", b"\xff"])
+def test_a_success_that_is_no_json_cannot_be_read(body: bytes) -> None:
+    assert isinstance(meaning("read", 200, body), ProtocolError)
+    assert isinstance(meaning("write", 201, body), OutcomeUnknown)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {},
+        {"uuid": "a-1", "details": "as agreed"},
+        {"message": None},
+        {"data": [], "message": "nothing yet"},
+        {"error_description": "late"},
+    ],
+)
+def test_an_answer_that_holds_more_than_reasons_is_an_answer(value: Any) -> None:
+    assert decipher("read", 200, {}, json.dumps(value).encode(), now=NOW) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"message": "No."},
+        {"error": "No.", "status": "error", "code": 17},
+        {"success": False, "errors": ["No."], "data": None},
+    ],
+)
+def test_an_answer_that_holds_only_reasons_is_a_refusal(value: Any) -> None:
+    assert meaning("write", 200, json.dumps(value).encode()).reasons == ("No.",)
+
+
+@pytest.mark.parametrize(
+    ("value", "reasons"),
+    [
+        ({"message": "amount is missing"}, ["amount is missing"]),
+        ({"message": ["phone is invalid", "zip is invalid"]}, ["phone is invalid", "zip is invalid"]),
+        ({"error": {"message": "No."}}, ["No."]),
+        ({"message": "Invalid", "errors": {"phone": ["too short", "not US"]}},
+         ["Invalid", "phone: too short", "phone: not US"]),
+        ({"errors": [{"field": "zip", "message": "wrong"}, {"detail": "odd"}]}, ["zip: wrong", "odd"]),
+        ({"phone": ["too short"], "address": {"zip": "wrong"}}, ["phone: too short", "address: zip: wrong"]),
+        (["a", "b", "a", " ", ""], ["a", "b"]),
+        ("Service is closed", ["Service is closed"]),
+        ({"code": 17, "retry": True}, []),
+        (None, []),
+        (17, []),
+    ],
+)  # fmt: skip
+def test_reasons_are_found_in_every_likely_shape(value: Any, reasons: list[str]) -> None:
+    assert reasons_in(value) == tuple(reasons)
+
+
+def test_the_words_of_a_web_page_are_its_reason() -> None:
+    page = b"<html><head><title>x</title><style>p {}</style></head><p>Down for\n maintenance &amp; repair</p>"
+
+    assert meaning("read", 503, page).reasons == ("Down for maintenance & repair",)
+
+
+def test_a_refusal_without_words_says_so() -> None:
+    assert meaning("write", 400, b"").message == "The lending service refused without a reason."
+
+
+def test_an_identifier_in_the_services_words_is_not_repeated() -> None:
+    error = meaning("write", 422, b'{"message": "SSN 123-45-6789, EIN 12-3456789 or 123456789 is taken"}')
+
+    assert error.message == "SSN [hidden], EIN [hidden] or [hidden] is taken"
+
+
+def test_reasons_without_end_are_cut() -> None:
+    error = meaning("write", 422, json.dumps({"errors": ["x" * 10_000, *map(str, range(1_000))]}).encode())
+
+    assert len(error.reasons) == 50
+    assert len(error.reasons[0]) == 500
+
+
+def test_reasons_hidden_too_deep_are_left_where_they_are() -> None:
+    assert reasons_in(json.loads('{"errors":' * 40 + '"deep"' + "}" * 40)) == ()
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: json.dumps({text: [text]}).encode()))
+def test_whatever_comes_back_has_a_name(body: bytes) -> None:
+    for kind in ("read", "write"):
+        assert meaning(kind, 422, body).message
+
+
+def test_a_body_is_recorded_masked_and_as_text_where_it_is_no_json() -> None:
+    assert readable(b'{"dob": "1980/01/01", "ok": 0.1}')["dob"] == "[hidden]"
+    assert readable(b"plain 123-45-6789") == "plain [hidden]"
+    assert len(readable(b"x" * 50_000)) == 20_000

@@ -1,0 +1,89 @@
+"""The client's own choices: settings that cannot be used, previews, and what it shows of itself."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from servicing import Client, ConfigurationError, InvalidInput
+from servicing.crypto import FieldCipher
+from servicing.sandbox import Sandbox
+
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+@pytest.mark.parametrize(
+    ("choices", "sentence"),
+    [
+        ({}, "client id is missing"),
+        ({"client_id": "desk"}, "secret is missing"),
+        ({"client_id": "desk", "secret": "short"}, "16, 24 or 32"),
+        ({"auth": "bearer"}, "token is missing"),
+        ({"auth": "basic"}, "auth must be one of hmac, none, bearer, not 'basic'"),
+        ({"auth": "none", "field_key": "short"}, "16, 24 or 32"),
+        ({"auth": "none", "message_filters": "header"}, "message_filters must be one of query, body"),
+        (
+            {"auth": "none", "offset_counts": "pages"},
+            "offset_counts must be one of None, rows, pages0, pages1",
+        ),
+        ({"auth": "none", "time_zone": "Pacific"}, "time_zone must be a name such as America/New_York"),
+        ({"auth": "none", "timeout": 0}, "timeout must be greater than zero"),
+        ({"auth": "none", "timeout": (3, -1)}, "timeout must be greater than zero"),
+        ({"auth": "none", "time_limit": 0}, "time_limit must be greater than zero"),
+        ({"auth": "none", "max_tries": 0}, "max_tries must be greater than zero"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_in_a_sentence(choices: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        Client("https://lender.example", **choices)
+
+
+def test_the_secret_is_in_no_variable_of_a_refused_start() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Client("not an address", client_id="desk", secret=SECRET)
+
+    trace = caught.value.__traceback__
+    assert trace is not None
+    assert SECRET not in repr(trace.tb_next and trace.tb_next.tb_frame.f_locals)
+
+
+def test_a_client_prints_nothing_of_its_secrets() -> None:
+    with Client("https://lender.example", client_id="desk", secret=SECRET) as client:
+        assert SECRET not in repr(client) + repr(vars(client)) + repr(vars(client.borrowers))
+
+
+def test_a_field_key_of_its_own_encrypts_instead_of_the_secret(sandbox: Sandbox) -> None:
+    keys: list[bytes] = []
+
+    class Noted(FieldCipher):
+        def __init__(self, key: bytes) -> None:
+            keys.append(key)
+            super().__init__(key)
+
+    Client(sandbox.url, auth="none", field_key="0123456789abcdef", cipher=Noted).close()
+
+    assert keys == [b"0123456789abcdef"]
+
+
+def test_a_preview_shows_the_masked_write_and_sends_nothing(lending: Client, sandbox: Sandbox) -> None:
+    call = lending.preview(
+        lambda it: it.borrowers.update("b-1", email="new@example.com", ssn="123-45-6789", asset_report=b"{}")
+    )
+
+    assert call.operation == "borrowers.update"
+    assert call.body == {
+        "email": "new@example.com",
+        "ssn": "[hidden]",
+        "asset_report_json_gzip": "[32 characters]",
+    }
+    assert sandbox.calls == []
+
+
+def test_a_preview_is_checked_like_the_write_itself(lending: Client) -> None:
+    with pytest.raises(InvalidInput):
+        lending.preview(lambda it: it.applications.submit("b-1", amount=Decimal(0)))
+
+
+def test_a_preview_of_a_read_is_a_mistake(lending: Client, sandbox: Sandbox) -> None:
+    with pytest.raises(TypeError, match="no write to preview"):
+        lending.preview(lambda it: it.messages.list())

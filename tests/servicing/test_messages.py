@@ -1,0 +1,123 @@
+"""The service's list of messages: filters, pages, and walking all of it."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servicing import Client, InvalidInput
+from servicing.sandbox import Sandbox
+
+
+def record(sandbox: Sandbox, count: int, event: str = "payment.succeeded", **choices: Any) -> list[str]:
+    """So many messages; their uuids, newest first."""
+    start = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    made = [
+        sandbox.world.message(event, {"number": number}, at=start + timedelta(minutes=number), **choices)
+        for number in range(count)
+    ]
+    return [message["uuid"] for message in reversed(made)]
+
+
+def test_a_page_has_its_messages_and_its_place(lending: Client, sandbox: Sandbox) -> None:
+    uuids = record(sandbox, 7)
+    page = lending.messages.list(limit=3, offset=1)
+
+    assert [message.uuid for message in page] == uuids[3:6]
+    assert (page.pagination.offset, page.pagination.limit, page.pagination.total) == (1, 3, 7)
+
+
+def test_a_message_tells_its_event_payload_and_time(lending: Client, sandbox: Sandbox) -> None:
+    borrower = sandbox.world.borrower()
+    payment = sandbox.world.repayment(sandbox.world.loan(borrower["uuid"])["uuid"])
+    sandbox.world.message("payment.succeeded", payment, at=datetime(2026, 5, 1, 17, tzinfo=UTC), zone="PDT")
+    (message,) = lending.messages.list()
+
+    assert (message.event, message.status, message.payload) == ("payment.succeeded", "SUCCESS", payment)
+    assert message.created_at is not None
+    assert message.created_at.text == "2026-05-01 10:00:00 PDT"
+    assert message.created_at.at == datetime(2026, 5, 1, 17, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("filters", ["query", "body"])
+def test_the_service_filters_by_day_and_event(sandbox: Sandbox, filters: Any) -> None:
+    record(sandbox, 2, "payment.succeeded")
+    (wanted,) = record(sandbox, 1, "payment.failed")
+    with Client(
+        sandbox.url, client_id=sandbox.client_id, secret=sandbox.secret, message_filters=filters
+    ) as client:
+        day = date(2026, 5, 1)
+        found = client.messages.list(start_date=day, end_date=day, event="payment.failed", limit=5)
+        nothing = client.messages.list(start_date=day + timedelta(days=1))
+
+    assert [message.uuid for message in found] == [wanted]
+    assert nothing.data == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "field"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": "5"}, "limit"),
+        ({"limit": True}, "limit"),
+        ({"offset": -1}, "offset"),
+        ({"event": ""}, "event"),
+        ({"event": 5}, "event"),
+        ({"start_date": "2026-05-01"}, "start_date"),
+        ({"end_date": datetime(2026, 5, 1, tzinfo=UTC)}, "end_date"),
+        ({"start_date": date(2026, 5, 2), "end_date": date(2026, 5, 1)}, "end_date"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_refused(
+    lending: Client, sandbox: Sandbox, filters: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        lending.messages.list(**filters)
+
+    assert list(caught.value.problems) == [field]
+    assert sandbox.calls == []
+
+
+@pytest.fixture(params=["pages", "pages-from-1", "rows"])
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sandbox]:
+    """A service that counts offsets in each of the three ways."""
+    with Sandbox(tmp_path / "messages.sqlite3", auth="none", offset=request.param) as sandbox:
+        yield sandbox
+
+
+def test_every_message_is_walked_once_whatever_offsets_count(service: Sandbox) -> None:
+    uuids = record(service, 23)
+    with Client(service.url, auth="none") as client:
+        found = [message.uuid for message in client.messages.iterate(limit=5)]
+
+    assert found == uuids
+
+
+def test_messages_that_arrive_during_the_walk_cost_no_old_one(service: Sandbox) -> None:
+    uuids = record(service, 23)
+    found = []
+    with Client(service.url, auth="none") as client:
+        for message in client.messages.iterate(limit=5):
+            found.append(message.uuid)
+            if len(found) % 4 == 0 and len(found) < 20:
+                service.world.message("payment.failed", {})
+
+    assert len(found) == len(set(found))
+    assert set(uuids) <= set(found)
+
+
+@pytest.mark.parametrize("page", [{"pagination": {"total": "7"}, "data": []}, {"data": []}, []])
+def test_a_page_without_a_proper_place_is_still_a_page(lending: Client, sandbox: Sandbox, page: Any) -> None:
+    sandbox.fail_next("messages.list", body=page)
+
+    assert lending.messages.list().data == []
+
+
+def test_a_payload_of_any_shape_is_kept(lending: Client, sandbox: Sandbox) -> None:
+    sandbox.fail_next("messages.list", changes={"payload": ["odd", None]})
+    record(sandbox, 1)
+    (message,) = lending.messages.list()
+
+    assert message.payload == ["odd", None]
