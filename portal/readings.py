@@ -5,7 +5,7 @@ browser without JavaScript (no ``js`` cookie) gets the page after the server ask
 when: nobody asks twice for the same record within half a minute unless a person wants it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest, reading
@@ -33,30 +34,33 @@ READS: dict[str, Callable[[Client, str, str], object]] = {
     Kind.LOAN_REPAYMENTS: lambda client, owner, uuid: client.repayments.of_loan(owner, uuid),
     Kind.LINE_REPAYMENTS: lambda client, owner, uuid: client.repayments.of_line(owner, uuid),
 }
-REPAYMENTS_OF = {Kind.LOAN: Kind.LOAN_REPAYMENTS, Kind.LINE: Kind.LINE_REPAYMENTS}
+REPAYMENTS_OF = {Kind.LOAN.value: Kind.LOAN_REPAYMENTS, Kind.LINE.value: Kind.LINE_REPAYMENTS}
 
 _pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="readings")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reading:
     """A record's copy as it stands now, and how the last attempt to read it went."""
 
     record: Record
 
-    @property
-    def answer(self) -> Application | Loan | Statement | list[Repayment] | None:
-        """The last known answer, decoded; ``None`` if there never was one."""
-        record = self.record
-        match record.kind:
-            case Kind.LOAN_REPAYMENTS | Kind.LINE_REPAYMENTS:
-                return memory.last_repayments(record) if record.answer else None
+    @cached_property
+    def answer(self) -> Application | Loan | Statement | None:
+        """The last known answer, decoded; ``None`` if there never was one, or if it is a list."""
+        match self.record.kind:
             case Kind.APPLICATION:
-                return memory.last(record, Application)
+                return memory.last(self.record, Application)
             case Kind.LOAN:
-                return memory.last(record, Loan)
-            case _:
-                return memory.last(record, Statement)
+                return memory.last(self.record, Loan)
+            case Kind.LINE:
+                return memory.last(self.record, Statement)
+        return None
+
+    @cached_property
+    def repayments(self) -> list[Repayment]:
+        """The last known repayments; none if they were never told, or if it is no list."""
+        return memory.last_repayments(self.record) if self.record.kind in REPAYMENTS_OF.values() else []
 
     @property
     def at(self) -> datetime | None:
@@ -95,7 +99,7 @@ class Reading:
 
 def account(record: Record) -> list[Record]:
     """A loan or line and the list of its repayments, as two things to read."""
-    lists = REPAYMENTS_OF[Kind(record.kind)]
+    lists = REPAYMENTS_OF[record.kind]
     listed, _ = Record.objects.get_or_create(
         kind=lists,
         uuid=record.uuid,
@@ -104,25 +108,21 @@ def account(record: Record) -> list[Record]:
     return [record, listed]
 
 
-def for_page(request: StaffRequest, records: Sequence[Record]) -> list[Reading]:
-    """What a whole page shows: copies, or without JavaScript what the service says within the deadline."""
-    if request.COOKIES.get("js") != "1":
-        ask(Actor.of(request), records, force="refresh" in request.GET, deadline=DEADLINE)
-        return latest(records)
-    return [Reading(record) for record in records]
+def show(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -> dict[str, list[Reading]]:
+    """What each panel of a page shows, by the panel's id.
 
-
-def for_panel(request: StaffRequest, records: Sequence[Record]) -> list[Reading]:
-    """What one panel shows after asking the service for each record, side by side; ``?refresh=1`` asks in any case."""
-    ask(Actor.of(request), records, force="refresh" in request.GET)
-    return latest(records)
-
-
-def latest(records: Iterable[Record]) -> list[Reading]:
-    """The records as they are stored now, in the given order."""
-    wanted = [record.pk for record in records]
-    stored = Record.objects.in_bulk(wanted)
-    return [Reading(stored[pk]) for pk in wanted]
+    A panel that loads itself asks for its own records first (``?refresh=1``: in any case). A whole page shows copies,
+    and without JavaScript what the service says within the deadline.
+    """
+    force = "refresh" in request.GET
+    target = request.htmx.target or ""
+    if target in panels:
+        ask(Actor.of(request), panels[target], force=force)
+    elif not request.htmx and request.COOKIES.get("js") != "1":
+        everything = {record.pk: record for records in panels.values() for record in records}
+        ask(Actor.of(request), list(everything.values()), force=force, deadline=DEADLINE)
+    stored = Record.objects.in_bulk([record.pk for records in panels.values() for record in records])
+    return {name: [Reading(stored[record.pk]) for record in records] for name, records in panels.items()}
 
 
 def ask(

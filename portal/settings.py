@@ -184,7 +184,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.gateway.GatewayMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "portal.accounts.adapter.SignInMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
@@ -262,6 +262,7 @@ ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key"}
 SESSION_COOKIE_AGE = 12 * 60 * 60
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "portal.gateway.expired"
 
 # --- Language, time, files ---
 

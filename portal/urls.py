@@ -14,6 +14,7 @@ urlpatterns = [
     path("repayments/", include("portal.repayments.urls")),
     path("messages/", include("portal.messaging.urls")),
     path("", include("portal.lookup.urls")),
+    path("notes/", include("portal.notes.urls")),
     path("audit/", include("portal.audit.urls")),
     path("", include("portal.operations.urls")),
     path("accounts/", include("portal.accounts.urls")),
@@ -23,3 +24,7 @@ urlpatterns = [
 ]
 if settings.DEBUG:
     urlpatterns.append(path("ui/", include("portal.ui.urls")))
+
+handler403 = "portal.gateway.refused"
+handler404 = "portal.gateway.missing"
+handler500 = "portal.gateway.broken"

@@ -38,6 +38,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "credit_lines.index": _EVERYBODY,
     "repayments.index": _EVERYBODY,
     "messaging.index": _EVERYBODY,
+    "notes.add": _WRITERS,
     "lookup.search": _EVERYBODY,
     "lookup.add": _WRITERS,
     "lookup.correct": _WRITERS,

@@ -26,6 +26,14 @@ class LoansCard:
     active: int
     delinquent: int
 
+    @property
+    def delinquent_words(self) -> str:
+        return "Delinquent" if self.count == 1 else f"{self.delinquent} delinquent"
+
+    @property
+    def active_words(self) -> str:
+        return "Active" if self.count == 1 else f"{self.active} active"
+
 
 @dataclass(frozen=True)
 class LinesCard:
@@ -37,6 +45,10 @@ class LinesCard:
     available: Decimal | None
     past_due: Decimal | None
     days_past_due: int | None
+
+    @property
+    def past_due_words(self) -> str:
+        return f"{self.days_past_due} day{'' if self.days_past_due == 1 else 's'} past due"
 
     @property
     def used(self) -> Decimal | None:
@@ -81,7 +93,9 @@ class Position:
     last_repayment: LastRepaymentCard
 
 
-def position(loans: Sequence[Reading], lines: Sequence[Reading], lists: Sequence[Reading], *, today: date) -> Position:
+def position(
+    loans: Sequence[Reading], lines: Sequence[Reading], lists: Sequence[Reading], *, today: date
+) -> Position:
     """The cards from the readings of the loans, the lines, and the repayments of both."""
     return Position(
         loans=_loans(loans),
@@ -125,7 +139,11 @@ def _due(reading: Reading, today: date) -> Due | None:
     match reading.answer:
         case Loan() as loan:
             row = schedule_of(loan).next_due(today)
-            return Due(reading.record, row.due_date, row.total, loan.autopay_enabled) if row and row.due_date else None
+            return (
+                Due(reading.record, row.due_date, row.total, loan.autopay_enabled)
+                if row and row.due_date
+                else None
+            )
         case Statement(payment_due_date=date() as day) as line if day >= today:
             return Due(reading.record, day, line.payment_amount_due, None)
     return None
@@ -135,8 +153,8 @@ def _last_repayment(lists: Sequence[Reading], today: date) -> LastRepaymentCard:
     past = [
         (repayment.effective_date, repayment, one.record)
         for one in lists
-        for repayment in one.answer or ()
-        if isinstance(repayment, Repayment) and repayment.effective_date and _is_past(repayment, today)
+        for repayment in one.repayments
+        if repayment.effective_date and _is_past(repayment, today)
     ]
     _, repayment, record = max(past, key=lambda item: item[0], default=(None, None, None))
     return LastRepaymentCard(Freshness(lists), repayment, record)
@@ -145,5 +163,3 @@ def _last_repayment(lists: Sequence[Reading], today: date) -> LastRepaymentCard:
 def _is_past(repayment: Repayment, today: date) -> bool:
     is_scheduled = (repayment.status or "").upper() == SCHEDULED
     return not is_scheduled and repayment.effective_date is not None and repayment.effective_date <= today
-
-

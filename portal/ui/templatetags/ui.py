@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.icons import ICONS
+from servicing.values import exact
 
 register = template.Library()
 
@@ -46,8 +47,10 @@ def unknown(until: str) -> SafeString:
 
 
 @register.filter
-def money(value: Decimal | int | None) -> str:
-    return _or_dash(wording.money(value))
+def money(value: Any) -> str:
+    """An amount; where the service put something else in its place, that is shown as it came."""
+    number = exact(value)
+    return _or_dash(wording.money(number)) if value is None or number is not None else str(value)
 
 
 @register.filter

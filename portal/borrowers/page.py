@@ -1,0 +1,222 @@
+"""One borrower's page: identity, position, and a tab for each thing that is known of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.accounts.roles import reason_for, requires
+from portal.audit.models import Actor, Entry, Sighting, WriteIntent
+from portal.audit.sentences import sentence
+from portal.audit.sightings import saw
+from portal.borrowers.handover import handover
+from portal.borrowers.position import position
+from portal.borrowers.timeline import KINDS, PAGE, timeline
+from portal.gateway import StaffRequest
+from portal.notes.models import FollowUp, Note
+from portal.readings import Reading, account, show
+from portal.registry import memory
+from portal.registry.lists import known
+from portal.registry.models import Kind, Record
+from portal.ui.htmx import render_page
+from servicing import Borrower, KeyPerson, Repayment
+
+# More accounts than this are shown from copies; each has its own page, which asks.
+ASKED = 12
+TABS = {
+    "overview": "Overview",
+    "people": "People",
+    "applications": "Applications & offers",
+    "loans": "Loans",
+    "lines": "Lines of credit",
+    "repayments": "Repayments",
+    "messages": "Messages",
+    "notes": "Notes & follow-ups",
+    "history": "History",
+}
+PANELS = ("card-loans", "card-lines", "card-last", "card-next", "borrower-tab")
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """What the borrower has, as known here."""
+
+    applications: list[Record]
+    loans: list[Record]
+    lines: list[Record]
+
+    @classmethod
+    def of(cls, borrower_uuid: str) -> "Accounts":
+        kinds = [Kind.APPLICATION, Kind.LOAN, Kind.LINE]
+        records = Record.objects.filter(borrower_uuid=borrower_uuid, kind__in=kinds, archived_at__isnull=True)
+        found: dict[str, list[Record]] = {kind: [] for kind in kinds}
+        for record in records.order_by("-created_at", "-id"):
+            found[record.kind].append(record)
+        return cls(found[Kind.APPLICATION], found[Kind.LOAN], found[Kind.LINE])
+
+
+@requires("borrowers.index")
+def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
+    """The page, one of its cards after asking the service, or one of its tabs."""
+    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    accounts = Accounts.of(borrower_uuid)
+    readings = read_accounts(request, accounts)
+    context = identity(request, record) | {"accounts": accounts} | cards(readings)
+    tab = request.GET.get("tab", "")
+    context["tab"] = tab if tab in TABS else "overview"
+    context |= tab_context(request, context["tab"], record, accounts, readings)
+    if not request.htmx or request.htmx.target == "borrower-tab":
+        actor = Actor.of(request)
+        saw(
+            actor,
+            "borrowers.detail",
+            kind=record.kind,
+            uuid=record.uuid,
+            label=str(record),
+            borrower_uuid=record.uuid,
+        )
+    response = render_page(request, "borrowers/detail.html", context, partial=PANELS)
+    if request.htmx.target in ("card-loans", "card-lines"):
+        response["HX-Trigger"] = "account:read"
+    return response
+
+
+def read_accounts(request: StaffRequest, accounts: Accounts) -> dict[str, list[Reading]]:
+    """The readings of each card that asks the service."""
+    loans, lines = accounts.loans[:ASKED], accounts.lines[:ASKED]
+    lists = [account(record)[1] for record in [*loans, *lines]]
+    return show(request, {"card-loans": loans, "card-lines": lines, "card-last": lists})
+
+
+def cards(readings: dict[str, list[Reading]]) -> dict[str, Any]:
+    """The four position cards."""
+    loans, lines, lists = (readings[name] for name in ("card-loans", "card-lines", "card-last"))
+    return {"position": position(loans, lines, lists, today=timezone.localdate()), "readings": readings}
+
+
+def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
+    """Who the borrower is, what warns, and what this person may do."""
+    borrower = memory.last(record, Borrower)
+    return {
+        "record": record,
+        "borrower": borrower,
+        "is_business": borrower.is_business if borrower else record.product != "PERSON",
+        "provider_url": https_only(borrower.provider_customer_url) if borrower else None,
+        "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
+        "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=timezone.localdate()),
+        "acts": [act_button(request, record, *act) for act in ACTS],
+        "may_note": request.can("notes.add"),
+        "may_correct": request.can("lookup.correct"),
+        "may_archive": request.can("lookup.archive"),
+    }
+
+
+ACTS = [
+    ("notes.add", "Add note", "sticker-2", "n"),
+]
+
+
+def act_button(
+    request: StaffRequest, record: Record, act: str, words: str, icon: str, key: str
+) -> dict[str, str]:
+    """A button with its address, or why it is disabled for this person."""
+    address = {
+        "notes.add": lambda: reverse("notes:add", args=[record.kind, record.uuid]),
+    }[act]()
+    return {
+        "url": address,
+        "words": words,
+        "icon": icon,
+        "key": key,
+        "why_not": "" if request.can(act) else reason_for(act),
+    }
+
+
+def https_only(url: str | None) -> str | None:
+    """An address from the service is a link only when it is https."""
+    return url if url and url.lower().startswith("https://") else None
+
+
+def tab_context(
+    request: StaffRequest, tab: str, record: Record, accounts: Accounts, readings: dict[str, list[Reading]]
+) -> dict[str, Any]:
+    """The tabs with their counts, and what the open one shows."""
+    people = list(known(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id"))
+    entries = Entry.objects.filter(borrower_uuid=record.uuid)
+    notes = Note.objects.filter(borrower_uuid=record.uuid)
+    follow_ups = FollowUp.objects.filter(borrower_uuid=record.uuid)
+    repayments = repayments_in(readings["card-last"])
+    counts = {
+        "people": len(people),
+        "applications": len(accounts.applications),
+        "loans": len(accounts.loans),
+        "lines": len(accounts.lines),
+        "repayments": len(repayments) if readings["card-last"] else None,
+        "notes": notes.count() + follow_ups.filter(done_at=None).count(),
+        "history": entries.count(),
+    }
+    context: dict[str, Any] = {"tabs": [(name, words, counts.get(name)) for name, words in TABS.items()]}
+    match tab:
+        case "overview":
+            context |= overview(request, record, people, accounts, readings)
+        case "people":
+            context["people"] = [(person, memory.last(person, KeyPerson)) for person in people]
+        case "loans" | "lines":
+            context["shown"] = readings[f"card-{tab}"]
+        case "repayments":
+            context["repayments"] = repayments[:200]
+        case "notes":
+            context |= {"notes": notes[:200], "follow_ups": follow_ups[:200]}
+        case "history":
+            context["rows"] = [(entry, sentence(entry)) for entry in entries[:100]]
+    return context
+
+
+def overview(
+    request: StaffRequest,
+    record: Record,
+    people: Sequence[Record],
+    accounts: Accounts,
+    readings: dict[str, list[Reading]],
+) -> dict[str, Any]:
+    """Timeline, hand-over list, follow-ups, who looked."""
+    kind = request.GET.get("events", "")
+    shown = request.GET.get("shown", "")
+    tasks = handover(record, people, accounts.applications)
+    return {
+        "timeline": timeline(
+            record,
+            [*readings["card-lines"], *readings["card-last"]],
+            kind=kind if kind in KINDS else "",
+            shown=min(int(shown), 1000) if shown.isascii() and shown.isdigit() else PAGE,
+        ),
+        "events": kind,
+        "changed": last_changes(record),
+        "tasks": tasks,
+        "tasks_done": sum(task.done_at is not None for task in tasks),
+        "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
+        "sightings": Sighting.objects.filter(subject_uuid=record.uuid)[:5],
+    }
+
+
+def last_changes(record: Record) -> dict[str, Entry]:
+    """For each profile field the entry of its last confirmed change from here."""
+    confirmed = WriteIntent.objects.filter(
+        subject_uuid=record.uuid, operation="borrowers.update", state=WriteIntent.State.CONFIRMED
+    )
+    attempts = Entry.objects.filter(phase=Entry.Phase.ATTEMPT, intent_id__in=confirmed.values("pk"))
+    found: dict[str, Entry] = {}
+    for entry in attempts[:100]:
+        for field in entry.changes:
+            found.setdefault(field, entry)
+    return found
+
+
+def repayments_in(lists: Sequence[Reading]) -> list[tuple[Repayment, Record]]:
+    """Every repayment of the borrower with the list it is from, newest first."""
+    found = [(repayment, one.record) for one in lists for repayment in one.repayments]
+    return sorted(found, key=lambda pair: str(pair[0].effective_date or ""), reverse=True)

@@ -1,0 +1,52 @@
+"""What colleagues tell each other about a record: notes, pinned warnings, follow-ups. Nothing is sent anywhere."""
+
+from django.db import models
+from django.utils import timezone
+
+
+class Note(models.Model):
+    """A note on a borrower, or on one of its accounts."""
+
+    borrower_uuid = models.CharField(max_length=64, db_index=True)
+    subject_kind = models.CharField(max_length=16)
+    subject_uuid = models.CharField(max_length=64, db_index=True)
+    text = models.TextField()
+    author_id = models.BigIntegerField()
+    author_name = models.CharField(max_length=300)
+    created_at = models.DateTimeField(auto_now_add=True)
+    pinned_until = models.DateField(null=True, help_text="Shown as a warning up to and including this day.")
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it is a warning today."""
+        return self.pinned_until is not None and self.pinned_until >= timezone.localdate()
+
+
+class FollowUp(models.Model):
+    """Something that somebody will do about a borrower by a day."""
+
+    borrower_uuid = models.CharField(max_length=64, db_index=True)
+    title = models.CharField(max_length=200)
+    due = models.DateField()
+    owner_id = models.BigIntegerField(db_index=True)
+    owner_name = models.CharField(max_length=300)
+    created_at = models.DateTimeField(auto_now_add=True)
+    done_at = models.DateTimeField(null=True)
+    done_by = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["due", "id"]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_due(self) -> bool:
+        """Whether its day has come."""
+        return self.done_at is None and self.due <= timezone.localdate()
