@@ -191,21 +191,21 @@ class Transport:
             self._watcher.before(call)
         started = time.monotonic()
         reply, tries = self._exchanged(call, payload)
-        answer, error = _understood(call, reply, read)
+        result = _understood(call, reply, read)
+        error = result if isinstance(result, ServicingError) else None
         if self._watcher:
-            seconds = time.monotonic() - started
             outcome = Outcome(
-                answer=answer,
+                answer=None if error else result,
                 error=error,
                 status=reply.status,
                 tries=tries,
-                seconds=seconds,
+                seconds=time.monotonic() - started,
                 content=reply.body,
             )
             _tell(self._watcher, call, outcome)
-        if error:
-            raise error
-        return answer  # type: ignore[return-value]  # There is an answer whenever there is no error.
+        if isinstance(result, ServicingError):
+            raise result
+        return result
 
     def _next_id(self) -> str:
         return f"{self._parent_id}-{secrets.token_hex(3)}" if self._parent_id else secrets.token_hex(8)
@@ -285,18 +285,18 @@ def _content(response: requests.Response, deadline: float) -> bytes:
     return bytes(content)
 
 
-def _understood(call: Call, reply: Reply, read: Callable[[Any], T]) -> tuple[T | None, ServicingError | None]:
+def _understood(call: Call, reply: Reply, read: Callable[[Any], T]) -> T | ServicingError:
+    """What `read` makes of the answer, or the error that the answer means."""
     try:
         if reply.status is None:
             raise _no_answer(call, reply)
-        value = decipher(call.kind, reply.status, reply.headers, reply.body, now=datetime.now(UTC))
-        return read(value), None
+        return read(decipher(call.kind, reply.status, reply.headers, reply.body, now=datetime.now(UTC)))
     except ServicingError as problem:
         error = problem
     if isinstance(error, ProtocolError) and call.kind == "write":
         error = unreadable("write", error.message)
     error.operation, error.status, error.request_id = call.operation, reply.status, call.request_id
-    return None, error
+    return error
 
 
 def _no_answer(call: Call, reply: Reply) -> ServicingError:

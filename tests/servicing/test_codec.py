@@ -38,6 +38,7 @@ from servicing.codec import (
     to_json,
 )
 from servicing.crypto import FieldCipher
+from servicing.values import exact
 
 MODELS = [Application, Borrower, Loan, Message, Repayment, Statement]
 
@@ -107,6 +108,14 @@ def test_whole_numbers_are_read_from_numbers_and_text(value: object, term: int |
 def test_what_is_no_number_in_json_is_no_json(text: str) -> None:
     with pytest.raises(ProtocolError, match="not JSON"):
         amount_of(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(5, 5), (Decimal("0.1"), Decimal("0.1")), ("7.5", Decimal("7.5")), ("?", None), ({}, None)],
+)
+def test_a_number_is_found_in_a_field_whose_type_is_left_open(value: object, number: Decimal | None) -> None:
+    assert exact(value) == number
 
 
 # Dates, times and other values

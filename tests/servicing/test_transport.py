@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
@@ -20,13 +21,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from servicing import (
-    Call,
     Client,
     ConfigurationError,
     InvalidInput,
     Loan,
     NotSent,
-    Outcome,
     OutcomeUnknown,
     ProtocolError,
     Rejected,
@@ -118,6 +117,15 @@ def test_reads_share_a_connection_and_each_write_has_its_own(wire: Wire, client:
         act(client)
 
     assert wire.connections == 3
+
+
+def test_threads_may_share_a_client(wire: Wire, client: Client) -> None:
+    wire.answer(answered(LOAN))
+    with ThreadPoolExecutor(8) as pool:
+        loans = list(pool.map(lambda _: read(client), range(80)))
+
+    assert {loan.uuid for loan in loans} == {"l-1"}
+    assert len(wire.requests) == 80
 
 
 def test_cookies_are_not_kept(wire: Wire, client: Client) -> None:
@@ -419,128 +427,6 @@ def test_what_lies_below_the_socket_is_an_accident_too(client: Client, wire: Wir
     responses.get(f"{wire.url}/v1/users/b-1/loan/l-1", body=OSError("something of the system"))
 
     assert "connection was cut" in failure(read, client).message
-
-
-# Who watches
-
-
-class Notes:
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.before_calls: list[Call] = []
-        self.outcomes: list[tuple[Call, Outcome]] = []
-
-    def before(self, call: Call) -> None:
-        self.before_calls.append(call)
-
-    def after(self, call: Call, outcome: Outcome) -> None:
-        self.outcomes.append((call, outcome))
-
-
-class Full(Notes):
-    """Cannot keep anything more."""
-
-    def after(self, call: Call, outcome: Outcome) -> None:
-        raise OSError("disk full")
-
-
-class Closed(Notes):
-    """Lets nothing pass."""
-
-    def before(self, call: Call) -> None:
-        raise OSError("disk full")
-
-
-@pytest.fixture
-def notes() -> Notes:
-    return Notes()
-
-
-def test_a_watcher_is_told_before_a_write_and_after_every_call(
-    wire: Wire, client: Client, notes: Notes
-) -> None:
-    wire.answer(answered(APPLICATION), answered(LOAN))
-    watched = client.watched_by(notes, request_id="click-7")
-    write(watched)
-    read(watched)
-
-    (before,) = notes.before_calls
-    assert (before.operation, before.kind, before.method) == ("applications.submit", "write", "POST")
-    assert (before.path, before.ids) == ("/v1/users/b-1/loans/applications", {"borrower_id": "b-1"})
-    assert before.body == {"amount": Decimal("25000.00")}
-    assert [call.operation for call, _ in notes.outcomes] == ["applications.submit", "loans.get"]
-
-
-def test_a_watcher_is_given_the_answer_and_its_exact_raw_object(
-    wire: Wire, client: Client, notes: Notes
-) -> None:
-    wire.answer(answered(status=503), answered(LOAN))
-    loan = read(client.watched_by(notes))
-
-    ((call, outcome),) = notes.outcomes
-    assert outcome.answer is loan
-    assert outcome.answer.raw == outcome.body == {"uuid": "l-1", "amount": Decimal("0.1")}
-    assert (outcome.status, outcome.tries, outcome.error) == (200, 2, None)
-    assert call.query == {}
-
-
-@pytest.mark.parametrize(
-    ("reply", "status", "body"),
-    [
-        (answered('{"message": "No.", "ssn": "123456789"}', 422), 422, {"message": "No.", "ssn": "[hidden]"}),
-        (answered("<p>SSN 123-45-6789</p>", 500), 500, "<p>SSN [hidden]</p>"),
-        (cut, None, None),
-    ],
-)
-def test_a_watcher_is_told_of_a_failure_with_the_masked_answer(
-    wire: Wire, client: Client, notes: Notes, reply: Reply, status: int | None, body: object
-) -> None:
-    wire.answer(reply)
-    error = failure(write, client.watched_by(notes))
-
-    ((_, outcome),) = notes.outcomes
-    assert outcome.error is error
-    assert (outcome.answer, outcome.status, outcome.body) == (None, status, body)
-
-
-def test_calls_made_for_one_click_have_its_id_and_one_of_their_own(
-    wire: Wire, client: Client, notes: Notes
-) -> None:
-    wire.answer(answered(LOAN))
-    watched = client.watched_by(notes, request_id="click-7")
-    read(watched)
-    read(watched)
-
-    ids = [call.request_id for call, _ in notes.outcomes]
-    assert len(set(ids)) == 2
-    assert all(re.fullmatch("click-7-[0-9a-f]{6}", each) for each in ids)
-
-
-def test_a_watcher_that_cannot_record_an_answer_does_not_hide_it(
-    wire: Wire, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    wire.answer(answered(APPLICATION), cut)
-    watched = client.watched_by(Full())
-
-    assert write(watched).uuid == "a-1"
-    assert isinstance(failure(write, watched), OutcomeUnknown)
-    assert "what became of applications.submit could not be recorded" in caplog.text
-
-
-def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client) -> None:
-    with pytest.raises(OSError, match="disk full"):
-        write(client.watched_by(Closed()))
-
-    assert wire.requests == []
-
-
-def test_the_client_itself_stays_unwatched(wire: Wire, client: Client, notes: Notes) -> None:
-    wire.answer(answered(LOAN))
-    client.watched_by(notes)
-    read(client)
-
-    assert notes.outcomes == []
 
 
 # What is refused before anything is sent
