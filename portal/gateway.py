@@ -6,6 +6,7 @@ write and the row for every call; the memory of what was answered; and what each
 
 import functools
 import json
+import logging
 import secrets
 import zoneinfo
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from typing import Any
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.template import loader
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
+from django.views import defaults
 from django_htmx.middleware import HtmxDetails
 
 import servicing
@@ -34,6 +37,7 @@ from portal.ui.htmx import render_page
 from servicing import Call, Client, Outcome
 
 BODY_LIMIT = 20_000
+logger = logging.getLogger(__name__)
 
 
 class StaffRequest(HttpRequest):
@@ -106,41 +110,43 @@ class Watcher:
     def after(self, call: Call, outcome: Outcome) -> None:
         """Row, memory and the write's outcome, all or nothing."""
         items = [] if outcome.error else memory.told(outcome.answer, call.ids)
+        intent = self.intent if call.kind == "write" else None
+        ended = ending(outcome.error)
         with transaction.atomic():
-            self._record(call, outcome)
+            self._record(call, outcome, intent)
             memory.remember(items, source=Source.SERVICE)
-            if self.intent:
+            if intent:
                 intents.settle(
-                    self.intent,
+                    intent,
                     self.actor,
-                    state_after(outcome.error),
+                    ended if ended in WriteIntent.State.values else WriteIntent.State.REJECTED,
                     status=outcome.status,
                     message=outcome.error.message if outcome.error else "",
                     subject=(items[0].kind, items[0].uuid) if items else None,
                     detail={"answer": outcome.body, "duration_ms": milliseconds(outcome)},
                 )
 
-    def _record(self, call: Call, outcome: Outcome) -> None:
+    def _record(self, call: Call, outcome: Outcome, intent: WriteIntent | None) -> None:
         RemoteCall.objects.create(
             operation=call.operation,
             method=call.method,
             path=call.path[:500],
-            outcome=state_after(outcome.error),
+            outcome=ending(outcome.error),
             status=outcome.status,
             duration_ms=milliseconds(outcome),
             tries=outcome.tries,
             request_id=call.request_id,
             actor_id=self.actor.id,
             actor_name=self.actor.name,
-            intent_id=self.intent.pk if self.intent else None,
+            intent_id=intent.pk if intent else None,
             error=outcome.error.message if outcome.error else "",
             request_body=json_text(call.body),
             answer_body=json_text(outcome.body),
         )
 
 
-def state_after(error: servicing.ServicingError | None) -> str:
-    """The state of a write, or of a call, that ended this way."""
+def ending(error: servicing.ServicingError | None) -> str:
+    """How a call ended in one word; for a write it is the state of its intent, or it was refused."""
     match error:
         case None:
             return WriteIntent.State.CONFIRMED
@@ -148,7 +154,9 @@ def state_after(error: servicing.ServicingError | None) -> str:
             return WriteIntent.State.NOT_SENT
         case servicing.OutcomeUnknown():
             return WriteIntent.State.UNKNOWN
-        case servicing.Rejected() | servicing.Unauthenticated():
+        case servicing.Forbidden() | servicing.Unauthenticated():
+            return "forbidden"
+        case servicing.Rejected():
             return WriteIntent.State.REJECTED
         case servicing.Unavailable():
             return "unavailable"
@@ -198,6 +206,8 @@ class GatewayMiddleware:
                 return trouble(request, UNKNOWN, error=error, intent=intent)
             case servicing.ServicingError():
                 page = next(page for kind, page in PAGES.items() if isinstance(error, kind))
+                if page.status == HTTPStatus.BAD_GATEWAY:
+                    logger.error("%s", error)
                 return trouble(request, page, error=error)
         return None
 
@@ -225,6 +235,12 @@ UNKNOWN = Trouble(
     "Do not send it again. Open the record of this write to see what to ask the lending service.",
 )
 PAGES: dict[type[servicing.ServicingError], Trouble] = {
+    servicing.InvalidInput: Trouble(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "This cannot be sent",
+        "Nothing was sent.",
+        "Correct what is named here and try again.",
+    ),
     servicing.NotFound: Trouble(
         HTTPStatus.NOT_FOUND,
         "The lending service does not have this record",
@@ -236,6 +252,12 @@ PAGES: dict[type[servicing.ServicingError], Trouble] = {
         "The lending service refused access",
         "Nothing was changed.",
         "Ask whoever looks after the connection; the reference helps them.",
+    ),
+    servicing.Conflict: Trouble(
+        HTTPStatus.CONFLICT,
+        "The lending service has this otherwise meanwhile",
+        "Nothing was changed.",
+        "Look at what the service has now, then decide again.",
     ),
     servicing.Rejected: Trouble(
         HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -271,11 +293,46 @@ def trouble(
     error: servicing.ServicingError | None = None,
     intent: WriteIntent | None = None,
 ) -> HttpResponse:
-    """The page of a failure; the same as a notice when a fragment was asked for."""
-    context = {"trouble": page, "error": error, "intent": intent}
-    return render_page(
-        request, "trouble.html", context, partial=request.htmx.target or "", status=page.status
+    """The page of a failed call."""
+    return error_page(
+        request, "trouble.html", page.status, {"trouble": page, "error": error, "intent": intent}
     )
+
+
+def error_page(
+    request: HttpRequest, template: str, status: int, context: dict[str, Any] | None = None
+) -> HttpResponse:
+    """A page of its own, or its notice where a fragment was asked for, which a whole page would spoil."""
+    name = f"{template}#notice" if wants_notice(request) else template
+    return render_page(request, name, context, status=status)
+
+
+def wants_notice(request: HttpRequest) -> bool:
+    """Whether HTMX asked for a part of a page; false where the request failed before that was known."""
+    htmx: HtmxDetails | None = getattr(request, "htmx", None)
+    return bool(htmx and not htmx.boosted and not htmx.history_restore_request)
+
+
+def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler of 403."""
+    return error_page(request, "403.html", HTTPStatus.FORBIDDEN, {"exception": exception})
+
+
+def expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's handler of a form whose token is not, or no longer, the browser's."""
+    return error_page(request, "403_csrf.html", HTTPStatus.FORBIDDEN)
+
+
+def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler of 404."""
+    return error_page(request, "404.html", HTTPStatus.NOT_FOUND)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """Django's handler of 500: nothing that it shows needs the database."""
+    if not wants_notice(request):
+        return defaults.server_error(request)
+    return HttpResponseServerError(loader.render_to_string("500.html#notice"))
 
 
 def zone_of(user: Any) -> str:

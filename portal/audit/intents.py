@@ -21,6 +21,9 @@ from portal.audit.models import Actor, Entry, WriteIntent
 
 State = WriteIntent.State
 
+# What settling an intent may change.
+_SETTLED = ["state", "status", "message", "finished_at", "subject_kind", "subject_uuid", "borrower_uuid"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
@@ -85,7 +88,7 @@ def open_intent(
         request_body=body,
     )
     try:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):  # a caller's transaction could take it back after the call
             intent.save(force_insert=True)
             _append(intent, actor, Entry.Phase.ATTEMPT, changes=dict(write.changes), detail={"request": body})
     except IntegrityError:
@@ -104,19 +107,16 @@ def settle(
     subject: tuple[str, str] | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Give an open intent its one outcome. ``subject`` is the kind and uuid of what a creation made."""
+    """Give an open intent its outcome, unless it has one. ``subject`` is the kind and uuid of what a creation made."""
+    if subject:
+        intent.subject_kind, intent.subject_uuid = subject
+        intent.borrower_uuid = intent.borrower_uuid or (subject[1] if subject[0] == "borrower" else "")
+    intent.state, intent.status, intent.message = state, status, message
+    intent.finished_at = timezone.now()
     with transaction.atomic():
-        if subject:
-            intent.subject_kind, intent.subject_uuid = subject
-            intent.borrower_uuid = intent.borrower_uuid or (subject[1] if subject[0] == "borrower" else "")
-        intent.state, intent.status, intent.message, intent.finished_at = (
-            state,
-            status,
-            message,
-            timezone.now(),
-        )
-        intent.save()
-        _append(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail or {}))
+        unsettled = WriteIntent.objects.filter(pk=intent.pk, state=State.SENDING)
+        if unsettled.update(**{name: getattr(intent, name) for name in _SETTLED}):
+            _append(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail or {}))
 
 
 def settle_stale() -> int:

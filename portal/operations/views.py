@@ -86,8 +86,8 @@ def health(rows: Iterable[tuple[str, datetime, str, int]]) -> list[Health]:
     return list(found.values())
 
 
-# A refusal is an answer: the service is well.
-FAILED = {"unavailable", "unknown", "not_sent", "protocol", "unauthenticated"}
+# A refusal is an answer: the service is well. But who is refused as a stranger gets no answer at all.
+FAILED = {"unavailable", "unknown", "not_sent", "protocol", "forbidden"}
 
 
 @login_not_required

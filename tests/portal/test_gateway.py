@@ -1,0 +1,406 @@
+"""The door to the lending service: what every write and read leaves behind, and what each failure looks like."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection, connections
+from django.http import HttpResponse
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal import gateway
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.intents import settle_stale
+from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
+
+pytestmark = pytest.mark.urls("tests.portal.trial_urls")
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk)
+
+
+@pytest.fixture
+def unreachable(desk: Sandbox, settings: LazySettings) -> None:
+    """Nobody listens where the service should be."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        settings.SERVICING_URL = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    gateway.client.cache_clear()
+
+
+def submit(browser: Browser, borrower: Record, *, amount: str = "1200.00", **extra: Any) -> HttpResponse:
+    typed = {"submit_id": str(uuid4()), "borrower": borrower.uuid, "amount": amount}
+    headers = extra.pop("headers", None)
+    return browser.post("/trial/submit/", typed | extra, headers=headers)
+
+
+def submissions(sandbox: Sandbox) -> int:
+    return [call.operation for call in sandbox.calls].count("applications.submit")
+
+
+def trail(intent: WriteIntent) -> list[tuple[str, str]]:
+    return list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
+
+
+class TestWrite:
+    def test_a_confirmed_write_leaves_one_attempt_and_one_outcome(
+        self, servicer: Browser, borrower: Record
+    ) -> None:
+        answer = submit(servicer, borrower)
+        intent = WriteIntent.objects.get()
+        assert (answer.status_code, intent.state, intent.status) == (200, "confirmed", 200)
+        assert (intent.subject_kind, intent.subject_uuid) == ("application", answer.content.decode())
+        assert trail(intent) == [("attempt", ""), ("outcome", "confirmed")]
+
+    def test_the_answer_is_remembered_with_the_call(self, servicer: Browser, borrower: Record) -> None:
+        answer = submit(servicer, borrower)
+        record = Record.objects.get(kind=Kind.APPLICATION)
+        call = RemoteCall.objects.get()
+        assert (record.uuid, record.borrower_uuid) == (answer.content.decode(), borrower.uuid)
+        assert (call.operation, call.outcome, call.status) == ("applications.submit", "confirmed", 200)
+        assert call.intent_id == WriteIntent.objects.get().pk
+        assert call.request_id.startswith(answer["X-Request-ID"])
+
+    def test_entries_name_who_wrote_what_and_why(self, servicer: Browser, borrower: Record) -> None:
+        answer = submit(servicer, borrower, headers={"User-Agent": "Desk browser"})
+        attempt, outcome = Entry.objects.exclude(phase="event").order_by("id")
+        assert attempt.detail == {"request": {"amount": "1200.00"}}
+        assert outcome.detail["answer"]["amount"] == "1200.00"
+        for entry in (attempt, outcome):
+            assert (entry.actor_name, entry.actor_role, entry.ip) == ("Servicer", "servicer", "127.0.0.1")
+            assert (entry.action, entry.reason) == ("applications.submit", "asked by phone")
+            assert entry.borrower_uuid == borrower.uuid
+            assert (entry.request_id, entry.user_agent) == (answer["X-Request-ID"], "Desk browser")
+
+    @pytest.mark.parametrize(
+        ("fault", "state", "status"),
+        [
+            ({"status": 400, "message": "amount is too large"}, "rejected", 422),
+            ({"body": {"message": "amount is too large"}}, "rejected", 422),
+            ({"status": 404}, "rejected", 404),
+            ({"status": 403}, "rejected", 403),
+            ({"status": 409}, "rejected", 409),
+            ({"status": 401}, "rejected", 502),
+            ({"status": 503}, "unknown", 504),
+            ({"cut_before": True}, "unknown", 504),
+            ({"cut_after_commit": True}, "unknown", 504),
+            ({"truncate": True}, "unknown", 504),
+            ({"html": True}, "unknown", 504),
+            ({"changes": {"uuid": None}}, "unknown", 504),
+        ],
+        ids=str,
+    )
+    def test_every_other_ending_is_one_outcome_and_one_page(
+        self,
+        servicer: Browser,
+        borrower: Record,
+        desk: Sandbox,
+        fault: dict[str, Any],
+        state: str,
+        status: int,
+    ) -> None:
+        desk.fail_next("applications.submit", **fault)
+        answer = submit(servicer, borrower)
+        intent = WriteIntent.objects.get()
+        assert (answer.status_code, intent.state) == (status, state)
+        assert trail(intent) == [("attempt", ""), ("outcome", state)]
+        assert RemoteCall.objects.get().status == intent.status
+        assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
+
+    def test_what_never_left_is_not_sent(
+        self, servicer: Browser, borrower: Record, unreachable: None
+    ) -> None:
+        answer = submit(servicer, borrower)
+        intent = WriteIntent.objects.get()
+        assert (answer.status_code, intent.state, intent.status) == (503, "not_sent", None)
+        assert trail(intent) == [("attempt", ""), ("outcome", "not_sent")]
+        assert "Nothing was sent." in answer.content.decode()
+
+    def test_the_services_words_are_quoted(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+        desk.fail_next("applications.submit", status=400, message="amount is <too> large")
+        page = submit(servicer, borrower).content.decode()
+        assert "<q>amount is &lt;too&gt; large</q>" in page
+        assert WriteIntent.objects.get().message == "amount is <too> large"
+
+    def test_an_unknown_outcome_leads_to_its_record(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next("applications.submit", cut_after_commit=True)
+        page = submit(servicer, borrower).content.decode()
+        assert "may or may not have been done" in page
+        assert f'href="{WriteIntent.objects.get().get_absolute_url()}"' in page
+
+    def test_what_our_own_rules_refuse_leaves_nothing(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        answer = submit(servicer, borrower, amount="-5")
+        assert answer.status_code == 422
+        assert "amount" in answer.content.decode()
+        assert (desk.calls, WriteIntent.objects.count()) == ([], 0)
+
+    def test_a_write_without_a_form_has_an_intent_too(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        loan = desk.world.loan(borrower.uuid)
+        servicer.post("/trial/submit-without-a-form/", {"borrower": borrower.uuid, "loan": loan["uuid"]})
+        intent = WriteIntent.objects.get()
+        assert (intent.state, intent.label) == ("confirmed", "applications.submit")
+        read, written = RemoteCall.objects.all()
+        assert (read.operation, read.intent_id) == ("loans.get", None)
+        assert (written.operation, written.intent_id) == ("applications.submit", intent.pk)
+
+
+class TestSendingOnce:
+    def test_the_same_form_sends_once(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+        submit(servicer, borrower, submit_id="one")
+        again = submit(servicer, borrower, submit_id="one", amount="9000.00")
+        assert (again.status_code, submissions(desk)) == (409, 1)
+        assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_two_clicks_at_once_send_once(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+        desk.fail_next("applications.submit", delay=0.5, times=None)
+        together = threading.Barrier(2)
+        statuses: list[int] = []
+
+        def click(browser: Browser) -> None:
+            together.wait()
+            statuses.append(submit(browser, borrower, submit_id="one").status_code)
+            connections.close_all()
+
+        threads = [threading.Thread(target=click, args=[browser_of(Role.SERVICER)]) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (sorted(statuses), submissions(desk)) == ([200, 409], 1)
+        assert trail(WriteIntent.objects.get()) == [("attempt", ""), ("outcome", "confirmed")]
+
+    def test_an_equal_one_is_refused_while_the_outcome_is_unknown(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next("applications.submit", cut_after_commit=True)
+        submit(servicer, borrower, once="on")
+        again = submit(servicer, borrower, once="on")
+        assert (again.status_code, submissions(desk)) == (409, 1)
+        assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
+
+    def test_an_equal_one_may_follow_one_that_ended(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        submit(servicer, borrower, once="on")
+        assert submit(servicer, borrower, once="on").status_code == 200
+
+    def test_a_different_one_may_follow_one_that_is_open(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next("applications.submit", cut_after_commit=True)
+        submit(servicer, borrower, once="on")
+        assert submit(servicer, borrower, once="on", amount="1300.00").status_code == 200
+
+
+REFUSING = "CREATE TRIGGER refuse BEFORE INSERT ON {} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+
+
+class TestWhenOurSideFails:
+    def refuse(self, table: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(REFUSING.format(table))
+
+    def test_nothing_is_sent_that_cannot_be_recorded(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        self.refuse("audit_entry")
+        with pytest.raises(Exception, match="the disk is full"):
+            submit(servicer, borrower)
+        assert (desk.calls, WriteIntent.objects.count()) == ([], 0)
+
+    def test_nothing_is_sent_inside_a_transaction_that_could_take_its_record_back(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        typed = {"submit_id": "one", "borrower": borrower.uuid, "amount": "1200"}
+        with pytest.raises(RuntimeError, match="durable"):
+            servicer.post("/trial/submit-in-a-transaction/", typed)
+        assert desk.calls == []
+
+    def test_an_outcome_that_cannot_be_recorded_hides_no_answer(
+        self, servicer: Browser, borrower: Record, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        self.refuse("registry_record")
+        answer = submit(servicer, borrower)
+        intent = WriteIntent.objects.get()
+        assert (answer.status_code, intent.state, RemoteCall.objects.count()) == (200, "sending", 0)
+        assert "what became of applications.submit could not be recorded" in caplog.text
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_crash_in_the_middle_leaves_sending_and_later_unknown(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next("applications.submit", delay=60)
+        process = subprocess.Popen(
+            [sys.executable, "-c", SENDS, borrower.uuid],
+            env=os.environ | in_a_process(desk),
+        )
+        wait_until(lambda: submissions(desk) == 1)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        intent = WriteIntent.objects.get()
+        assert (intent.state, trail(intent), settle_stale()) == ("sending", [("attempt", "")], 0)
+
+        WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+        assert (settle_stale(), settle_stale()) == (1, 0)
+        intent.refresh_from_db()
+        assert (intent.state, trail(intent)) == ("unknown", [("attempt", ""), ("outcome", "unknown")])
+
+    def test_what_was_given_up_keeps_its_one_outcome_when_an_answer_comes_late(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        watcher = gateway.Watcher(gateway.Actor.system("late"))
+        lending = gateway.client().watched_by(GivenUpMeanwhile(watcher))
+        lending.applications.submit(borrower.uuid, amount=Decimal(1200))
+        intent = WriteIntent.objects.get()
+        assert (intent.state, trail(intent)) == ("unknown", [("attempt", ""), ("outcome", "unknown")])
+        assert Record.objects.filter(kind=Kind.APPLICATION).exists()
+
+
+class GivenUpMeanwhile:
+    """A process that slept so long in the middle of a call that its write was taken for lost."""
+
+    def __init__(self, watcher: gateway.Watcher) -> None:
+        self.watcher = watcher
+        self.after = watcher.after
+
+    def before(self, call: Any) -> None:
+        self.watcher.before(call)
+        WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+        settle_stale()
+
+
+SENDS = """
+import sys, django
+django.setup()
+from decimal import Decimal
+from portal.gateway import Actor, reading
+reading(Actor.system("trial")).applications.submit(sys.argv[1], amount=Decimal("1200.00"))
+"""
+
+
+def in_a_process(sandbox: Sandbox) -> dict[str, str]:
+    """The environment of another process on this test's database and sandbox."""
+    return {
+        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "SERVICING_URL": sandbox.url,
+        "SERVICING_CLIENT_ID": CLIENT_ID,
+        "SERVICING_SECRET": SECRET,
+    }
+
+
+def wait_until(happened: Any, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+class TestRead:
+    @pytest.fixture
+    def address(self, borrower: Record, desk: Sandbox) -> str:
+        return f"/trial/read/{borrower.uuid}/{desk.world.loan(borrower.uuid)['uuid']}/"
+
+    def test_an_answer_is_remembered_and_the_call_is_kept(self, viewer: Browser, address: str) -> None:
+        loan = viewer.get(address).content.decode()
+        call = RemoteCall.objects.get()
+        assert Record.objects.get(kind=Kind.LOAN).uuid == loan
+        assert (call.operation, call.outcome, call.tries) == ("loans.get", "confirmed", 1)
+        assert (call.actor_name, call.intent_id) == ("Viewer", None)
+
+    @pytest.mark.parametrize(
+        ("fault", "outcome", "status"),
+        [
+            ({"status": 500}, "unavailable", 503),
+            ({"status": 404}, "rejected", 404),
+            ({"status": 403}, "forbidden", 403),
+            ({"status": 401}, "forbidden", 502),
+            ({"status": 400}, "rejected", 422),
+            ({"html": True}, "protocol", 502),
+        ],
+        ids=str,
+    )
+    def test_every_failure_has_its_page_and_its_notice(
+        self, viewer: Browser, desk: Sandbox, address: str, fault: dict[str, Any], outcome: str, status: int
+    ) -> None:
+        desk.fail_next("loans.get", times=2, **fault)
+        page = viewer.get(address)
+        notice = viewer.get(address, headers=htmx("loan-rows"))
+        assert (page.status_code, notice.status_code) == (status, status)
+        assert {call.outcome for call in RemoteCall.objects.all()} == {outcome}
+        assert "<html" in page.content.decode()
+        assert notice.content.decode().strip().startswith('<section class="sd-card" id="notice">')
+
+    def test_a_boosted_link_gets_the_whole_page(self, viewer: Browser, desk: Sandbox, address: str) -> None:
+        desk.fail_next("loans.get", status=404)
+        page = viewer.get(address, headers=htmx("body") | {"HX-Boosted": "true"})
+        assert "<html" in page.content.decode()
+
+    def test_what_points_at_our_own_settings_is_logged_with_its_reference(
+        self, viewer: Browser, desk: Sandbox, address: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        desk.fail_next("loans.get", status=401)
+        reference = viewer.get(address)["X-Request-ID"]
+        assert any(r.name == "portal.gateway" and reference in r.getMessage() for r in caplog.records)
+
+    def test_an_id_that_would_reach_another_record_is_never_sent(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        answer = viewer.get(f"/trial/read/{borrower.uuid}/%2E%2E/")
+        assert (answer.status_code, desk.calls) == (422, [])
+
+
+class TestOwnErrorPages:
+    def test_a_missing_role_is_named_and_recorded(self, viewer: Browser) -> None:
+        page = viewer.post("/trial/submit/")
+        assert page.status_code == 403
+        assert "Needs role servicer or supervisor" in page.content.decode()
+        entry = Entry.objects.get(action="accounts.refused")
+        assert (entry.actor_name, entry.detail["act"]) == ("Viewer", "borrowers.create")
+
+    @pytest.mark.parametrize(
+        ("address", "status"), [("/trial/submit/", 403), ("/nowhere/", 404), ("/trial/breaks/", 500)]
+    )
+    def test_each_is_a_page_and_for_a_fragment_a_notice(
+        self, desk: Sandbox, address: str, status: int
+    ) -> None:
+        browser = browser_of(Role.VIEWER, raise_request_exception=False)
+        page, notice = browser.get(address), browser.get(address, headers=htmx("loan-rows"))
+        assert (page.status_code, notice.status_code) == (status, status)
+        assert "<html" in page.content.decode()
+        assert notice.content.decode().strip().startswith('<section class="sd-card" id="notice">')
+
+    def test_a_form_from_before_another_sign_in_says_what_to_do(self, desk: Sandbox) -> None:
+        browser = browser_of(Role.SERVICER, enforce_csrf_checks=True)
+        page = browser.post("/trial/submit/", {"submit_id": "one"})
+        assert page.status_code == 403
+        assert "reload the page and send the form again" in page.content.decode()
+
+
+def test_times_are_read_in_the_business_zone_or_the_persons_own(viewer: Browser) -> None:
+    assert viewer.get("/trial/zone/").content == b"America/New_York"
+    User.objects.update(time_zone="America/Denver")
+    assert viewer.get("/trial/zone/").content == b"America/Denver"

@@ -1,0 +1,70 @@
+"""The portal with a few more views, written as any area writes them: whatever they do not catch is the gateway's."""
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from django.utils import timezone
+
+from portal.accounts.roles import requires
+from portal.audit.intents import Write
+from portal.gateway import StaffRequest, writing
+from portal.urls import handler403, handler404, handler500
+from portal.urls import urlpatterns as portal_urls
+
+__all__ = ["handler403", "handler404", "handler500", "urlpatterns"]
+
+
+@requires("borrowers.create")
+def submit(request: StaffRequest) -> HttpResponse:
+    """Sends an application; with ``once`` an equal one is refused while its outcome is open."""
+    typed = request.POST
+    write = Write(
+        submit_id=typed["submit_id"],
+        label="Application of Harbor Street Bakery LLC",
+        reason="asked by phone",
+        borrower_uuid=typed["borrower"],
+        identity={"amount": typed["amount"]} if "once" in typed else {},
+    )
+    lending = writing(request, write)
+    return HttpResponse(lending.applications.submit(typed["borrower"], amount=Decimal(typed["amount"])).uuid)
+
+
+@requires("borrowers.create")
+def submit_in_a_transaction(request: StaffRequest) -> HttpResponse:
+    with transaction.atomic():
+        return submit(request)
+
+
+@requires("borrowers.create")
+def submit_without_a_form(request: StaffRequest) -> HttpResponse:
+    application = request.servicing.applications.submit(request.POST["borrower"], amount=Decimal(1200))
+    request.servicing.loans.get(request.POST["borrower"], request.POST["loan"])
+    return HttpResponse(application.uuid)
+
+
+@requires("loans.index")
+def read(request: StaffRequest, borrower: str, loan: str) -> HttpResponse:
+    return HttpResponse(request.servicing.loans.get(borrower, loan).uuid)
+
+
+@requires("loans.index")
+def zone(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(timezone.get_current_timezone_name())
+
+
+@requires("loans.index")
+def breaks(request: HttpRequest) -> HttpResponse:
+    raise LookupError("a defect of ours")
+
+
+urlpatterns = [
+    path("trial/submit/", submit),
+    path("trial/submit-in-a-transaction/", submit_in_a_transaction),
+    path("trial/submit-without-a-form/", submit_without_a_form),
+    path("trial/read/<borrower>/<loan>/", read),
+    path("trial/zone/", zone),
+    path("trial/breaks/", breaks),
+    *portal_urls,
+]
