@@ -123,10 +123,13 @@
 
   // --- What arrives: focus, announcement, dialog, errors of a request made from a dialog ---
 
+  const dirty = new Set();
+
   const settle = (root) => {
     openDialog();
     const target = root.matches("[data-focus]") ? root : $("[data-focus]", root);
     target?.focus();
+    all("form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
     const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
     if (said) announce(said.dataset.announce);
     all("#toasts > :not(.sd-toast)").forEach((notice) => {
@@ -149,7 +152,6 @@
   // --- Forms: sent once, guarded, saved as a draft ---
 
   const IDLE = 10000;
-  const dirty = new Set();
   const timers = new Map();
 
   const saveDraft = (form) => {
