@@ -1,7 +1,7 @@
 """The reads of the interface against a real service, to notice when the sandbox no longer resembles it.
 
-`SERVICING_LIVE_URL`, `SERVICING_CLIENT_ID` and `SERVICING_SECRET` say where and who; `SERVICING_LIVE_IDS` names what
-to read, as `borrower=…,loan=…,line=…,application=…`. Run with `pytest -m live tests/servicing`.
+`SERVICING_LIVE_URL`, `LIVE_CLIENT_ID` and `LIVE_SECRET` say where and who; `LIVE_IDS` names what to read, as
+`borrower=…,loan=…,line=…,application=…`. Run with `pytest -m live tests/servicing`.
 """
 
 import os
@@ -23,15 +23,15 @@ pytestmark = [
 def client() -> Iterator[Client]:
     with Client(
         os.environ["SERVICING_LIVE_URL"],
-        client_id=os.environ["SERVICING_CLIENT_ID"],
-        secret=os.environ["SERVICING_SECRET"],
+        client_id=os.environ["LIVE_CLIENT_ID"],
+        secret=os.environ["LIVE_SECRET"],
     ) as client:
         yield client
 
 
 @pytest.fixture
 def ids() -> dict[str, str]:
-    return dict(pair.split("=") for pair in os.environ["SERVICING_LIVE_IDS"].split(","))
+    return dict(pair.split("=") for pair in os.environ["LIVE_IDS"].split(","))
 
 
 def assert_as_described(*models: Model) -> None:
