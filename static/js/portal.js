@@ -27,6 +27,8 @@
     });
 
   document.documentElement.dataset.ready = "";
+  // Tells the server that panels will load themselves; without it a page waits for the lending service.
+  document.cookie = `js=1; path=/; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
 
   // --- Saying things ---
 
