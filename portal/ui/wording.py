@@ -100,18 +100,14 @@ def day(value: date | str | None, *, weekday: bool = False) -> str | None:
     return f"{f'{value:%A} ' if weekday else ''}{value.day} {value:%b} {value.year}"
 
 
-def moment(value: datetime | None) -> str | None:
+def moment(value: datetime) -> str:
     """A moment in the zone of the person who looks, to the second."""
-    if value is None:
-        return None
     local = timezone.localtime(value)
     return f"{day(local)}, {local:%H:%M:%S %Z}"
 
 
-def clock(value: datetime | None) -> str | None:
+def clock(value: datetime) -> str:
     """Only the time of day while that is enough, else the day too."""
-    if value is None:
-        return None
     local = timezone.localtime(value)
     return f"{local:%H:%M:%S}" if local.date() == timezone.localdate() else f"{day(local)}, {local:%H:%M}"
 

@@ -16,16 +16,19 @@ from django import forms
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 from django.core.paginator import Paginator
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template import TemplateSyntaxError, engines
 from django.test import Client as Browser
 from django.test import RequestFactory
+from django.urls import include, path
 from django.utils import timezone
 from hypothesis import given as for_any
 from hypothesis import strategies as st
 
+from portal import urls
 from portal.ui import vendor
 from portal.ui.forms import DayField, DayInput, MoneyField, StaffForm, TextField, WriteForm, summarise
+from portal.ui.htmx import done, toast
 from portal.ui.icons import ICONS
 from portal.ui.views import SampleForm
 from servicing.values import RemoteTime
@@ -179,6 +182,7 @@ def test_an_id_is_short_to_read_and_whole_to_copy() -> None:
     html = shown("{{ value|short_id }}", value=UUID("3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"))
     assert ">3f2b8c1e<" in html
     assert 'data-copy="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"' in html
+    assert words("{{ value|short_id }}", value=None) == words("{{ value|status_badge }}", value="") == "—"
 
 
 def test_a_masked_value_is_nowhere_in_the_page() -> None:
@@ -190,6 +194,13 @@ def test_marks_show_what_went_and_what_came_word_by_word() -> None:
     assert words("{{ old|removed:new }}", old=old, new=new) == "1180 Airport removed: Blvd"
     assert "&lt;" in shown("{{ new|added:old }}", old=old, new=new)
     assert shown("{{ new|added:new }}", new="same") == "same"
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"), [("Northwind Baking Co LLC", "NB"), ("o'hara", "OH"), ("3M", "3M"), ("", "")]
+)
+def test_a_name_has_a_monogram(name: str, letters: str) -> None:
+    assert shown("{{ name|monogram }}", name=name) == letters
 
 
 def test_a_match_is_marked_whatever_its_case_and_escaped() -> None:
@@ -266,6 +277,42 @@ def test_answers_are_kept_by_no_cache_and_vary_with_htmx(viewer: Browser) -> Non
     page = viewer.get("/borrowers/")
     assert page.headers["Cache-Control"] == "no-store"
     assert {"HX-Request", "HX-Target"} <= set(page.headers["Vary"].split(", "))
+
+
+# A view like any act of the portal: it says what it did and answers.
+def act(request: HttpRequest) -> HttpResponse:
+    toast(request, "Saved <it>", url="/audit/")
+    return done(request, "/ui/", event=request.GET.get("event"))
+
+
+urlpatterns = [*urls.urlpatterns, path("act/", act), path("ui/", include("portal.ui.urls"))]
+
+
+@pytest.mark.urls(__name__)
+def test_an_act_without_htmx_goes_on_and_says_so_there(servicer: Browser) -> None:
+    answer = servicer.post("/act/?event=thing:saved", follow=True)
+    assert answer.redirect_chain == [("/ui/", 303)]
+    assert '<b>Saved &lt;it&gt;</b><a href="/audit/">Open the audit entry</a>' in answer.content.decode()
+    assert "Saved" not in servicer.get("/ui/").content.decode()
+
+
+@pytest.mark.urls(__name__)
+def test_an_act_with_htmx_stays_and_tells_the_page(servicer: Browser) -> None:
+    answer = servicer.post("/act/?event=thing:saved", headers=htmx("x"))
+    assert answer.status_code == 204
+    told = {"text": "Saved <it>", "url": "/audit/", "link": "Open the audit entry"}
+    assert json.loads(answer.headers["HX-Trigger"]) == {
+        "thing:saved": {},
+        "dialog:close": {},
+        "toasts": [told],
+    }
+
+
+@pytest.mark.urls(__name__)
+def test_an_act_with_htmx_and_no_event_leads_on(servicer: Browser) -> None:
+    answer = servicer.post("/act/", headers=htmx("x"))
+    assert (answer.status_code, answer.headers["HX-Redirect"]) == (204, "/ui/")
+    assert "Saved" in servicer.get("/ui/").content.decode()
 
 
 def test_the_frame_names_environment_zone_and_place(viewer: Browser) -> None:
@@ -500,6 +547,11 @@ def test_the_sprite_holds_the_icons_in_use_and_no_other() -> None:
 def test_templates_hold_nothing_that_the_content_policy_forbids(template: Path) -> None:
     banned = r"""\sstyle=|<style|\son\w+=|hx-on|js:|<script(?![^>]*\ssrc=)|bg-\w+-lt"""
     assert not re.search(banned, template.read_text())
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=str)
+def test_templates_use_only_icons_that_the_sprite_holds(template: Path) -> None:
+    assert set(re.findall(r'{% icon "([^"]+)"', template.read_text())) <= set(ICONS)
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,12 @@ def day(value: date | str | None, form: str = "") -> str:
 @register.filter
 def moment(value: datetime | None) -> str:
     """A moment with its zone, and UTC on hover."""
-    return NOT_PROVIDED if value is None else _time(value, str(wording.moment(value)))
+    return NOT_PROVIDED if value is None else _time(value, wording.moment(value))
 
 
 @register.filter
 def clock(value: datetime | None) -> str:
-    return NOT_PROVIDED if value is None else _time(value, str(wording.clock(value)))
+    return NOT_PROVIDED if value is None else _time(value, wording.clock(value))
 
 
 @register.filter
@@ -90,7 +90,7 @@ def remote_time(value: Any) -> str:
         return NOT_PROVIDED
     if value.at is None:
         return format_html('<span title="the service states no certain time zone">{}</span>', value.text)
-    return _time(value.at, str(wording.moment(value.at)), sent=value.text)
+    return _time(value.at, wording.moment(value.at), sent=value.text)
 
 
 @register.filter
