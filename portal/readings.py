@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -145,15 +145,17 @@ def claim(record: Record, *, force: bool = False) -> bool:
     return bool(free.update(asked_at=now))
 
 
-def read(actor: Actor, record: Record) -> None:
+def read(actor: Actor, record: Record) -> bool:
     """Ask the service once; the answer becomes the copy, a failure is noted beside it."""
     try:
         READS[record.kind](reading(actor), record.borrower_uuid, record.uuid)
+        return True
     except ServicingError as error:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
         Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
         Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
+        return False
 
 
 def _read_in_thread(actor: Actor, record: Record) -> None:
@@ -163,9 +165,31 @@ def _read_in_thread(actor: Actor, record: Record) -> None:
         connection.close()
 
 
-def readable(record: Record) -> bool:
-    """Whether the service offers a read for it: a loan application cannot be read again."""
-    return record.kind in READS and not (record.kind == Kind.APPLICATION and record.product == "LOAN")
+def readable(kinds: Sequence[str]) -> QuerySet[Record]:
+    """The known records of these kinds that the service offers a read for: a loan application cannot be read again."""
+    records = Record.objects.filter(kind__in=kinds, archived_at__isnull=True)
+    return records.exclude(kind=Kind.APPLICATION, product="LOAN")
+
+
+def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Record]:
+    """The accounts, and the lists of their repayments, whose copy is older; the oldest first."""
+    for record in readable([kind for kind in kinds if kind in REPAYMENTS_OF]):
+        account(record)
+    lists = [REPAYMENTS_OF[kind] for kind in kinds if kind in REPAYMENTS_OF]
+    due = readable([*kinds, *lists]).filter(Q(checked_at__isnull=True) | Q(checked_at__lt=older_than))
+    return list(due.order_by(F("checked_at").asc(nulls_first=True), "id"))
+
+
+def read_again(actor: Actor, record: Record) -> bool:
+    """Read one record for the refresh, unless somebody else just asks; whether its copy is well."""
+    return read(actor, record) if claim(record) else True
+
+
+def coverage() -> tuple[int, int]:
+    """How many of the known accounts the service confirmed within a day, and how many there are."""
+    accounts = readable([Kind.LOAN, Kind.LINE])
+    day_ago = timezone.now() - timedelta(days=1)
+    return accounts.filter(checked_at__gte=day_ago).count(), accounts.count()
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             call_command("demo_staff", stdout=io.StringIO())
             servers.append(start_sandbox(sandbox_port))
             wait_for(sandbox_port, servers[-1], "The sandbox")
-            self.import_known()
+            self.import_known(sandbox_port)
             servers.append(start_portal(port, sandbox_port))
             wait_for(port, servers[-1], "The portal")
             self.greet(port)
@@ -48,8 +48,8 @@ class Command(BaseCommand):
             stop(servers)
             self.stdout.write("Stopped.")
 
-    def import_known(self) -> None:
-        """Import the sandbox's ids and profiles the first time, as a lender's own records would be."""
+    def import_known(self, sandbox_port: int) -> None:
+        """The first time, import the sandbox's ids and profiles as a lender's own records, and read every account."""
         if Record.objects.exists():
             return
         for name in ("ids", "profiles"):
@@ -62,6 +62,9 @@ class Command(BaseCommand):
             profiles=settings.DATA_DIR / "profiles.jsonl",
             verbosity=0,
         )
+        refresh = [sys.executable, "manage.py", "refresh_portfolio", "--rate", "500"]
+        environment = portal_environment(sandbox_port)
+        subprocess.run(refresh, env=environment, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, check=True)
 
     def greet(self, port: int) -> None:
         """Where to go and how to sign in."""
@@ -112,7 +115,6 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
 
 def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
     """The portal under its real server."""
-    environment = {"DEBUG": "1", "SERVICING_URL": f"http://{HOST}:{sandbox_port}"}
     command = [
         sys.executable,
         "-m",
@@ -124,7 +126,12 @@ def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
         "warning",
     ]
     threads = ["--worker-class", "gthread", "--workers", "1", "--threads", "16"]
-    return subprocess.Popen([*command, *threads], env=os.environ | environment, cwd=settings.BASE_DIR)
+    return subprocess.Popen([*command, *threads], env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
+
+
+def portal_environment(sandbox_port: int) -> dict[str, str]:
+    """This environment, pointed at the sandbox."""
+    return os.environ | {"DEBUG": "1", "SERVICING_URL": f"http://{HOST}:{sandbox_port}"}
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
