@@ -29,6 +29,10 @@ from portal.accounts.roles import Role
 from servicing import Client
 from servicing.sandbox import Sandbox
 
+settings.PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.MD5PasswordHasher"
+]  # The real one is slow on purpose.
+
 CLIENT_ID = "test-desk"
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
@@ -83,7 +87,7 @@ def browser_of(role: Role, **extra: Any) -> Browser:
         username=role.value, defaults={"role": role, "first_name": role.label}
     )
     browser = Browser(**extra)
-    browser.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    browser.force_login(user)
     return browser
 
 

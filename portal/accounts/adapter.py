@@ -17,6 +17,11 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Never: staff accounts come from the admin or ``createsuperuser``."""
         return False
 
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        """Nobody whose account is deactivated; they are told no more than after a wrong password."""
+        user = super().authenticate(request, **credentials)
+        return user if user and user.is_active else None
+
 
 class SignInMiddleware(LoginRequiredMiddleware):
     """Whoever is signed out signs in first, and then is back on the page where they were."""

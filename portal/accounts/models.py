@@ -1,9 +1,11 @@
 """Staff accounts: Django's user plus a role and how the person likes the desk to look."""
 
+import zoneinfo
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from portal.accounts.roles import Role
@@ -19,6 +21,12 @@ class UserManager(DjangoUserManager["User"]):
         return super().create_superuser(username, email, password, **({"role": Role.ADMIN} | fields))
 
 
+def check_zone(name: str) -> None:
+    """Only a zone that this machine knows: every page of the person depends on it."""
+    if name not in zoneinfo.available_timezones():
+        raise ValidationError("There is no such time zone; use a name such as America/New_York.")
+
+
 class User(AbstractUser):
     """A member of staff."""
 
@@ -31,7 +39,9 @@ class User(AbstractUser):
         COMPACT = "compact", "Compact"
 
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.VIEWER)
-    time_zone = models.CharField(max_length=50, blank=True, help_text="Empty: the business time zone.")
+    time_zone = models.CharField(
+        max_length=50, blank=True, validators=[check_zone], help_text="Empty: the business time zone."
+    )
     theme = models.CharField(max_length=10, choices=Theme.choices, default=Theme.LIGHT)
     density = models.CharField(max_length=12, choices=Density.choices, default=Density.COMFORTABLE)
     shortcuts = models.BooleanField("keyboard shortcuts", default=True)

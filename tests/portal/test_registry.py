@@ -54,7 +54,9 @@ class TestMemory:
         assert sorted(person.label.split()[0] for person in people) == ["Elena", "Priya"]
 
     def test_money_keeps_every_digit(self) -> None:
-        statement = codec.decode(Statement, '{"credit_limit": 20000.10, "past_due_balance": 0.1, "days_past_due": 3}')
+        statement = codec.decode(
+            Statement, '{"credit_limit": 20000.10, "past_due_balance": 0.1, "days_past_due": 3}'
+        )
         items = memory.known(statement, uuid=LINE, borrower_uuid=OWNER)
         (record,) = memory.remember(items, source=Source.SERVICE)
         assert memory.last(record, Statement).past_due_balance == Decimal("0.1")
@@ -72,7 +74,8 @@ class TestMemory:
 
 class TestSearch:
     @pytest.mark.parametrize(
-        "typed", ["(512) 555-0143", "5125550143", "+1 512-555-0143", "512.555.0143", "1 512 555 0143", "555-0143"]
+        "typed",
+        ["(512) 555-0143", "5125550143", "+1 512-555-0143", "512.555.0143", "1 512 555 0143", "555-0143"],
     )
     def test_a_phone_is_found_in_any_notation(self, sandbox: Sandbox, typed: str) -> None:
         given.borrower(sandbox, first_name="Northwind Baking Co LLC", phone="5125550143")
@@ -133,13 +136,17 @@ class TestImport:
         assert "'ship' is not one of borrower" in report.refused[0][1]
 
     def test_a_wrong_header_is_said(self) -> None:
-        assert import_ids(["uuid,kind"], by="test").refused == [(1, "the first line must be kind,uuid,borrower_uuid,label")]
+        assert import_ids(["uuid,kind"], by="test").refused == [
+            (1, "the first line must be kind,uuid,borrower_uuid,label")
+        ]
 
     def test_a_record_of_another_borrower_is_refused(self) -> None:
         first = f"{self.HEAD}loan,l1,{OWNER},"
         second = f"{self.HEAD}loan,l1,other-owner,"
         import_ids(first.splitlines(), by="test")
-        assert import_ids(second.splitlines(), by="test").refused == [(2, "l1 is already known under another borrower")]
+        assert import_ids(second.splitlines(), by="test").refused == [
+            (2, "l1 is already known under another borrower")
+        ]
 
     def test_profiles_become_copies_marked_from_file(self, sandbox: Sandbox) -> None:
         line = dumps(sandbox.world.borrower(first_name="Acme Farms LLC")).decode()

@@ -84,7 +84,12 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "time_zone",
-                    models.CharField(blank=True, help_text="Empty: the business time zone.", max_length=50),
+                    models.CharField(
+                        blank=True,
+                        help_text="Empty: the business time zone.",
+                        max_length=50,
+                        validators=[portal.accounts.models.check_zone],
+                    ),
                 ),
                 (
                     "theme",

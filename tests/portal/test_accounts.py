@@ -1,0 +1,240 @@
+"""Staff: signing in and out, five roles, preferences, and the accounts in the admin."""
+
+from io import StringIO
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+from django.http import HttpResponse
+from django.test import Client as Browser
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.accounts.roles import ACTS, Role, can
+from portal.audit.models import Entry
+from servicing.sandbox import Sandbox
+from tests.conftest import browser_of, htmx
+
+PASSWORD = "walnut-harbor-77"
+STAFF_FORM = {"username": "servicer", "role": "servicer", "theme": "light", "density": "comfortable"}
+
+
+@pytest.fixture
+def maya(desk: Sandbox) -> User:
+    return User.objects.create_user("maya", password=PASSWORD, role=Role.SERVICER, first_name="Maya")
+
+
+def sign_in(browser: Browser, password: str = PASSWORD, **extra: str) -> HttpResponse:
+    return browser.post("/sign-in/", {"login": "maya", "password": password} | extra)
+
+
+def is_signed_in(browser: Browser) -> bool:
+    return browser.get("/").status_code == 200
+
+
+class TestSigningIn:
+    def test_the_right_password_opens_the_desk(self, anonymous: Browser, maya: User) -> None:
+        assert sign_in(anonymous)["Location"] == "/"
+        assert is_signed_in(anonymous)
+        assert Entry.objects.get().action == "accounts.sign_in"
+        assert Entry.objects.get().actor_name == "Maya"
+
+    def test_a_wrong_password_is_refused_and_never_recorded(self, anonymous: Browser, maya: User) -> None:
+        page = sign_in(anonymous, "walnut-harbor-78")
+        assert "You are not signed in." in page.content.decode()
+        assert not is_signed_in(anonymous)
+        entry = Entry.objects.get(action="accounts.sign_in_failed")
+        assert entry.detail == {"username": "maya"}
+        assert "walnut" not in str(vars(entry))
+
+    def test_guessing_is_slowed_down(self, anonymous: Browser, maya: User) -> None:
+        for guess in range(5):
+            sign_in(anonymous, f"guess-{guess}")
+        assert "Too many failed" in sign_in(anonymous).content.decode()
+        assert not is_signed_in(anonymous)
+
+    def test_a_deactivated_account_stays_out(self, anonymous: Browser, maya: User) -> None:
+        User.objects.update(is_active=False)
+        assert "You are not signed in." in sign_in(anonymous).content.decode()
+        assert Entry.objects.get().action == "accounts.sign_in_failed"
+
+    def test_deactivation_ends_a_session_at_once(self, viewer: Browser) -> None:
+        User.objects.update(is_active=False)
+        assert not is_signed_in(viewer)
+
+    def test_one_is_taken_back_to_the_page_that_was_asked_for(self, anonymous: Browser, maya: User) -> None:
+        asked = anonymous.get("/borrowers/?q=baking")
+        assert asked["Location"] == "/sign-in/?next=/borrowers/%3Fq%3Dbaking"
+        assert 'value="/borrowers/?q=baking"' in anonymous.get(asked["Location"]).content.decode()
+        assert sign_in(anonymous, next="/borrowers/?q=baking")["Location"] == "/borrowers/?q=baking"
+
+    def test_nobody_is_taken_to_another_host(self, anonymous: Browser, maya: User) -> None:
+        assert sign_in(anonymous, next="https://evil.example/")["Location"] == "/"
+
+    def test_a_fragment_leads_the_whole_page_to_the_sign_in(self, anonymous: Browser) -> None:
+        where = {"HX-Current-URL": "http://testserver/loans/?page=2"}
+        answer = anonymous.get("/loans/", headers=htmx("loan-rows") | where)
+        assert (answer.status_code, answer.content) == (204, b"")
+        assert answer["HX-Redirect"] == "/sign-in/?next=/loans/%3Fpage%3D2"
+
+    def test_a_fragment_from_nowhere_leads_to_the_first_page(self, anonymous: Browser) -> None:
+        assert anonymous.get("/loans/", headers=htmx("loan-rows"))["HX-Redirect"] == "/sign-in/?next=/"
+
+    def test_nobody_can_register_themselves(self, anonymous: Browser) -> None:
+        assert "account_signup" not in anonymous.get("/sign-in/").content.decode()
+        assert anonymous.get("/sign-in/signup/").status_code == 404
+
+
+class TestSigningOut:
+    def test_a_link_only_asks(self, viewer: Browser) -> None:
+        assert "Sign out?" in viewer.get("/sign-out/").content.decode()
+        assert is_signed_in(viewer)
+
+    def test_the_button_ends_the_session_and_is_recorded(self, viewer: Browser) -> None:
+        assert viewer.post("/sign-out/")["Location"] == "/sign-in/"
+        assert not is_signed_in(viewer)
+        assert Entry.objects.get(action="accounts.sign_out").actor_name == "Viewer"
+
+    def test_who_is_signed_out_already_leaves_no_entry(self, anonymous: Browser) -> None:
+        anonymous.post("/sign-out/")
+        assert not Entry.objects.exists()
+
+
+class TestRoles:
+    def test_administrators_do_not_lend_and_lenders_do_not_administer(self, desk: Sandbox) -> None:
+        admin, servicer = User(role=Role.ADMIN), User(role=Role.SERVICER)
+        assert (can(admin, "accounts.staff"), can(admin, "borrowers.create")) == (True, False)
+        assert (can(servicer, "accounts.staff"), can(servicer, "borrowers.create")) == (False, True)
+
+    def test_who_is_deactivated_may_do_nothing(self) -> None:
+        assert not any(can(User(role=Role.SUPERVISOR, is_active=False), act) for act in ACTS)
+
+    def test_an_act_that_nobody_defined_is_a_mistake(self) -> None:
+        with pytest.raises(KeyError):
+            can(User(role=Role.ADMIN), "borrowers.delete")
+
+
+class TestProfile:
+    def test_preferences_are_saved(self, servicer: Browser) -> None:
+        typed = {"first_name": "Maya", "time_zone": "America/Denver", "theme": "dark", "density": "compact"}
+        assert servicer.post("/accounts/profile/", typed).status_code == 303
+        user = User.objects.get()
+        assert (user.first_name, user.time_zone, user.theme) == ("Maya", "America/Denver", "dark")
+        assert (user.density, user.shortcuts) == ("compact", False)
+        page = servicer.get("/accounts/profile/").content.decode()
+        assert 'data-bs-theme="dark" data-density="compact"' in page
+        assert "Your settings were saved." in page
+
+    @pytest.mark.parametrize(
+        ("field", "typed"), [("time_zone", "Mars/Olympus"), ("theme", "sepia"), ("density", "")]
+    )
+    def test_what_cannot_be_is_refused(self, servicer: Browser, field: str, typed: str) -> None:
+        answer = servicer.post("/accounts/profile/", {"theme": "dark", "density": "compact", field: typed})
+        assert answer.status_code == 422
+        assert User.objects.get().theme == "light"
+
+    def test_nobody_gives_themselves_a_role(self, servicer: Browser) -> None:
+        typed = {"theme": "dark", "density": "compact", "role": "admin", "is_superuser": "on"}
+        servicer.post("/accounts/profile/", typed)
+        user = User.objects.get()
+        assert (user.theme, user.role, user.is_superuser) == ("dark", Role.SERVICER, False)
+
+    def test_the_theme_switch_goes_back_to_where_it_was_pressed(self, viewer: Browser) -> None:
+        where = {"Referer": "http://testserver/loans/?page=2"}
+        answer = viewer.post("/accounts/profile/theme/", {"theme": "dark"}, headers=where)
+        assert (answer.status_code, answer["Location"]) == (303, "http://testserver/loans/?page=2")
+        assert User.objects.get().theme == "dark"
+
+    @pytest.mark.parametrize("typed", ["sepia", ""])
+    def test_an_unknown_theme_changes_nothing(self, viewer: Browser, typed: str) -> None:
+        elsewhere = {"Referer": "https://evil.example/"}
+        answer = viewer.post("/accounts/profile/theme/", {"theme": typed}, headers=elsewhere)
+        assert (answer["Location"], User.objects.get().theme) == ("/", "light")
+
+
+class TestAdmin:
+    @pytest.mark.parametrize(
+        ("role", "status"),
+        [
+            (Role.VIEWER, 302),
+            (Role.SERVICER, 302),
+            (Role.SUPERVISOR, 200),
+            (Role.AUDITOR, 200),
+            (Role.ADMIN, 200),
+        ],
+    )
+    def test_only_those_who_oversee_enter(self, desk: Sandbox, role: Role, status: int) -> None:
+        assert browser_of(role).get("/admin/").status_code == status
+
+    def test_it_has_no_sign_in_of_its_own(self, anonymous: Browser) -> None:
+        assert anonymous.get("/admin/", follow=True).redirect_chain[-1][0].startswith("/sign-in/")
+        assert anonymous.post("/admin/login/", {"username": "a", "password": "b"}).status_code == 302
+
+    def test_administrators_make_and_change_accounts(self, admin: Browser) -> None:
+        new = {"username": "ravi", "role": "viewer", "password1": PASSWORD, "password2": PASSWORD}
+        assert admin.post("/admin/accounts/user/add/", new | {"usable_password": "true"}).status_code == 302
+        ravi = User.objects.get(username="ravi")
+        assert (ravi.role, ravi.check_password(PASSWORD)) == (Role.VIEWER, True)
+        page = reverse("admin:accounts_user_change", args=[ravi.pk])
+        changed = STAFF_FORM | {"username": "ravi", "is_active": "on", "time_zone": "America/Denver"}
+        assert admin.post(page, changed).status_code == 302
+        ravi.refresh_from_db()
+        assert (ravi.role, ravi.time_zone) == (Role.SERVICER, "America/Denver")
+
+    def test_a_zone_that_does_not_exist_is_refused(self, admin: Browser, maya: User) -> None:
+        page = reverse("admin:accounts_user_change", args=[maya.pk])
+        answer = admin.post(page, STAFF_FORM | {"time_zone": "Mars/Olympus"})
+        assert "There is no such time zone" in answer.content.decode()
+
+    @pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.AUDITOR])
+    def test_overseers_do_not_touch_accounts(self, maya: User, role: Role) -> None:
+        browser = browser_of(role)
+        for name in ("changelist", "add"):
+            assert browser.get(reverse(f"admin:accounts_user_{name}")).status_code == 403
+        assert browser.get(reverse("admin:accounts_user_change", args=[maya.pk])).status_code == 403
+
+    def test_accounts_are_deactivated_never_deleted(self, admin: Browser, maya: User) -> None:
+        assert (
+            admin.post(reverse("admin:accounts_user_delete", args=[maya.pk]), {"post": "yes"}).status_code
+            == 403
+        )
+        action = {"action": "delete_selected", "_selected_action": [maya.pk], "post": "yes"}
+        admin.post(reverse("admin:accounts_user_changelist"), action)
+        assert User.objects.filter(pk=maya.pk).exists()
+
+
+@pytest.mark.django_db
+class TestCommands:
+    def test_demo_staff_have_one_account_for_each_role(self, settings: LazySettings) -> None:
+        settings.DEBUG, settings.DEMO_PASSWORD = True, PASSWORD
+        call_command("demo_staff", stdout=StringIO())
+        assert {user.username: user.role for user in User.objects.all()} == {
+            role: role for role in Role.values
+        }
+        assert all(user.check_password(PASSWORD) for user in User.objects.all())
+
+    def test_a_second_run_changes_no_account(self, settings: LazySettings) -> None:
+        settings.DEBUG = True
+        call_command("demo_staff", stdout=StringIO())
+        before = list(User.objects.values())
+        settings.DEMO_PASSWORD = "another"
+        call_command("demo_staff", stdout=StringIO())
+        assert list(User.objects.values()) == before
+
+    def test_demo_staff_are_refused_outside_local_use(self) -> None:
+        with pytest.raises(CommandError, match="refused while DEBUG is off"):
+            call_command("demo_staff")
+        assert not User.objects.exists()
+
+    def test_a_superuser_is_an_administrator(self) -> None:
+        call_command(
+            "createsuperuser",
+            username="root",
+            email="root@desk.example",
+            interactive=False,
+            stdout=StringIO(),
+        )
+        assert User.objects.get().role == Role.ADMIN
+
+    def test_a_person_without_a_name_is_called_by_the_sign_in_name(self) -> None:
+        assert User(username="maya").display_name() == "maya"
