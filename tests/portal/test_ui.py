@@ -550,6 +550,11 @@ def test_templates_hold_nothing_that_the_content_policy_forbids(template: Path) 
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
+def test_no_comment_of_a_template_ends_up_on_the_page(template: Path) -> None:
+    assert not re.search(r"{#(?!.*#})", template.read_text()), "a comment of several lines needs {% comment %}"
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=str)
 def test_templates_use_only_icons_that_the_sprite_holds(template: Path) -> None:
     assert set(re.findall(r'{% icon "([^"]+)"', template.read_text())) <= set(ICONS)
 
