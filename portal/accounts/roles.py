@@ -33,6 +33,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "home.index": _EVERYBODY,
     "borrowers.index": _EVERYBODY,
     "borrowers.create": _WRITERS,
+    "borrowers.edit": _WRITERS,
     "applications.index": _EVERYBODY,
     "loans.index": _EVERYBODY,
     "credit_lines.index": _EVERYBODY,
