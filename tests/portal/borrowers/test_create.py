@@ -1,0 +1,437 @@
+"""Onboarding sends one request, once, and says what came of it."""
+
+import base64
+import gzip
+import io
+import socket
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import LazySettings
+from django.test import Client as Browser
+
+from portal import gateway
+from portal.accounts.roles import Role
+from portal.audit.models import Entry, WriteIntent
+from portal.borrowers.models import Draft
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of, htmx
+from tests.portal.borrowers.wizard import BUSINESS, EIN, ELENA, PRIYA, SIGNED, SSN, Wizard, html, people
+
+CREATE = "borrowers.create_commercial"
+PHONE_REFUSED = {"status": 422, "message": "phone must be a valid US phone number"}
+
+
+@pytest.fixture
+def wizard(servicer: Browser) -> Wizard:
+    """A draft that is ready to be sent."""
+    return Wizard(servicer).fill()
+
+
+def phases() -> list[str]:
+    """What the audit says of creations, oldest first."""
+    rows = Entry.objects.filter(action=CREATE).order_by("id").values_list("phase", "result")
+    return [f"{phase} {result}".strip() for phase, result in rows]
+
+
+def everything_stored() -> str:
+    """Every value of every table as one text."""
+    rows = (row for model in apps.get_models() for row in model._default_manager.values_list())
+    return "\n".join(map(str, rows))
+
+
+def is_refused(answer: Any, status: int = 422) -> str:
+    assert answer.status_code == status
+    return html(answer)
+
+
+# --- It works ---
+
+
+def test_sends_everything_that_was_typed(wizard: Wizard, sandbox: Sandbox) -> None:
+    answer = wizard.send()
+    (user,) = sandbox.world.users()
+    assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{user['uuid']}/")
+    assert user["first_name"] == BUSINESS["first_name"]
+    assert (user["phone"], user["start_date"], user["entity"]) == (
+        "5125550143",
+        "2015-03-09",
+        BUSINESS["entity"],
+    )
+    assert (user["address"]["state"], user["address"]["country"]) == ("TX", "UNITED STATES")
+    elena, priya = user["key_people"]
+    assert (elena["last_name"], elena["phone"], elena["citizenship"]) == ("O'Neil", "5125550178", "US")
+    assert (priya["title"], priya["citizenship"], priya["address"]["zip"]) == ("DIRECTOR", "IN", "78702")
+    assert sandbox.world.received_dob(priya["uuid"]) == "1987/04/19"
+
+
+def test_the_service_decrypts_exactly_the_numbers_that_were_typed(wizard: Wizard, sandbox: Sandbox) -> None:
+    wizard.send({"ssn_1": SSN, "ssn_1_again": "219 09 9999"})
+    (user,) = sandbox.world.users()
+    assert sandbox.world.received_ein(user["uuid"]) == "471029384"
+    received = [sandbox.world.received_ssn(person["uuid"]) for person in user["key_people"]]
+    assert received == [None, "219099999"]
+
+
+def test_a_person_may_live_elsewhere(servicer: Browser, sandbox: Sandbox) -> None:
+    own = {
+        "same_address": "",
+        "line_1": "9 Calle Sol",
+        "city": "San Juan",
+        "state": "pr",
+        "zip": "00901-1234",
+    }
+    Wizard(servicer).fill(ELENA | own).send()
+    (person,) = sandbox.world.users()[0]["key_people"]
+    assert person["address"]["state"] == "PR"
+    assert person["address"]["zip"] == "00901-1234"
+
+
+def test_the_report_arrives_byte_for_byte(wizard: Wizard, sandbox: Sandbox) -> None:
+    report = b'{"accounts": [1.10, "caf\xc3\xa9"]}\n'
+    file = io.BytesIO(report)
+    file.name = "assets.json"
+    wizard.post("reports", {"asset_report": file})
+    wizard.send()
+    received = sandbox.world.received_report(sandbox.world.users()[0]["uuid"], "asset_report_json_gzip")
+    assert gzip.decompress(base64.b64decode(received or "")) == report
+
+
+def test_the_borrower_is_known_here_and_the_draft_is_gone(wizard: Wizard) -> None:
+    page = html(wizard.browser.get(wizard.send()["Location"]))
+    assert "O&#x27;Neil &amp; Daughters, LLC was created." in page
+    assert Record.objects.filter(kind=Kind.KEY_PERSON).count() == 2
+    assert not Draft.objects.exists()
+
+
+def test_leaves_one_attempt_and_one_outcome(wizard: Wizard) -> None:
+    wizard.send()
+    assert phases() == ["attempt", "outcome confirmed"]
+    attempt = Entry.objects.get(action=CREATE, phase="attempt")
+    assert attempt.subject_label == BUSINESS["first_name"]
+
+
+def test_the_last_page_shows_the_masked_request(wizard: Wizard) -> None:
+    page = html(wizard.get("review"))
+    assert "Create O&#x27;Neil &amp; Daughters, LLC" in page
+    assert "[hidden]" in page
+    assert "UNITED STATES" in page
+    assert "000000000" not in page
+
+
+# --- Roles ---
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMIN])
+def test_needs_a_role_that_lends(role: Role, desk: Sandbox) -> None:
+    browser = browser_of(role)
+    assert browser.get("/borrowers/new/").status_code == 403
+    url = f"/borrowers/new/{Draft().pk}/"
+    assert browser.post(f"{url}business/", BUSINESS).status_code == 403
+    assert browser.post(f"{url}review/", SIGNED).status_code == 403
+    assert browser.post(f"{url}discard/").status_code == 403
+    assert not Draft.objects.exists()
+
+
+def test_needs_a_person(anonymous: Browser) -> None:
+    assert anonymous.get("/borrowers/new/")["Location"].startswith("/sign-in/")
+
+
+def test_nobody_sends_the_draft_of_another(wizard: Wizard, supervisor: Browser, sandbox: Sandbox) -> None:
+    typed = wizard.hidden() | SIGNED
+    assert supervisor.post(f"{wizard.url}review/", typed).status_code == 404
+    assert not sandbox.world.users()
+
+
+# --- Bad input ---
+
+
+def test_names_every_error_of_the_last_step_at_once(wizard: Wizard, sandbox: Sandbox) -> None:
+    page = is_refused(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
+    assert "Four fields need a correction. Nothing was sent." in page
+    assert "Compare the EIN with the document" in page
+    assert "2 digits entered, 9 needed." in page
+    assert not sandbox.world.users()
+
+
+def test_entries_that_differ_are_refused_and_not_shown_again(wizard: Wizard, sandbox: Sandbox) -> None:
+    page = is_refused(wizard.send({"ein_again": "47-1029385", "ssn_0": SSN}))
+    assert page.count("The two entries differ; enter both again.") == 4
+    assert EIN not in page
+    assert "1029385" not in page
+    assert SSN not in page
+    assert not sandbox.world.users()
+
+
+def test_a_refused_last_step_is_a_fragment_for_htmx(wizard: Wizard) -> None:
+    page = is_refused(wizard.send({"ein": "1"}, headers=htmx("wizard")))
+    assert page.strip().startswith('<div id="wizard">')
+    assert "<html" not in page
+
+
+def test_an_incomplete_draft_is_not_sent(servicer: Browser, sandbox: Sandbox) -> None:
+    wizard = Wizard(servicer)
+    wizard.post("business", BUSINESS)
+    page = is_refused(wizard.send())
+    assert "Address: not started" in page
+    assert "Key people: not started" in page
+    assert not sandbox.world.users()
+
+
+def test_what_changed_in_another_window_is_not_sent_unseen(wizard: Wizard, sandbox: Sandbox) -> None:
+    seen = wizard.hidden()
+    wizard.post("business", BUSINESS | {"email": "other@oneil.example"})
+    page = is_refused(wizard.post("review", seen | SIGNED))
+    assert "The draft was changed in another window." in page
+    assert "other@oneil.example" in page
+    assert not sandbox.world.users()
+
+
+def test_what_only_the_client_refuses_comes_back_to_its_step(
+    wizard: Wizard, sandbox: Sandbox, settings: LazySettings
+) -> None:
+    gateway.client()
+    settings.SERVICING_COUNTRY = "USA"
+    page = is_refused(wizard.send())
+    assert "2. Address" in page
+    assert "The country must be written" in page
+    assert phases() == []
+
+
+# --- Once ---
+
+
+def test_pressing_the_button_again_sends_nothing_and_opens_the_borrower(
+    wizard: Wizard, sandbox: Sandbox
+) -> None:
+    typed = wizard.hidden() | SIGNED
+    first = wizard.post("review", typed)
+    again = wizard.post("review", typed)
+    assert (again.status_code, again["Location"]) == (303, first["Location"])
+    assert len(sandbox.calls) == 1
+    assert "nothing was sent twice" in html(wizard.browser.get(again["Location"]))
+
+
+def test_two_windows_send_once(wizard: Wizard, sandbox: Sandbox) -> None:
+    one, other = wizard.hidden(), wizard.hidden()
+    first = wizard.post("review", one | SIGNED)
+    second = wizard.post("review", other | SIGNED)
+    assert second["Location"] == first["Location"]
+    assert len(sandbox.world.users()) == 1
+
+
+def test_going_back_after_it_was_sent_shows_that_the_draft_is_gone(wizard: Wizard) -> None:
+    wizard.send()
+    assert "This draft is no longer here" in is_refused(wizard.get("review"), 404)
+    assert "This draft is no longer here" in is_refused(wizard.post("address", {}), 404)
+    assert not Draft.objects.exists()
+
+
+def test_while_it_is_on_its_way_nothing_else_is_sent(wizard: Wizard, sandbox: Sandbox) -> None:
+    typed = wizard.hidden()
+    intent = WriteIntent.objects.create(submit_id=typed["submit_id"], operation=CREATE, label="O'Neil")
+    page = is_refused(wizard.post("review", typed | SIGNED), 409)
+    assert intent.get_absolute_url() in page
+    assert not sandbox.world.users()
+
+
+def test_a_draft_whose_sending_was_confirmed_later_leads_to_the_borrower(wizard: Wizard) -> None:
+    WriteIntent.objects.create(
+        submit_id=wizard.hidden()["submit_id"],
+        operation=CREATE,
+        state=WriteIntent.State.CONFIRMED,
+        label="O'Neil",
+        subject_kind=Kind.BORROWER,
+        subject_uuid="b-1",
+    )
+    assert wizard.get("review")["Location"] == "/borrowers/b-1/"
+    assert not Draft.objects.exists()
+
+
+# --- Lost, refused, not sent ---
+
+
+def test_a_lost_answer_is_an_unknown_outcome_and_is_never_sent_again(
+    wizard: Wizard, sandbox: Sandbox
+) -> None:
+    sandbox.fail_next(CREATE, cut_after_commit=True)
+    typed = wizard.hidden() | SIGNED
+    lost = is_refused(wizard.post("review", typed), 504)
+    intent = WriteIntent.objects.get()
+    assert intent.get_absolute_url() in lost
+    assert intent.get_absolute_url() in is_refused(wizard.post("review", typed), 409)
+    assert intent.get_absolute_url() in html(wizard.get("review"))
+    assert len(sandbox.world.users()) == 1
+    assert phases() == ["attempt", "outcome unknown"]
+
+
+def test_a_lost_sending_keeps_the_draft(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, cut_after_commit=True)
+    wizard.send()
+    page = html(wizard.get("review"))
+    assert "This draft was sent, and its outcome is not known" in page
+    assert "elena@oneil.example" in page
+    assert 'name="ein"' not in page
+
+
+def test_an_equal_borrower_waits_until_the_lost_one_is_settled(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, cut_after_commit=True)
+    wizard.send()
+    page = is_refused(Wizard(wizard.browser).fill(PRIYA).send(), 409)
+    assert "An equal borrower is being created" in page
+    assert WriteIntent.objects.get().get_absolute_url() in page
+    assert len(sandbox.world.users()) == 1
+
+
+def test_a_sending_found_not_to_have_arrived_can_be_repeated(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, cut_before=True)
+    wizard.send()
+    WriteIntent.objects.update(state=WriteIntent.State.NOT_SENT)
+    assert wizard.send().status_code == 303
+    assert len(sandbox.world.users()) == 1
+
+
+def test_a_refusal_goes_back_to_the_step_it_names(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+    page = is_refused(wizard.send())
+    assert "1. Business" in page
+    assert "<q>phone must be a valid US phone number</q>" in page
+    assert "The lending service refused this. No borrower was created." in page
+    assert 'href="#id_phone"' in page
+    assert phases() == ["attempt", "outcome rejected"]
+
+
+def test_a_refusal_keeps_everything_but_ein_and_ssn(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+    wizard.send({"ssn_1": SSN, "ssn_1_again": SSN})
+    review = html(wizard.get("review"))
+    assert "priya@oneil.example" in review
+    assert "born 19 Apr 1987" in review
+    assert "1029384" not in review
+    assert "9999" not in review
+
+
+def test_after_a_refusal_the_corrected_draft_is_sent_anew(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+    wizard.send()
+    assert "Business: needs attention: 1 field" in is_refused(wizard.send())
+    wizard.post("business", BUSINESS | {"phone": "512 555 0144"})
+    assert wizard.send().status_code == 303
+    assert [user["phone"] for user in sandbox.world.users()] == ["5125550144"]
+
+
+def test_a_page_that_was_refused_before_says_so_and_asks_again(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, status=422, message="computer says no")
+    typed = wizard.hidden() | SIGNED
+    wizard.post("review", typed)
+    page = is_refused(wizard.post("review", typed), 409)
+    assert "This page was sent before, and nothing came of it" in page
+    assert "<q>computer says no</q>" in page
+    assert not sandbox.world.users()
+
+
+@pytest.mark.parametrize(
+    ("words", "step", "marked"),
+    [
+        ("key_people.1.phone must be a phone number", "3. Key people", "id_person-1-phone"),
+        ("key_people[0].address.zip does not lie in TX", "3. Key people", "id_person-0-zip"),
+        ("address.zip 78702 does not lie in TX", "2. Address", "id_zip"),
+        ("Invalid incorporation date", "1. Business", "id_incorporated_on"),
+        ("asset_report_json_gzip must be gzip", "4. Reports", "id_asset_report"),
+        ("EIN could not be decrypted", "5. Review and send", "id_ein"),
+        ("key_people.1.ssn could not be decrypted", "5. Review and send", "id_ssn_1"),
+    ],
+)
+def test_the_service_s_words_find_their_field(
+    words: str, step: str, marked: str, wizard: Wizard, sandbox: Sandbox
+) -> None:
+    sandbox.fail_next(CREATE, status=422, message=words)
+    page = is_refused(wizard.send())
+    assert f'<h2 id="step-title">{step}</h2>' in page
+    assert f"<q>{words}</q>" in page
+    assert f'href="#{marked}"' in page
+
+
+def test_words_that_name_no_field_stay_on_the_last_step(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, status=400, body={"errors": ["Try again on Monday", "Or <b>never</b>"]})
+    page = is_refused(wizard.send())
+    assert "5. Review and send" in page
+    assert "<q>Try again on Monday</q>, <q>Or &lt;b&gt;never&lt;/b&gt;</q>" in page
+
+
+def test_a_service_that_cannot_be_reached_leaves_everything_to_be_sent_later(
+    wizard: Wizard, sandbox: Sandbox, settings: LazySettings
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        settings.SERVICING_URL = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        gateway.client.cache_clear()
+        page = is_refused(wizard.send(), 503)
+    assert "Nothing was sent" in page
+    assert phases() == ["attempt", "outcome not_sent"]
+    settings.SERVICING_URL = sandbox.url
+    gateway.client.cache_clear()
+    assert wizard.send().status_code == 303
+
+
+# --- Known here already ---
+
+
+def test_an_equal_borrower_is_created_only_with_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
+    known = given.borrower(sandbox, phone="5125550143")
+    page = is_refused(wizard.send())
+    assert f'href="{known.get_absolute_url()}">Open existing</a>' in page
+    assert "Create anyway, because: This is needed" in page
+    assert wizard.send({"reason": "A second business at the same desk"}).status_code == 303
+    attempt = Entry.objects.get(action=CREATE, phase="attempt")
+    assert attempt.reason == "A second business at the same desk"
+
+
+def test_the_reason_survives_a_refusal(wizard: Wizard, sandbox: Sandbox) -> None:
+    given.borrower(sandbox, email="OFFICE@oneil.example")
+    sandbox.fail_next(CREATE, **PHONE_REFUSED)
+    wizard.send({"reason": "They moved"})
+    assert 'value="They moved"' in html(wizard.get("review"))
+
+
+# --- Secrets ---
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{}, PHONE_REFUSED, {"cut_after_commit": True}, {"html": True}, {"status": 500, "message": f"EIN {EIN}"}],
+)
+def test_ein_and_ssn_rest_nowhere_whatever_happens(
+    fault: dict[str, Any], wizard: Wizard, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    sandbox.fail_next(CREATE, **fault)
+    answer = wizard.send({"ssn_0": SSN, "ssn_0_again": "219099999", "reason": "x"})
+    found = "\n".join([everything_stored(), caplog.text, html(answer), str(answer.headers)])
+    for secret in (EIN, "471029384", SSN, "219099999"):
+        assert secret not in found
+
+
+# --- Hostile input ---
+
+
+@pytest.mark.parametrize("text", ["x" * 10_000, "\0", "\ud800", "‮<script>alert(1)</script>", "9" * 5_000])
+def test_hostile_text_on_the_last_step_is_refused(text: str, wizard: Wizard) -> None:
+    names = ("submit_id", "seen", "ein", "ein_again", "checked", "ssn_0", "ssn_99", "reason", "act")
+    raw = text.encode("utf-8", "surrogatepass")
+    body = b"&".join(name.encode() + b"=" + b"".join(b"%%%02x" % byte for byte in raw) for name in names)
+    answer = wizard.browser.post(
+        f"{wizard.url}review/", body, content_type="application/x-www-form-urlencoded"
+    )
+    page = is_refused(answer)
+    assert "<script>alert" not in page
+
+
+def test_hostile_people_are_refused(servicer: Browser) -> None:
+    wizard = Wizard(servicer)
+    wizard.post("business", BUSINESS)
+    crowd = people(*[ELENA | {"email": f"p{number}@oneil.example"} for number in range(60)])
+    wizard.post("people", crowd)
+    assert len(Draft.objects.get().typed("people")) == 50

@@ -1,0 +1,423 @@
+"""Every step keeps what was typed, says what is wrong with it, and works with and without HTMX."""
+
+import gzip
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.borrowers.models import Draft, Step
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+from tests.portal.borrowers.wizard import ADDRESS, BUSINESS, EIN, ELENA, PRIYA, SSN, Wizard, html, people
+
+
+@pytest.fixture
+def wizard(servicer: Browser) -> Wizard:
+    """A draft whose first step is complete."""
+    wizard = Wizard(servicer)
+    wizard.post("business", BUSINESS)
+    return wizard
+
+
+def draft() -> Draft:
+    return Draft.objects.get()
+
+
+def typed(step: Step) -> list[dict[str, str]]:
+    return draft().typed(step)
+
+
+def names() -> list[str]:
+    return [person.get("first_name", "") for person in typed(Step.PEOPLE)]
+
+
+def file(content: bytes, name: str = "assets.json") -> io.BytesIO:
+    found = io.BytesIO(content)
+    found.name = name
+    return found
+
+
+# --- Keeping ---
+
+
+def test_looking_at_the_first_step_keeps_nothing(servicer: Browser) -> None:
+    page = html(servicer.get("/borrowers/new/"))
+    assert "Nothing is saved yet." in page
+    assert not Draft.objects.exists()
+
+
+def test_a_valid_first_step_begins_a_draft_and_goes_on(wizard: Wizard) -> None:
+    answer = wizard.post("business", BUSINESS)
+    assert (answer.status_code, answer["Location"]) == (303, f"{wizard.url}address/")
+    assert draft().title == BUSINESS["first_name"]
+    assert draft().get_absolute_url() == f"{wizard.url}address/"
+    assert draft().step_label == "Address"
+
+
+def test_pressing_next_twice_begins_one_draft(wizard: Wizard) -> None:
+    wizard.post("business", BUSINESS)
+    assert Draft.objects.count() == 1
+
+
+def test_a_first_step_that_was_never_valid_keeps_nothing(servicer: Browser) -> None:
+    assert Wizard(servicer).post("business", {"first_name": "Acme"}).status_code == 422
+    assert not Draft.objects.exists()
+
+
+def test_a_pause_keeps_whatever_is_typed(servicer: Browser) -> None:
+    wizard = Wizard(servicer)
+    answer = wizard.post("business", {"first_name": "Ac", "phone": "12"}, headers=htmx("draft-state"))
+    assert html(answer).strip().startswith('<p id="draft-state"')
+    assert "Draft saved" in html(answer)
+    assert answer["HX-Replace-Url"] == f"{wizard.url}business/"
+    assert typed(Step.BUSINESS) == [{"first_name": "Ac", "phone": "12"}]
+
+
+def test_leaving_keeps_what_is_wrong_and_resumes_with_it(wizard: Wizard) -> None:
+    left = wizard.post("address", ADDRESS | {"zip": "9021"}, act="leave")
+    assert left["Location"] == "/borrowers/"
+    page = html(wizard.browser.get(draft().get_absolute_url()))
+    assert 'value="9021"' in page
+    assert "“9021” is not a ZIP code" in page
+    assert "Needs attention: 1 field" in page
+
+
+def test_going_back_keeps_what_was_typed(wizard: Wizard) -> None:
+    assert wizard.post("address", {"city": "Aus"}, act="back")["Location"] == f"{wizard.url}business/"
+    assert typed(Step.ADDRESS) == [{"city": "Aus"}]
+
+
+def test_what_is_not_typed_yet_is_not_called_wrong(wizard: Wizard) -> None:
+    wizard.post("address", {"city": "Austin"}, act="leave")
+    page = html(wizard.get("address"))
+    assert "In progress" in page
+    assert "This is needed" not in page
+
+
+def test_no_step_keeps_an_ein_or_ssn(wizard: Wizard) -> None:
+    secrets = {"ein": EIN, "ssn_0": SSN, "person-0-ssn": SSN, "reason": "r"}
+    for step in ("business", "address", "people", "reports"):
+        wizard.post(step, secrets, act="leave")
+    wizard.post("review", secrets, act="leave")
+    kept = json.dumps(draft().data)
+    assert EIN not in kept
+    assert SSN not in kept
+
+
+def test_a_draft_left_alone_for_too_long_is_forgotten(wizard: Wizard, settings: LazySettings) -> None:
+    Draft.objects.update(updated_at=timezone.now() - timedelta(days=settings.DRAFT_DAYS + 1))
+    wizard.browser.get("/borrowers/new/")
+    assert not Draft.objects.exists()
+
+
+def test_a_discarded_draft_is_gone(wizard: Wizard) -> None:
+    answer = wizard.browser.post(f"{wizard.url}discard/")
+    assert answer["Location"] == "/borrowers/"
+    assert wizard.get("address").status_code == 404
+    assert wizard.browser.get(f"{wizard.url}discard/").status_code == 405
+
+
+def test_typing_on_in_a_discarded_draft_says_that_nothing_is_saved(wizard: Wizard) -> None:
+    wizard.browser.post(f"{wizard.url}discard/")
+    answer = wizard.post("address", ADDRESS, headers=htmx("draft-state"))
+    assert answer.status_code == 409
+    assert "Not saved" in html(answer)
+    assert wizard.post("address", ADDRESS, headers=htmx("wizard"))["HX-Redirect"] == f"{wizard.url}address/"
+    assert not Draft.objects.exists()
+
+
+def test_a_draft_is_its_makers_alone(wizard: Wizard, supervisor: Browser) -> None:
+    assert supervisor.get(f"{wizard.url}address/").status_code == 404
+    assert supervisor.post(f"{wizard.url}business/", BUSINESS | {"first_name": "Mine"}).status_code == 404
+    supervisor.post(f"{wizard.url}discard/")
+    assert draft().title == BUSINESS["first_name"]
+    assert BUSINESS["email"] not in html(supervisor.get("/borrowers/new/"))
+
+
+def test_the_first_page_offers_to_resume(wizard: Wizard) -> None:
+    page = html(wizard.browser.get("/borrowers/new/"))
+    assert f'href="{wizard.url}address/">Resume</a>' in page
+
+
+def test_there_is_no_other_step(wizard: Wizard) -> None:
+    assert wizard.get("nonsense").status_code == 404
+    assert wizard.post("nonsense", BUSINESS).status_code == 404
+
+
+# --- Bad input, every error at once ---
+
+FAULTS = {
+    "business": (
+        {
+            "first_name": "\x07",
+            "entity": "CLUB",
+            "email": "x",
+            "phone": "51",
+            "incorporated_on": "2999-01-01",
+        },
+        [
+            "an invisible character",
+            "Choose one from the list",
+            "one “@”",
+            "2 digits entered",
+            "in the future",
+        ],
+    ),
+    "address": (
+        {"line_1": "", "line_2": "x" * 101, "city": "\x07", "state": "Ontario", "zip": "K1A"},
+        [
+            "This is needed",
+            "101 characters",
+            "position 1 of the city",
+            "“Ontario” is not",
+            "“K1A” is not a ZIP",
+        ],
+    ),
+    "people": (
+        people(ELENA | {"last_name": "R2"}, PRIYA | {"title": "", "citizenship": "Mars", "dob_year": "2020"}),
+        [
+            "“2” at position 2",
+            "Person 2, title: Choose one",
+            "“Mars” is not a country",
+            "asks for 18 or more",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("step", FAULTS)
+def test_names_every_error_of_a_step_at_once(step: str, wizard: Wizard) -> None:
+    faults, reasons = FAULTS[step]
+    answer = wizard.post(step, faults)
+    assert answer.status_code == 422
+    assert [reason for reason in reasons if reason.casefold() not in html(answer).casefold()] == []
+    assert "Nothing was sent." in html(answer)
+
+
+@pytest.mark.parametrize("step", FAULTS)
+def test_a_refused_step_is_a_fragment_for_htmx(step: str, wizard: Wizard) -> None:
+    answer = wizard.post(step, FAULTS[step][0], headers=htmx("wizard"))
+    assert answer.status_code == 422
+    assert html(answer).strip().startswith('<div id="wizard">')
+    assert "<html" not in html(answer)
+
+
+def test_a_zip_outside_its_state_is_refused(wizard: Wizard) -> None:
+    page = html(wizard.post("address", ADDRESS | {"state": "NY"}))
+    assert "ZIP code 78702 is not in New York: it belongs to Texas (TX)." in page
+
+
+def test_an_address_can_be_checked_before_going_on(wizard: Wizard) -> None:
+    page = html(wizard.post("address", ADDRESS, act="try"))
+    assert "The format fits: 1180 Airport Blvd, Austin, TX 78702." in page
+    assert "the service has the last word" in page
+    assert wizard.post("address", ADDRESS | {"zip": "1"}, act="try").status_code == 422
+
+
+HOSTILE = ["x" * 10_000, "\0", "\ud800", "‮<script>alert(1)</script>", "٣" * 50, "-1", "../../etc/passwd"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("step", ["business", "address", "people", "reports"])
+def test_hostile_text_is_kept_harmless(step: str, text: str, wizard: Wizard) -> None:
+    fields = people(ELENA) if step == "people" else BUSINESS | ADDRESS
+    posted = [
+        *fields,
+        "dob",
+        "person-0-dob_year",
+        "incorporated_on_day",
+        "person-99-city",
+        "asset_report",
+        "act",
+    ]
+    raw = "".join(f"%{byte:02x}" for byte in text.encode("utf-8", "surrogatepass"))
+    body = "&".join(f"{name}={raw}" for name in posted)
+    answer = wizard.browser.post(
+        f"{wizard.url}{step}/", body, content_type="application/x-www-form-urlencoded"
+    )
+    assert answer.status_code in (303, 422)
+    page = html(wizard.get(step))
+    assert "<script>alert" not in page
+    assert html(wizard.get("review"))
+
+
+# --- Live checks ---
+
+
+def checked(wizard: Wizard, step: str, fields: dict[str, str], name: str) -> str:
+    headers = {"HX-Request": "true", "HX-Trigger-Name": name}
+    return html(wizard.post(step, fields, act="check", headers=headers))
+
+
+def test_a_field_tells_the_rule_as_it_is_left(wizard: Wizard) -> None:
+    page = checked(wizard, "business", {"first_name": "AT&T"}, "first_name")
+    assert "“&amp;” at position 3 is not accepted by the lending service; write “and”." in page
+    assert page.count('class="sd-field ') == 1
+    assert 'id="requirements" hx-swap-oob="true"' in page
+
+
+def test_a_field_says_that_it_is_accepted(wizard: Wizard) -> None:
+    assert "Accepted by the service’s rule" in checked(wizard, "people", people(ELENA), "person-0-first_name")
+    assert "Sent as IN" in checked(wizard, "people", people(PRIYA), "person-0-citizenship")
+    assert "18 or older: yes" in checked(wizard, "people", people(PRIYA), "person-0-dob_year")
+    assert "Lies in Texas" in checked(wizard, "address", ADDRESS, "zip")
+
+
+def test_a_half_typed_day_is_not_judged(wizard: Wizard) -> None:
+    fields = people(ELENA | {"dob_month": "4", "dob_day": "19"})
+    assert checked(wizard, "people", fields, "person-0-dob_day") == ""
+
+
+def test_checking_a_field_keeps_nothing(servicer: Browser) -> None:
+    checked(Wizard(servicer), "business", BUSINESS, "email")
+    checked(Wizard(servicer), "business", BUSINESS, "no_such_field")
+    assert not Draft.objects.exists()
+
+
+def test_requirements_are_ticked_as_they_are_met(wizard: Wizard) -> None:
+    page = checked(wizard, "people", people(ELENA | {"title": ""}), "person-0-email")
+    assert "(met)" in page
+    assert page.count("(not yet)") == 1
+
+
+# --- Key people ---
+
+
+@pytest.mark.parametrize(
+    ("act", "left"),
+    [
+        ("add", ["Elena", "Priya", ""]),
+        ("duplicate-0", ["Elena", "Elena", "Priya"]),
+        ("remove-0", ["Priya"]),
+        ("down-0", ["Priya", "Elena"]),
+        ("up-1", ["Priya", "Elena"]),
+        ("up-0", ["Elena", "Priya"]),
+        ("down-1", ["Elena", "Priya"]),
+        ("remove-7", ["Elena", "Priya"]),
+        ("remove-x", ["Priya"]),
+    ],
+)
+def test_people_can_be_rearranged_without_javascript(act: str, left: list[str], wizard: Wizard) -> None:
+    answer = wizard.post("people", people(ELENA, PRIYA), act=act)
+    assert answer.status_code == 303
+    assert answer["Location"].startswith(f"{wizard.url}people/#person-")
+    assert names() == left
+
+
+def test_rearranging_is_a_fragment_for_htmx(wizard: Wizard) -> None:
+    page = html(wizard.post("people", people(ELENA), act="add", headers=htmx("wizard")))
+    assert page.strip().startswith('<div id="wizard">')
+    assert 'data-announce="Person 2 of 2"' in page
+
+
+def test_the_last_person_cannot_be_removed(wizard: Wizard) -> None:
+    wizard.post("people", people(ELENA), act="remove-0")
+    assert names() == ["Elena"]
+
+
+def test_a_person_with_the_business_s_address_needs_no_other(wizard: Wizard) -> None:
+    wizard.post("address", ADDRESS)
+    assert "Same address as the business: 1180 Airport Blvd, Austin, TX 78702" in html(wizard.get("people"))
+    assert wizard.post("people", people(ELENA | {"zip": "nonsense"})).status_code == 303
+    assert wizard.post("people", people(ELENA | {"same_address": ""})).status_code == 422
+
+
+def test_the_same_contact_twice_is_a_warning(wizard: Wizard) -> None:
+    shared = {"email": ELENA["email"].upper(), "phone": "(512) 555-0178"}
+    wizard.post("people", people(ELENA, PRIYA | shared))
+    page = html(wizard.get("people"))
+    assert page.count("Also entered for person 1.") == 2
+
+
+def test_who_is_known_here_is_a_warning(wizard: Wizard, sandbox: Sandbox) -> None:
+    known = given.borrower(sandbox, first_name="Tallgrass Farms LP", phone="5125550199")
+    wizard.post("people", people(ELENA, PRIYA))
+    page = html(wizard.get("people"))
+    assert "Also on borrower Tallgrass Farms LP. Same person?" in page
+    assert f'<a href="{known.get_absolute_url()}" target="_blank">Open Tallgrass Farms LP</a>' in page
+    assert wizard.post("people", people(ELENA, PRIYA)).status_code == 303
+
+
+def test_a_key_person_known_here_is_a_warning_too(wizard: Wizard, sandbox: Sandbox) -> None:
+    known = given.borrower(sandbox, first_name="Tallgrass Farms LP")
+    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=known.uuid)[0]
+    wizard.post("people", people(ELENA | {"email": person.email.upper()}))
+    page = html(wizard.get("people"))
+    assert "Also on a key person of Tallgrass Farms LP. Same person?" in page
+
+
+# --- Reports ---
+
+
+def test_a_report_is_kept_compressed_with_both_sizes(wizard: Wizard) -> None:
+    report = b'{"accounts": [' + b'{"balance": 12.50},' * 5000 + b"0]}"
+    assert wizard.post("reports", {"asset_report": file(report)})["Location"] == f"{wizard.url}review/"
+    page = html(wizard.get("reports"))
+    assert "assets.json" in page
+    assert "92.8" in page
+    assert "compressed with gzip" in page
+    assert "balance" not in page
+    assert gzip.decompress(draft().asset_report or b"") == report
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "The file is empty."),
+        (b'{"a": }', "This is not JSON (invalid character (byte 6))"),
+        (b'{"a": 1', "This is not JSON (Input data was truncated)"),
+        (b'{"a": "\x00"}', "This is not JSON"),
+        (b"\x00\x01\x02", "This is not JSON"),
+        (b"\x89PNG\r\n\x1a\n", "not text in UTF-8"),
+        (b'{"a": "\xff"}', "not text in UTF-8"),
+        (gzip.compress(b"0" * 50_000_000), "This is a compressed file."),
+        (b'{"a":' * 200 + b"1" + b"}" * 200, "nested deeper than 100 levels"),
+        (b"[" * 100_000, "nested deeper than 100 levels"),
+        (b'"just text"', "it must hold an object or a list"),
+        (b"NaN", "This is not JSON"),
+    ],
+)
+def test_what_is_no_report_is_refused(content: bytes, reason: str, wizard: Wizard) -> None:
+    answer = wizard.post("reports", {"asset_report": file(content)})
+    assert answer.status_code == 422
+    assert reason in html(answer)
+    assert not draft().asset_report
+
+
+def test_brackets_in_texts_are_no_nesting(wizard: Wizard) -> None:
+    content = json.dumps({"a": "[" * 500 + '"\\'}).encode() + b"  \n"
+    assert wizard.post("reports", {"asset_report": file(content)}).status_code == 303
+
+
+def test_a_report_that_is_too_large_is_refused(wizard: Wizard, settings: LazySettings) -> None:
+    settings.UPLOAD_LIMIT_MB = 1
+    page = html(wizard.post("reports", {"asset_report": file(b"[" + b" " * 1_100_000 + b"]")}))
+    assert "larger than 1 MB" in page
+
+
+def test_a_refused_report_leaves_the_one_before(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": file(b"[1]", "first.json")}, act="upload")
+    wizard.post("reports", {"asset_report": file(b"nonsense")})
+    assert draft().asset_report_name == "first.json"
+
+
+def test_a_report_can_be_taken_away_again(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": file(b"[1]")}, act="upload")
+    wizard.post("reports", {}, act="clear")
+    assert "Optional, not started" in html(wizard.get("reports"))
+    assert not draft().asset_report
+
+
+def test_a_file_that_lies_about_its_name_is_kept_under_a_harmless_one(wizard: Wizard) -> None:
+    name = "../../" + "x" * 300 + "<i>.json"
+    wizard.post("reports", {"asset_report": file(b"[1]", name)}, act="upload")
+    assert len(draft().asset_report_name) <= 255
+    assert "/" not in draft().asset_report_name
+    assert "<i>" not in html(wizard.get("reports"))

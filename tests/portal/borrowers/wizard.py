@@ -1,0 +1,87 @@
+"""Onboarding as a person does it: what is typed on each step, and the buttons that lead to the next."""
+
+import re
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client as Browser
+
+EIN = "47-1029384"
+SSN = "219-09-9999"
+BUSINESS = {
+    "first_name": "O'Neil & Daughters, LLC",
+    "entity": "LIMITED_LIABILITY_COMPANY",
+    "email": "office@oneil.example",
+    "phone": "(512) 555-0143",
+    "incorporated_on_month": "3",
+    "incorporated_on_day": "9",
+    "incorporated_on_year": "2015",
+}
+ADDRESS = {"line_1": "1180 Airport Blvd", "city": "Austin", "state": "Texas", "zip": "78702"}
+ELENA = {
+    "first_name": "Elena",
+    "last_name": "O'Neil",
+    "title": "OWNER",
+    "citizenship": "United States",
+    "email": "elena@oneil.example",
+    "phone": "512-555-0178",
+    "same_address": "on",
+}
+PRIYA = ELENA | {
+    "first_name": "Priya",
+    "last_name": "Raman",
+    "title": "DIRECTOR",
+    "citizenship": "India",
+    "email": "priya@oneil.example",
+    "phone": "512-555-0199",
+    "dob_month": "4",
+    "dob_day": "19",
+    "dob_year": "1987",
+}
+SIGNED = {"ein": EIN, "ein_again": EIN, "checked": "on"}
+
+
+def people(*persons: dict[str, str]) -> dict[str, str]:
+    """The fields of the people step."""
+    return {f"person-{n}-{name}": text for n, person in enumerate(persons) for name, text in person.items()}
+
+
+class Wizard:
+    """One draft in one browser."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        first = html(browser.get("/borrowers/new/"))
+        self.url = found(r'action="(/borrowers/new/[0-9a-f-]{36}/)business/"', first)
+
+    def get(self, step: str) -> HttpResponse:
+        return self.browser.get(f"{self.url}{step}/")
+
+    def post(self, step: str, typed: dict[str, Any], act: str = "next", **headers: Any) -> HttpResponse:
+        return self.browser.post(f"{self.url}{step}/", typed | {"act": act}, **headers)
+
+    def fill(self, *persons: dict[str, str], **business: str) -> "Wizard":
+        """Every step but the last."""
+        self.post("business", BUSINESS | business)
+        self.post("address", ADDRESS)
+        self.post("people", people(*(persons or (ELENA, PRIYA))))
+        return self
+
+    def hidden(self) -> dict[str, str]:
+        """What the last step carries unseen."""
+        page = html(self.get("review"))
+        return {name: found(rf'name="{name}" value="([^"]*)"', page) for name in ("submit_id", "seen")}
+
+    def send(self, typed: dict[str, str] | None = None, **headers: Any) -> HttpResponse:
+        """Press the last button."""
+        return self.post("review", self.hidden() | SIGNED | (typed or {}), **headers)
+
+
+def html(response: Any) -> str:
+    return response.content.decode()
+
+
+def found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    assert match, f"{pattern} is not on the page"
+    return match[1]
