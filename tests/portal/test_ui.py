@@ -551,7 +551,9 @@ def test_templates_hold_nothing_that_the_content_policy_forbids(template: Path) 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
 def test_no_comment_of_a_template_ends_up_on_the_page(template: Path) -> None:
-    assert not re.search(r"{#(?!.*#})", template.read_text()), "a comment of several lines needs {% comment %}"
+    assert not re.search(r"{#(?!.*#})", template.read_text()), (
+        "a comment of several lines needs {% comment %}"
+    )
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
