@@ -21,7 +21,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 def stop(sentence: str) -> NoReturn:
     """End the start with a sentence instead of a traceback."""
-    sys.exit(f"Settings: {sentence}")
+    sys.stderr.write(f"Settings: {sentence}\n")
+    sys.exit(4)  # Gunicorn's code for what cannot be loaded: any other makes it try again for ever.
 
 
 def text(name: str, default: str | None = "") -> str:
@@ -75,16 +76,15 @@ def at_least(name: str, minimum: int, default: int) -> int:
     return int(value)
 
 
-def address(name: str, read: Callable[[str], dict[str, Any]], default: str, example: str) -> dict[str, Any]:
+def address(name: str, read: Callable[[str], Any], default: str, schemes: list[str]) -> dict[str, Any]:
     """A database or a cache as an address; it may hold a password, so it is never repeated."""
+    value = text(name, default) or default
     try:
-        found = read(text(name, default))
+        found: dict[str, Any] = read(value) if value.partition("://")[0] in schemes else {}
     except (ImproperlyConfigured, ValueError):
         found = {}
-    return (
-        found
-        if "." in found.get("ENGINE", found.get("BACKEND", ""))
-        else stop(f"{name} must look like {example}.")
+    return found or stop(
+        f"{name} must be a well-formed address that begins with {':// or '.join(schemes)}://."
     )
 
 
@@ -225,7 +225,7 @@ DATABASES = {
         "DATABASE_URL",
         Env.db_url_config,
         f"sqlite:///{DATA_DIR / 'portal.sqlite3'}",
-        "sqlite:////folder/file.sqlite3 or postgres://user:password@host/name",
+        ["sqlite", "postgres", "postgresql"],
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -239,7 +239,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 CACHES = {
-    "default": address("CACHE_URL", Env.cache_url_config, "locmemcache://", "locmemcache:// or redis://host")
+    "default": address(
+        "CACHE_URL", Env.cache_url_config, "locmemcache://", ["locmemcache", "redis", "rediss"]
+    )
 }
 
 # --- Signing in ---

@@ -1,7 +1,6 @@
 """The WSGI application; a setting that cannot be used ends the start with a sentence."""
 
 import os
-import sys
 
 from django.core.wsgi import get_wsgi_application
 
@@ -9,9 +8,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 
 from portal.gateway import client  # noqa: E402  (needs the settings)
+from portal.settings import stop  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:
     client()
 except ConfigurationError as error:
-    sys.exit(f"Settings: {error.message}")
+    stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")

@@ -1,0 +1,176 @@
+"""Each setting that is missing or wrong ends a real start with one sentence that names it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from portal.settings import BASE_DIR
+
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+# All that a real deployment must give.
+NEEDED = {
+    "SECRET_KEY": "n" * 64,
+    "ALLOWED_HOSTS": "desk.example",
+    "SERVICING_URL": "https://lender.example/api",
+    "SERVICING_CLIENT_ID": "desk",
+    "SERVICING_SECRET": SECRET,
+}
+SHOW = "from portal import settings; print(settings.{})"
+CHECK = [sys.executable, "manage.py", "check"]
+
+
+def start(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Start the portal in a process that knows only these settings."""
+    system = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    settings = {"ENV_FILE": os.devnull, "DJANGO_SETTINGS_MODULE": "portal.settings"} | environment
+    return subprocess.run(
+        command or CHECK,
+        env=system | settings,
+        cwd=BASE_DIR,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def refusal(*command: str, **environment: str) -> str:
+    """The one line with which the start ends."""
+    done = start(*command, **environment)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert len(done.stderr.splitlines()) == 1
+    return done.stderr.removeprefix("Settings: ").strip()
+
+
+def shown(name: str, **environment: str) -> str:
+    """What a setting is once it was read."""
+    done = start(sys.executable, "-c", SHOW.format(name), **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_deployment_starts_with_what_is_needed() -> None:
+    done = start(**NEEDED)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_local_use_needs_nothing(tmp_path: Path) -> None:
+    done = start(DEBUG="on", DATA_DIR=str(tmp_path / "new" / "data"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "new" / "data").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_is_missing_is_named(name: str) -> None:
+    rest = {key: value for key, value in NEEDED.items() if key != name}
+    assert refusal(**rest).startswith(f"{name} is missing.")
+    assert refusal(**rest, **{name: ""}).startswith(f"{name} is missing.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DEBUG", "maybe"),
+        ("BEHIND_TLS_PROXY", "2"),
+        ("SECURE_SSL_REDIRECT", "yse"),
+        ("SECURE_HSTS_SECONDS", "-1"),
+        ("SERVICING_URL", "lender.example"),
+        ("SERVICING_URL", "https://"),
+        ("SERVICING_URL", "https://me:pw@lender.example"),
+        ("SERVICING_URL", "http://lender.example"),
+        ("SERVICING_ENVIRONMENT", "production"),
+        ("SERVICING_AUTH", "basic"),
+        ("SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature"),
+        ("SERVICING_EPOCH_UNIT", "us"),
+        ("SERVICING_MESSAGE_FILTERS", "path"),
+        ("SERVICING_OFFSET_COUNTS", "pages"),
+        ("SERVICING_TIME_ZONE", "Mars/Olympus"),
+        ("SERVICING_TIMEOUT", "0"),
+        ("SERVICING_TIMEOUT", "soon"),
+        ("BUSINESS_TIME_ZONE", "../../etc/passwd"),
+        ("DRAFT_DAYS", "1.5"),
+        ("UPLOAD_LIMIT_MB", "9" * 5000),
+        ("DATABASE_URL", "garbage"),
+        ("DATABASE_URL", "mysql://desk:{}@host/desk"),
+        ("DATABASE_URL", "postgres://desk:{}@host:port/desk"),
+        ("CACHE_URL", "memcached"),
+        ("LOG_LEVEL", "loud"),
+    ],
+)
+def test_what_is_wrong_is_named(name: str, value: str) -> None:
+    sentence = refusal(**NEEDED | {name: value.format(SECRET)})
+    assert sentence.startswith(name)
+    assert SECRET not in sentence
+
+
+@pytest.mark.parametrize("name", ["SERVICING_SECRET", "SERVICING_FIELD_KEY"])
+def test_a_key_of_the_wrong_length_is_not_repeated(name: str) -> None:
+    sentence = refusal(**NEEDED | {name: "swordfish"})
+    assert sentence.startswith(f"{name} must have 16, 24 or 32 characters")
+    assert "swordfish" not in sentence
+
+
+def test_a_bearer_token_is_needed_where_it_is_used() -> None:
+    assert refusal(**NEEDED, SERVICING_AUTH="bearer").startswith("SERVICING_TOKEN is missing")
+    assert start(**NEEDED, SERVICING_AUTH="bearer", SERVICING_TOKEN="t").returncode == 0
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert refusal(DEBUG="on", DATA_DIR=str(tmp_path / "file" / "data")).startswith("DATA_DIR")
+
+
+@pytest.mark.parametrize("command", ["-c", "-m"])
+def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> None:
+    server = (
+        ["gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0"] if command == "-m" else ["import portal.wsgi"]
+    )
+    done = start(sys.executable, command, *server, **NEEDED | {"SERVICING_CLIENT_ID": "two\tparts"})
+    assert done.returncode == 4
+    sentences = [line for line in done.stderr.splitlines() if line.startswith("Settings: ")]
+    assert len(sentences) == 1
+    assert "SERVICING_" in sentences[0]
+    assert "The client id may hold only printable ASCII" in sentences[0]
+    assert "Traceback" not in done.stderr
+
+
+class TestFiles:
+    def test_a_secret_comes_from_the_file_that_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "secret").write_text(f"{SECRET}\n")
+        rest = {key: value for key, value in NEEDED.items() if key != "SERVICING_SECRET"}
+        given = rest | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
+        assert shown("SERVICING_SECRET", **given) == SECRET
+
+    def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
+        sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
+        assert sentence.startswith("SECRET_KEY_FILE names a file that cannot be read")
+
+    def test_an_empty_file_holds_no_secret(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").touch()
+        assert refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "empty")).startswith("SECRET_KEY is missing")
+
+    def test_settings_come_from_the_env_file_and_the_environment_wins(self, tmp_path: Path) -> None:
+        lines = [f"{name}={value}" for name, value in NEEDED.items()]
+        (tmp_path / "env").write_text("\n".join([*lines, "DRAFT_DAYS=5", "ORGANISATION=Acme Lending"]))
+        given = {"ENV_FILE": str(tmp_path / "env"), "DRAFT_DAYS": "7"}
+        assert (shown("ORGANISATION", **given), shown("DRAFT_DAYS", **given)) == ("Acme Lending", "7")
+
+    def test_an_env_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+        assert refusal(**NEEDED, ENV_FILE=str(tmp_path / "env")).startswith("ENV_FILE")
+
+
+def test_a_secret_is_taken_as_it_is() -> None:
+    assert shown("SECRET_KEY", **NEEDED | {"SECRET_KEY": "$HOME#is 'here'" * 5}) == "$HOME#is 'here'" * 5
+
+
+def test_every_setting_is_in_the_readme_and_in_the_example() -> None:
+    source = (BASE_DIR / "portal" / "settings.py").read_text()
+    names = set(re.findall(r'(?:text|flag|words|one_of|time_zone|at_least|address)\(\s*"([A-Z_]+)"', source))
+    assert len(names) > 25
+    readme, example = ((BASE_DIR / name).read_text() for name in ("README.md", ".env.example"))
+    assert sorted(name for name in names if f"`{name}`" not in readme) == []
+    assert sorted(name for name in names if not re.search(rf"^{name}(_FILE)?=", example, re.MULTILINE)) == []
