@@ -9,6 +9,7 @@
 //   data-autosave="/url/"   a form that posts a draft there after 10 s without typing; the answer replaces #draft-state
 //   data-secret             an input whose value no draft ever holds
 //   data-phone              an input that shows ten digits as (512) 555-0143
+//   data-groups="2-7"       an input that shows its digits in groups, as 12-3456789
 //   data-busy="Sending…"    a submit button's words while its form is on the way
 //   data-focus              what takes the focus once it is on the page
 //   data-announce="37 rows" said to screen readers when it arrives
@@ -193,6 +194,13 @@
   on("change", "[data-phone]", (input) => {
     const digits = input.value.replace(/\D/g, "").replace(/^1(?=\d{10}$)/, "");
     if (digits.length === 10) input.value = digits.replace(/(\d{3})(\d{3})(\d{4})/, "($1) $2-$3");
+  });
+
+  on("change", "[data-groups]", (input) => {
+    const digits = input.value.replace(/[\s-]/g, "");
+    const groups = input.dataset.groups.split("-").map((size) => `(\\d{${size}})`);
+    const found = digits.match(new RegExp(`^${groups.join("")}$`));
+    if (found) input.value = found.slice(1).join("-");
   });
 
   on("click", "[aria-disabled='true']", (_, event) => event.preventDefault());
