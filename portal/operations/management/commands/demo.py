@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from portal.accounts.roles import Role
 from portal.registry.models import Record
@@ -30,6 +31,8 @@ class Command(BaseCommand):
         if not settings.DEBUG:
             raise CommandError("The demo is for local use: it is refused while DEBUG is off.")
         port, sandbox_port = port_from("PORT", 8000), port_from("SANDBOX_PORT", 8001)
+        if port == sandbox_port:
+            raise CommandError(f"PORT and SANDBOX_PORT are both {port}; they must differ.")
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         servers: list[subprocess.Popen[bytes]] = []
         try:
@@ -56,12 +59,13 @@ class Command(BaseCommand):
             path = settings.DATA_DIR / f"{name}.{'csv' if name == 'ids' else 'jsonl'}"
             with path.open("wb") as file:
                 subprocess.run(sandbox_command(name), stdout=file, check=True)
-        call_command(
-            "import_ids",
-            settings.DATA_DIR / "ids.csv",
-            profiles=settings.DATA_DIR / "profiles.jsonl",
-            verbosity=0,
-        )
+        with transaction.atomic():  # Half of it would be taken for the whole the next time.
+            call_command(
+                "import_ids",
+                settings.DATA_DIR / "ids.csv",
+                profiles=settings.DATA_DIR / "profiles.jsonl",
+                verbosity=0,
+            )
         refresh = [sys.executable, "manage.py", "refresh_portfolio", "--rate", "500"]
         environment = portal_environment(sandbox_port)
         subprocess.run(refresh, env=environment, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, check=True)

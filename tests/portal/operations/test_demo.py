@@ -1,0 +1,131 @@
+"""``manage.py demo``, really run: two servers, a seeded portfolio, staff who can sign in, and data that stay."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import requests
+
+from portal.settings import BASE_DIR
+
+COMMAND = [sys.executable, "manage.py", "demo"]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A newcomer's: nothing but a folder and two free ports."""
+    system = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    ports = {"PORT": str(free_port()), "SANDBOX_PORT": str(free_port())}
+    return system | ports | {"DEBUG": "1", "ENV_FILE": os.devnull, "DATA_DIR": str(tmp_path)}
+
+
+@contextmanager
+def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """The demo from its greeting on; stopped at the end, whatever happens."""
+    demo = subprocess.Popen(COMMAND, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
+    impatience = threading.Timer(120, demo.terminate)
+    impatience.start()
+    try:
+        assert demo.stdout
+        assert any("Ctrl-C stops it" in line for line in demo.stdout), "it never said that it was ready"
+        yield demo
+    finally:
+        impatience.cancel()
+        with suppress(ProcessLookupError):
+            demo.terminate()
+        demo.communicate(timeout=30)
+
+
+def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
+    demo.send_signal(number)
+    return demo.communicate(timeout=30)[0]
+
+
+def known_borrowers(environment: dict[str, str]) -> int:
+    """Sign in as the README says, and read how many borrowers the list holds."""
+    base = f"http://127.0.0.1:{environment['PORT']}"
+    with requests.Session() as browser:
+        form = browser.get(f"{base}/sign-in/").text
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
+        assert token
+        typed = {"login": "servicer", "password": "servicing-demo", "csrfmiddlewaretoken": token[1]}
+        assert browser.post(f"{base}/sign-in/", data=typed).url == f"{base}/"
+        found = re.search(r"(\d+) borrowers", browser.get(f"{base}/borrowers/").text)
+        assert found
+        return int(found[1])
+
+
+def refusal(**environment: str) -> str:
+    done = subprocess.run(
+        COMMAND,
+        env=os.environ | environment,
+        cwd=BASE_DIR,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    return done.stderr
+
+
+def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(environment: dict[str, str]) -> None:
+    port, sandbox_port = int(environment["PORT"]), int(environment["SANDBOX_PORT"])
+    with running(environment) as demo:
+        assert known_borrowers(environment) >= 60
+        assert "Stopped." in stopped(demo, signal.SIGINT)
+        assert (demo.returncode, answers(port), answers(sandbox_port)) == (0, False, False)
+
+    with running(environment) as demo:
+        assert known_borrowers(environment) >= 60
+        assert "Stopped." in stopped(demo, signal.SIGTERM)
+        assert (demo.returncode, answers(port), answers(sandbox_port)) == (0, False, False)
+
+
+def test_a_port_in_use_is_said(environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", int(environment["SANDBOX_PORT"]))):
+        assert f"Port {environment['SANDBOX_PORT']} is in use" in refusal(**environment)
+
+
+@pytest.mark.parametrize("port", ["eighty", "0", "65536", ""])
+def test_what_is_no_port_is_said(environment: dict[str, str], port: str) -> None:
+    assert "PORT must be a port number" in refusal(**environment | {"PORT": port})
+
+
+def test_two_servers_need_two_ports(environment: dict[str, str]) -> None:
+    assert "they must differ" in refusal(**environment | {"PORT": environment["SANDBOX_PORT"]})
+
+
+def test_a_sandbox_that_cannot_start_is_said(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "sandbox.sqlite3").write_text("this is no database" * 100)
+    done = subprocess.run(
+        COMMAND, env=environment, cwd=BASE_DIR, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "The sandbox did not start; its own words are above." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_is_refused_where_debug_is_off(environment: dict[str, str]) -> None:
+    needed = {"SECRET_KEY": "n" * 64, "ALLOWED_HOSTS": "localhost", "SERVICING_URL": "https://lender.example"}
+    needed |= {"SERVICING_CLIENT_ID": "desk", "SERVICING_SECRET": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"}
+    assert "refused while DEBUG is off" in refusal(**environment | needed | {"DEBUG": "off"})
