@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from servicing.loans import Loan
-from servicing.values import exact
+from servicing.values import calendar_day, exact
 
 FIELDS: Final = (
     "number",
@@ -81,11 +81,11 @@ def total(values: Iterable[Decimal | None]) -> Decimal | None:
 
 def _row(item: Mapping[str, Any]) -> Installment:
     named = {_PASCAL.get(key, key): value for key, value in item.items()}
-    paid_on = _day(named.get("paid_on"))
+    paid_on = calendar_day(named.get("paid_on"))
     status = named.get("status")
     return Installment(
         number=named["number"] if isinstance(named.get("number"), int) else None,
-        due_date=_day(named.get("due_date")),
+        due_date=calendar_day(named.get("due_date")),
         principal=exact(named.get("principal")),
         interest=exact(named.get("interest")),
         fees=exact(named.get("fees")),
@@ -96,11 +96,3 @@ def _row(item: Mapping[str, Any]) -> Installment:
         is_paid=bool(paid_on) or str(status).upper() in _PAID or item.get("IsHistory") is True,
         extra={key: value for key, value in item.items() if _PASCAL.get(key, key) not in FIELDS},
     )
-
-
-def _day(value: object) -> date | None:
-    """A calendar day, with or without a time behind it; never moved by a zone."""
-    try:
-        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
-    except ValueError:
-        return None

@@ -1,6 +1,6 @@
 """Value types that several areas share. Hides how the service writes times and what counts as a number."""
 
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
@@ -61,6 +61,14 @@ def exact(value: Any) -> Decimal | None:
     """The number in a field whose type the interface leaves open, or None where it holds no usable number."""
     try:
         return exact_decimal(value)
+    except ValueError:
+        return None
+
+
+def calendar_day(value: Any) -> date | None:
+    """The day in a field whose type the interface leaves open, a time behind it left out; never moved by a zone."""
+    try:
+        return date.fromisoformat(value[:10].replace("/", "-")) if isinstance(value, str) else None
     except ValueError:
         return None
 
