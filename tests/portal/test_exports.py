@@ -1,0 +1,51 @@
+"""What leaves as CSV is exact, readable by a spreadsheet, and never a formula in it."""
+
+import csv
+import io
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.http import StreamingHttpResponse
+
+from portal.ui.exports import csv_file
+
+
+def text_of(answer: StreamingHttpResponse) -> str:
+    return b"".join(answer).decode()
+
+
+def cell(value: Any) -> str:
+    """One value after its way through a file and a reader of it."""
+    content = text_of(csv_file("list", ["Value"], [[value]])).removeprefix("\ufeff")
+    return list(csv.reader(io.StringIO(content, newline="")))[1][0]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "－1"])
+def test_a_text_that_could_be_a_formula_is_guarded(text: str) -> None:
+    assert cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Decimal("-5000.00"), "-5000.00"),
+        (Decimal("1E+3"), "1000"),
+        (-7, "-7"),
+        (date(2026, 12, 1), "2026-12-01"),
+        (True, "Yes"),
+        (None, ""),
+        ('O\'Neil, "Sons"\nLLC', 'O\'Neil, "Sons"\nLLC'),
+        ("a = b", "a = b"),
+    ],
+)
+def test_other_values_stay_what_they_are(value: Any, text: str) -> None:
+    assert cell(value) == text
+
+
+def test_a_file_names_its_content_and_tells_its_encoding() -> None:
+    answer = csv_file("applications", ["Größe"], [])
+    assert answer["Content-Disposition"].startswith('attachment; filename="applications-20')
+    assert answer["Cache-Control"] == "no-store"
+    assert text_of(answer) == "\ufeffGröße\r\n"
