@@ -7,9 +7,11 @@ from servicing.borrowers import Borrower, KeyPerson, NewKeyPerson
 from servicing.client import Client
 from servicing.codec import Issue
 from servicing.credit_lines import Statement, StatementDocument
+from servicing.documents import Document, DocumentFetcher
 from servicing.errors import (
     ConfigurationError,
     Conflict,
+    DocumentRefused,
     Forbidden,
     InvalidInput,
     NotFound,
@@ -39,6 +41,9 @@ __all__ = [
     "ConfigurationError",
     "Conflict",
     "Decision",
+    "Document",
+    "DocumentFetcher",
+    "DocumentRefused",
     "Forbidden",
     "InvalidInput",
     "Issue",

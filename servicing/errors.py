@@ -14,6 +14,7 @@ The tree::
     ├── Unauthenticated          the service does not accept who we say we are
     ├── Unavailable              a read got no usable answer, after every try
     ├── OutcomeUnknown           a write may or may not have been done
+    ├── DocumentRefused          a document, or its link, is not safe to fetch or to pass on
     └── ProtocolError            an answer to a read that cannot be understood
 
 No error holds a request body, and none is chained to an exception of the HTTP library, which would hold one.
@@ -104,6 +105,10 @@ class Unavailable(ServicingError):
 
 class OutcomeUnknown(ServicingError):
     """A write left and may or may not have been done: no answer, a 5xx, or an answer that cannot be read."""
+
+
+class DocumentRefused(ServicingError):
+    """A document is not fetched, or not passed on, because it or its link is not safe. The message says why."""
 
 
 class ProtocolError(ServicingError):
