@@ -196,7 +196,8 @@ class GatewayMiddleware:
                 append(
                     Actor.of(request),
                     "accounts.refused",
-                    detail={"act": error.act, "path": request.path[:300]},
+                    subject_label=error.act,
+                    detail={"path": request.path[:300]},
                 )
                 return None
             case AlreadySubmitted() | Blocked():

@@ -1,5 +1,6 @@
 """What happened here: append-only entries, one row for each remote call, and the one mutable state of a write."""
 
+import ipaddress
 import uuid
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -31,9 +32,9 @@ class Actor:
         user = person if isinstance(person, User) else None
         return cls(
             id=user.pk if user else None,
-            name=user.display_name() if user else "anonymous",
+            name=user.display_name()[:300] if user else "anonymous",
             role=user.role if user else "",
-            ip=request.META.get("REMOTE_ADDR"),
+            ip=_plain_address(request.META.get("REMOTE_ADDR", "")),
             user_agent=request.headers.get("User-Agent", "")[:300],
             request_id=getattr(request, "request_id", ""),
         )
@@ -42,6 +43,14 @@ class Actor:
     def system(cls, task: str) -> "Actor":
         """Work that nobody clicked: a command or a background task."""
         return cls(name="system", role="system", request_id=f"{task}-{uuid.uuid4().hex[:8]}")
+
+
+def _plain_address(text: str) -> str | None:
+    """An address as every database gives it back; none where the server listens on a file."""
+    try:
+        return str(ipaddress.ip_address(text.partition("%")[0]))
+    except ValueError:
+        return None
 
 
 class Append(models.QuerySet["Entry"]):

@@ -17,9 +17,9 @@ _DONE = {
     "notes.add_follow_up": "planned a follow-up on",
     "notes.finish": "finished a follow-up:",
     "accounts.sign_in": "signed in",
-    "accounts.sign_in_failed": "failed to sign in",
+    "accounts.sign_in_failed": "failed to sign in as",
     "accounts.sign_out": "signed out",
-    "accounts.refused": "was refused",
+    "accounts.refused": "may not do",
     "accounts.profile": "changed their preferences",
     "borrowers.detail": "opened borrower",
 }

@@ -29,4 +29,4 @@ def _signed_out(request: HttpRequest | None, user: Any, **kwargs: Any) -> None:
 def _failed(credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any) -> None:
     if request is not None:
         tried = str(credentials.get("username") or credentials.get("login") or "")[:150]
-        append(Actor.of(request), "accounts.sign_in_failed", detail={"username": tried})
+        append(Actor.of(request), "accounts.sign_in_failed", subject_label=tried)

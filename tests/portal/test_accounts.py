@@ -44,7 +44,7 @@ class TestSigningIn:
         assert "You are not signed in." in page.content.decode()
         assert not is_signed_in(anonymous)
         entry = Entry.objects.get(action="accounts.sign_in_failed")
-        assert entry.detail == {"username": "maya"}
+        assert entry.subject_label == "maya"
         assert "walnut" not in str(vars(entry))
 
     def test_guessing_is_slowed_down(self, anonymous: Browser, maya: User) -> None:

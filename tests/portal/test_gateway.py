@@ -379,7 +379,7 @@ class TestOwnErrorPages:
         assert page.status_code == 403
         assert "Needs role servicer or supervisor" in page.content.decode()
         entry = Entry.objects.get(action="accounts.refused")
-        assert (entry.actor_name, entry.detail["act"]) == ("Viewer", "borrowers.create")
+        assert (entry.actor_name, entry.subject_label) == ("Viewer", "borrowers.create")
 
     @pytest.mark.parametrize(
         ("address", "status"), [("/trial/submit/", 403), ("/nowhere/", 404), ("/trial/breaks/", 500)]

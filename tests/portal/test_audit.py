@@ -1,0 +1,261 @@
+"""The trail: sealed one by one, never changed, read as sentences, searched here and in the admin."""
+
+import threading
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connections
+from django.test import Client as Browser
+from django.test import RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.chain import FIRST, append, seal
+from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.sentences import sentence
+from servicing.sandbox import Sandbox
+from tests.conftest import browser_of, htmx
+
+MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
+
+
+def intent(**fields: Any) -> WriteIntent:
+    """A write as the gateway leaves it, with its two entries."""
+    known = {"submit_id": uuid4().hex, "operation": "borrowers.create_commercial", "label": "Northwind LLC"}
+    known |= {"actor_name": "Maya Chen", "request_id": "r-1", "method": "POST", "path": "/v1/users"}
+    made = WriteIntent.objects.create(**known | {"request_body": {"first_name": "Northwind"}} | fields)
+    subject = {"intent_id": made.pk, "subject_label": made.label}
+    append(MAYA, made.operation, phase="attempt", **subject)
+    append(MAYA, made.operation, phase="outcome", result=made.state, **subject)
+    return made
+
+
+@pytest.mark.django_db
+class TestChain:
+    def test_every_entry_is_sealed_with_the_one_before(self) -> None:
+        first, second = append(MAYA, "lookup.add"), append(MAYA, "lookup.archive", reason="Closed")
+        assert (first.previous_hash, second.previous_hash) == (FIRST, first.hash)
+
+    def test_the_seal_holds_whatever_an_entry_says(self) -> None:
+        detail = {
+            "text": "O’Neil “& Daughters” \U0001f600",
+            "at": timezone.now(),
+            "none": None,
+            "list": (1, 2),
+        }
+        append(MAYA, "lookup.correct", intent_id=uuid4(), changes={"label": ["a", "b"]}, detail=detail)
+        entry = Entry.objects.get()
+        assert seal(entry) == entry.hash
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [("actor_name", "Somebody else"), ("reason", ""), ("detail", {"taken": 2}), ("ip", None)],
+    )
+    def test_a_changed_entry_breaks_its_seal(self, field: str, value: object) -> None:
+        append(MAYA, "lookup.import_records", reason="Asked by mail", detail={"taken": 1})
+        entry = Entry.objects.get()
+        setattr(entry, field, value)
+        assert seal(entry) != entry.hash
+
+    def test_entries_are_appended_and_nothing_else(self) -> None:
+        entry = append(MAYA, "lookup.add")
+        with pytest.raises(IntegrityError):
+            entry.save()
+
+    @pytest.mark.parametrize("act", ["update", "delete", "bulk_create", "bulk_update", "update_or_create"])
+    def test_entries_cannot_be_changed_in_bulk(self, act: str) -> None:
+        with pytest.raises(TypeError, match="append-only"):
+            getattr(Entry.objects.all(), act)()
+
+    def test_an_entry_cannot_be_deleted(self) -> None:
+        with pytest.raises(TypeError, match="append-only"):
+            append(MAYA, "lookup.add").delete()
+
+    def test_a_write_has_no_second_outcome(self) -> None:
+        write = intent(state="confirmed")
+        with pytest.raises(IntegrityError):
+            append(MAYA, write.operation, phase="outcome", result="rejected", intent_id=write.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_at_once_make_one_chain() -> None:
+    def work() -> None:
+        for _ in range(5):
+            append(MAYA, "lookup.add")
+        connections.close_all()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    hashes = [FIRST, *Entry.objects.order_by("id").values_list("hash", flat=True)]
+    assert list(Entry.objects.order_by("id").values_list("previous_hash", flat=True)) == hashes[:-1]
+    assert len(hashes) == 21
+
+
+class TestActor:
+    @pytest.mark.parametrize(
+        ("address", "kept"),
+        [
+            ("127.0.0.1", "127.0.0.1"),
+            ("2001:DB8:0::1", "2001:db8::1"),
+            ("fe80::1%eth0", "fe80::1"),
+            ("", None),
+            ("unix:", None),
+        ],
+    )
+    def test_an_address_is_kept_as_every_database_gives_it_back(self, address: str, kept: str | None) -> None:
+        assert Actor.of(RequestFactory().get("/", REMOTE_ADDR=address)).ip == kept
+
+    def test_the_longest_name_and_browser_fit(self) -> None:
+        request = RequestFactory().get("/", headers={"User-Agent": "x" * 1000})
+        actor = Actor.of(request, User(pk=1, first_name="é" * 150, last_name="ü" * 150))
+        assert (len(actor.name), len(actor.user_agent)) == (300, 300)
+
+    def test_nobody_is_anonymous(self) -> None:
+        assert Actor.of(RequestFactory().get("/")).name == "anonymous"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"action": "lookup.archive"}, "archived Northwind LLC"),
+        (
+            {"action": "borrowers.create_commercial", "phase": "attempt"},
+            "set out to create borrower Northwind LLC",
+        ),
+        (
+            {"action": "borrowers.create_commercial", "phase": "outcome", "result": "confirmed"},
+            "created borrower Northwind LLC",
+        ),
+        (
+            {"action": "borrowers.create_commercial", "phase": "outcome", "result": "unknown"},
+            "set out to create borrower Northwind LLC: the outcome is unknown",
+        ),
+        ({"action": "loans.extend", "phase": "outcome", "result": "odd"}, "loans.extend Northwind LLC: odd"),
+        ({"action": "accounts.sign_in", "subject_label": ""}, "signed in"),
+    ],
+)
+def test_an_entry_reads_as_a_sentence(fields: dict[str, str], text: str) -> None:
+    assert sentence(Entry(**{"subject_label": "Northwind LLC"} | fields)) == text
+
+
+class TestIndex:
+    def rows(self, browser: Browser, query: str = "") -> str:
+        return browser.get(f"/audit/{query}", headers=htmx("audit-rows")).content.decode()
+
+    def test_only_those_who_oversee_read_the_trail(self, desk: Sandbox) -> None:
+        statuses = {role: browser_of(role).get("/audit/").status_code for role in Role}
+        assert {role for role, status in statuses.items() if status == 200} == {
+            "supervisor",
+            "auditor",
+            "admin",
+        }
+
+    def test_it_tells_who_did_what_and_why(self, auditor: Browser) -> None:
+        append(MAYA, "lookup.archive", subject_label="Northwind LLC", reason="Paid <off>")
+        append(MAYA, "lookup.correct", subject_label="Acme", changes={"label": ["Acne", "Acme"]})
+        page = auditor.get("/audit/").content.decode()
+        assert "Maya Chen</b> archived Northwind LLC" in page
+        assert "Paid &lt;off&gt;" in page
+        assert "label: <del" in page
+
+    @pytest.mark.parametrize(
+        "query", ["?q=northwind", "?q=maya", "?q=u-77", "?q=r-1", "?q=paid", "?action=lookup.archive"]
+    )
+    def test_it_is_found_by_person_subject_reference_reason_and_action(
+        self, auditor: Browser, query: str
+    ) -> None:
+        found = {"subject_label": "Northwind LLC", "subject_uuid": "u-77", "reason": "Paid off"}
+        append(MAYA, "lookup.archive", **found)
+        append(Actor(name="Ravi Patel", request_id="r-2"), "lookup.add", subject_label="Acme Farms")
+        rows = self.rows(auditor, query)
+        assert "Northwind LLC" in rows
+        assert "Acme Farms" not in rows
+
+    def test_a_write_is_found_by_its_result_and_leads_to_its_page(self, auditor: Browser) -> None:
+        unknown, confirmed = intent(state="unknown"), intent(state="confirmed", label="Acme Farms")
+        rows = self.rows(auditor, "?result=unknown")
+        assert unknown.get_absolute_url() in rows
+        assert confirmed.get_absolute_url() not in rows
+
+    @pytest.mark.parametrize(
+        "query", ["?q=%00", "?action=%00&result=", "?page=last", "?page=-1", "?q=" + "x" * 900]
+    )
+    def test_what_is_not_understood_breaks_nothing(self, auditor: Browser, query: str) -> None:
+        assert auditor.get(f"/audit/{query}").status_code == 200
+
+    def test_it_is_paged(self, auditor: Browser) -> None:
+        for number in range(60):
+            append(MAYA, "lookup.add", subject_label=f"Borrower {number:02}")
+        assert "Borrower 59" in self.rows(auditor)
+        assert "Borrower 05" in self.rows(auditor, "?page=2")
+
+    def test_a_filter_gets_the_rows_alone(self, auditor: Browser) -> None:
+        rows = self.rows(auditor, "?q=nobody")
+        assert rows.strip().startswith('<div id="audit-rows"')
+        assert "No entry matches" in rows
+
+
+class TestWrite:
+    def test_an_unknown_outcome_says_what_to_ask_the_lender(self, viewer: Browser) -> None:
+        page = viewer.get(intent(state="unknown").get_absolute_url()).content.decode()
+        assert "We do not know whether this was done." in page
+        assert "we sent POST /v1/users and received no answer." in page
+
+    def test_a_settled_write_asks_nothing(self, viewer: Browser) -> None:
+        write = intent(state="rejected", status=400, message="EIN is not valid")
+        page = viewer.get(write.get_absolute_url()).content.decode()
+        assert "<q>EIN is not valid</q>" in page
+        assert "received no answer" not in page
+
+    def test_it_leads_to_its_borrower(self, viewer: Browser) -> None:
+        page = viewer.get(intent(borrower_uuid="u-1").get_absolute_url()).content.decode()
+        assert 'href="/borrowers/u-1/"' in page
+
+    def test_entries_are_for_those_who_oversee(self, viewer: Browser, auditor: Browser) -> None:
+        address = intent(state="confirmed").get_absolute_url()
+        assert "created borrower" not in viewer.get(address).content.decode()
+        assert "created borrower" in auditor.get(address).content.decode()
+
+    def test_one_that_never_was_is_not_found(self, viewer: Browser) -> None:
+        assert viewer.get(f"/audit/writes/{uuid4()}/").status_code == 404
+
+
+class TestAdmin:
+    LISTS = ("entry", "remotecall", "writeintent")
+
+    @pytest.mark.parametrize("name", LISTS)
+    def test_each_list_is_searched_and_each_row_opened(self, auditor: Browser, name: str) -> None:
+        write = intent(state="unknown", label="Findable LLC")
+        call = RemoteCall.objects.create(operation="loans.get", path="/v1/Findable", duration_ms=3)
+        rows = {"entry": Entry.objects.first(), "remotecall": call, "writeintent": write}
+        found = auditor.get(reverse(f"admin:audit_{name}_changelist"), {"q": "Findable"})
+        assert "0 results" not in found.content.decode()
+        row = rows[name]
+        assert row is not None
+        assert auditor.get(reverse(f"admin:audit_{name}_change", args=[row.pk])).status_code == 200
+
+    @pytest.mark.parametrize("name", LISTS)
+    def test_nobody_adds_changes_or_deletes(self, desk: Sandbox, name: str) -> None:
+        root = User.objects.create_superuser("root")
+        browser = Browser()
+        browser.force_login(root)
+        write = intent(state="confirmed")
+        call = RemoteCall.objects.create(operation="loans.get", duration_ms=3)
+        pk = {"entry": Entry.objects.get(phase="attempt").pk, "remotecall": call.pk, "writeintent": write.pk}[
+            name
+        ]
+        assert browser.get(reverse(f"admin:audit_{name}_add")).status_code == 403
+        assert browser.post(reverse(f"admin:audit_{name}_change", args=[pk]), {}).status_code == 403
+        assert (
+            browser.post(reverse(f"admin:audit_{name}_delete", args=[pk]), {"post": "yes"}).status_code == 403
+        )
+
+    @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
+    def test_others_do_not_enter(self, desk: Sandbox, role: Role) -> None:
+        assert browser_of(role).get(reverse("admin:audit_entry_changelist")).status_code == 302
