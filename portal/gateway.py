@@ -121,7 +121,7 @@ class Watcher:
                     self.actor,
                     ended if ended in WriteIntent.State.values else WriteIntent.State.REJECTED,
                     status=outcome.status,
-                    message=outcome.error.message if outcome.error else "",
+                    message="; ".join(outcome.error.reasons) if outcome.error else "",
                     subject=(items[0].kind, items[0].uuid) if items else None,
                     detail={"answer": outcome.body, "duration_ms": milliseconds(outcome)},
                 )
