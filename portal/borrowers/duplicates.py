@@ -8,17 +8,18 @@ from operator import or_
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.search import matching
+from portal.ui import wording
 
 LIMIT = 20
 
 
 @dataclass(frozen=True)
 class Match:
-    """A known record, and which of the given values it shares."""
+    """A known record, and which of the given values it shares: in small letters, and as it has them."""
 
     record: Record
     owner: Record | None
-    shared: tuple[str, ...]
+    shared: dict[str, str]
 
     @property
     def borrower(self) -> Record:
@@ -40,12 +41,14 @@ def known_here(values: Iterable[str]) -> list[Match]:
         return []
     kept = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON], archived_at__isnull=True)
     found = reduce(or_, (matching(kept, value) for value in sorted(wanted))).order_by("kind", "label", "id")
-    sharing = ((record, owner, wanted & _values(record)) for record, owner in with_borrowers(found[:200]))
-    return [Match(record, owner, tuple(sorted(shared))) for record, owner, shared in sharing if shared][
-        :LIMIT
+    matches = [
+        Match(record, owner, {key: shown for key, shown in _values(record).items() if key in wanted})
+        for record, owner in with_borrowers(found[:200])
     ]
+    return [match for match in matches if match.shared][:LIMIT]
 
 
-def _values(record: Record) -> set[str]:
-    values = {record.email.casefold(), record.phone.removeprefix("+1")}
-    return values | {record.label.casefold()} if record.kind == Kind.BORROWER else values
+def _values(record: Record) -> dict[str, str]:
+    phone = record.phone.removeprefix("+1")
+    values = {record.email.casefold(): record.email, phone: wording.phone(phone) or ""}
+    return values | {record.label.casefold(): record.label} if record.kind == Kind.BORROWER else values

@@ -216,6 +216,10 @@ class AddressForm(StepForm):
 class PersonForm(AddressForm):
     """One key person, with the business's address or one of their own."""
 
+    field_order: ClassVar = (
+        *("first_name", "middle_name", "last_name", "title", "citizenship", "dob"),
+        *("email", "phone", "same_address", *ADDRESS_FIELDS),
+    )
     BLANK: ClassVar = {"same_address": "on", "citizenship": rules.COUNTRIES["US"]}
 
     first_name = PersonNameField(label="First name")
@@ -361,6 +365,8 @@ class ReviewForm(WriteForm):
     ) -> None:
         super().__init__(data, **kwargs)
         self.version = version
+        for name in ("ein", "ein_again"):
+            self.fields[name].widget.attrs["data-groups"] = "2-7"
         self.ssn_names: list[str] = []
         for number, name in enumerate(people):
             self._add_ssn(f"ssn_{number}", f"SSN of {name}")
@@ -370,6 +376,7 @@ class ReviewForm(WriteForm):
     def _add_ssn(self, name: str, label: str) -> None:
         for each, text in ((name, label), (f"{name}_again", f"{label}, again")):
             self.fields[each] = SecretDigitsField(rule=rules.ssn_problems, label=text, required=False)
+            self.fields[each].widget.attrs["data-groups"] = "3-2-4"
         self.ssn_names.append(name)
 
     def clean(self) -> dict[str, Any]:

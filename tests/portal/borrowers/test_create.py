@@ -168,7 +168,7 @@ def test_entries_that_differ_are_refused_and_not_shown_again(wizard: Wizard, san
 
 def test_a_refused_last_step_is_a_fragment_for_htmx(wizard: Wizard) -> None:
     page = is_refused(wizard.send({"ein": "1"}, headers=htmx("wizard")))
-    assert page.strip().startswith('<div id="wizard">')
+    assert page.strip().startswith('<div class="sd-wizard" id="wizard">')
     assert "<html" not in page
 
 

@@ -205,7 +205,7 @@ def test_names_every_error_of_a_step_at_once(step: str, wizard: Wizard) -> None:
 def test_a_refused_step_is_a_fragment_for_htmx(step: str, wizard: Wizard) -> None:
     answer = wizard.post(step, FAULTS[step][0], headers=htmx("wizard"))
     assert answer.status_code == 422
-    assert html(answer).strip().startswith('<div id="wizard">')
+    assert html(answer).strip().startswith('<div class="sd-wizard" id="wizard">')
     assert "<html" not in html(answer)
 
 
@@ -313,7 +313,7 @@ def test_people_can_be_rearranged_without_javascript(act: str, left: list[str], 
 
 def test_rearranging_is_a_fragment_for_htmx(wizard: Wizard) -> None:
     page = html(wizard.post("people", people(ELENA), act="add", headers=htmx("wizard")))
-    assert page.strip().startswith('<div id="wizard">')
+    assert page.strip().startswith('<div class="sd-wizard" id="wizard">')
     assert 'data-announce="Person 2 of 2"' in page
 
 
