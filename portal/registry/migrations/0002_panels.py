@@ -4,40 +4,51 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('registry', '0001_initial'),
+        ("registry", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='record',
-            name='asked_at',
-            field=models.DateTimeField(help_text='When the service was last asked for it.', null=True),
+            model_name="record",
+            name="asked_at",
+            field=models.DateTimeField(help_text="When the service was last asked for it.", null=True),
         ),
         migrations.AddField(
-            model_name='record',
-            name='failed_at',
-            field=models.DateTimeField(help_text='When asking failed last.', null=True),
+            model_name="record",
+            name="failed_at",
+            field=models.DateTimeField(help_text="When asking failed last.", null=True),
         ),
         migrations.AddField(
-            model_name='record',
-            name='failing_since',
-            field=models.DateTimeField(help_text='Since when asking has failed.', null=True),
+            model_name="record",
+            name="failing_since",
+            field=models.DateTimeField(help_text="Since when asking has failed.", null=True),
         ),
         migrations.AddField(
-            model_name='record',
-            name='failure',
-            field=models.TextField(blank=True, help_text='Why it failed last, in words for staff.'),
+            model_name="record",
+            name="failure",
+            field=models.TextField(blank=True, help_text="Why it failed last, in words for staff."),
         ),
         migrations.AlterField(
-            model_name='record',
-            name='checked_at',
-            field=models.DateTimeField(help_text='When the service last answered for it.', null=True),
+            model_name="record",
+            name="checked_at",
+            field=models.DateTimeField(help_text="When the service last answered for it.", null=True),
         ),
         migrations.AlterField(
-            model_name='record',
-            name='kind',
-            field=models.CharField(choices=[('borrower', 'Borrower'), ('key_person', 'Key person'), ('application', 'Application'), ('loan', 'Loan'), ('line', 'Line of credit'), ('repayment', 'Repayment'), ('loan_repayments', 'Repayments of a loan'), ('line_repayments', 'Repayments of a line')], max_length=16),
+            model_name="record",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("borrower", "Borrower"),
+                    ("key_person", "Key person"),
+                    ("application", "Application"),
+                    ("loan", "Loan"),
+                    ("line", "Line of credit"),
+                    ("repayment", "Repayment"),
+                    ("loan_repayments", "Repayments of a loan"),
+                    ("line_repayments", "Repayments of a line"),
+                ],
+                max_length=16,
+            ),
         ),
     ]
