@@ -1,6 +1,5 @@
 """The list of known borrowers, and one borrower's page."""
 
-
 from django.http import HttpResponse
 
 from portal.accounts.roles import requires
