@@ -1,0 +1,252 @@
+"""What holds for the whole project: who may open what, what templates may hold, and how names agree."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.template.loader import get_template
+from django.test import Client as Browser
+from django.urls import URLPattern, URLResolver, get_resolver
+
+import servicing
+from portal.accounts.roles import ACTS, Role
+from portal.settings import BASE_DIR
+from servicing import Client, codec, errors
+from servicing.resource import Resource
+from servicing.sandbox import Sandbox
+from servicing.sandbox.endpoints import OPERATIONS
+from tests.conftest import browser_of
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+# Signing in, signing out, the platform's health check; the page of components exists only under DEBUG.
+OPEN = {"/sign-in/", "/sign-out/", "/healthz", "/ui/"}
+SAMPLES = {"uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364", "int": "1"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """One entry of the URL map, with an address that leads to it."""
+
+    url: str
+    view: Callable[..., Any]
+
+    @property
+    def act(self) -> str | None:
+        return getattr(self.view, "act", None)
+
+
+def sampled(found: re.Match[str]) -> str:
+    """What may stand for a part of an address: of its type, or the first of its alternatives."""
+    return SAMPLES.get(found[1] or "", found[1] if found[0].startswith("(") and found[1] else "sample")
+
+
+def addresses(patterns: Any = None, prefix: str = "/") -> Iterator[Address]:
+    """Every address of the portal, the admin's included."""
+    for pattern in patterns if patterns is not None else get_resolver("portal.urls").url_patterns:
+        plain = re.sub(r"\(\?P<\w+>(\w*).*\)", sampled, str(pattern.pattern).strip("^$"))
+        url = prefix + re.sub(r"<(?:(\w+):)?\w+>", sampled, plain)
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern.url_patterns, url)
+        elif isinstance(pattern, URLPattern):
+            yield Address(url, pattern.callback)
+
+
+def own() -> list[Address]:
+    """The addresses that are ours, and not open to everybody."""
+    return [a for a in addresses() if a.url not in OPEN and not a.url.startswith("/admin/")]
+
+
+class TestAccess:
+    @pytest.mark.parametrize("method", METHODS)
+    def test_every_address_but_the_open_ones_needs_signing_in(self, anonymous: Browser, method: str) -> None:
+        closed = [address.url for address in addresses() if address.url not in OPEN]
+        assert len(closed) > 60
+        answers = {url: anonymous.generic(method, url) for url in closed}
+        ways = ("/sign-in/?next=", "/admin/login/?next=/admin/")  # The admin's own leads on to the sign-in.
+        wrong = [url for url, answer in answers.items() if not answer.get("Location", "").startswith(ways)]
+        assert wrong == []
+
+    def test_every_view_says_which_act_it_is(self) -> None:
+        assert [address.url for address in own() if address.act not in ACTS] == []
+
+    def test_every_act_is_somebodys_and_is_used(self) -> None:
+        used = {address.act for address in own()} | {"accounts.staff"}
+        assert [act for act, roles in ACTS.items() if not roles or act not in used] == []
+
+    @pytest.mark.parametrize("role", Role)
+    @pytest.mark.parametrize("method", ["GET", "POST"])
+    def test_a_role_opens_what_its_acts_include_and_nothing_else(
+        self, desk: Sandbox, role: Role, method: str
+    ) -> None:
+        browser = browser_of(role)
+        answers = {address: browser.generic(method, address.url).status_code for address in own()}
+        wrong = [
+            address.url
+            for address, status in answers.items()
+            if status != 405 and (status == 403) != (role not in ACTS[address.act or ""])
+        ]
+        assert wrong == []
+
+
+def templates() -> list[Path]:
+    return sorted((BASE_DIR / "templates").rglob("*.html"))
+
+
+@pytest.fixture(params=templates(), ids=lambda path: str(path.relative_to(BASE_DIR / "templates")))
+def template(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
+
+
+PARTIAL = re.compile(r"{% partialdef ([\w-]+)(?: inline)? %}\s*(?:{%[^%]*%}\s*|{#.*?#}\s*)*(<[^>]*>)")
+# What the content security policy would block, what fails in contrast, and what formats past our own filters.
+FORBIDDEN = {
+    "an inline script": r"<script(?![^>]*\bsrc=)",
+    "an inline style": r"<style|\sstyle=",
+    "an event attribute": r"\son[a-z]+=",
+    "a script in an attribute": r"hx-on|\bjs:|javascript:",
+    "a light badge": r"class=\"[^\"]*-lt\b",
+    "a format of Django's own": r"\|(floatformat|intcomma|timesince|timeuntil|naturaltime|safe)\b",
+}
+
+
+class TestTemplates:
+    def test_it_compiles(self, template: Path) -> None:
+        get_template(str(template.relative_to(BASE_DIR / "templates")))
+
+    def test_it_holds_nothing_that_is_forbidden(self, template: Path) -> None:
+        text = template.read_text()
+        assert [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text)] == []
+
+    def test_the_root_of_a_partial_has_its_name(self, template: Path) -> None:
+        text = template.read_text()
+        roots = dict(PARTIAL.findall(text))
+        assert len(roots) == text.count("{% partialdef ")
+        ids = {name: re.search(r'(?:\bid=|panel )"([^"]+)"', root) for name, root in roots.items()}
+        assert [name for name, found in ids.items() if not found or found[1] != name] == []
+
+    def test_it_can_be_done_without_script(self, template: Path) -> None:
+        """What HTMX may fetch, a link or a form leads to as well."""
+        elements = re.findall(r"<(\w+)([^>]*)>", template.read_text())
+        alone = [
+            tag for tag, rest in elements if "hx-post=" in rest and tag not in ("form", "button", "input")
+        ]
+        assert alone == []
+
+
+def resources(client: Client) -> dict[str, Resource]:
+    return {name: value for name, value in vars(client).items() if isinstance(value, Resource)}
+
+
+def methods(resource: Resource) -> list[str]:
+    return [name for name in vars(type(resource)) if not name.startswith("_") and name != "iterate"]
+
+
+ADDRESS = servicing.Address(
+    line_1="418 Harbor Street", city="Eugene", state="OR", zip="97401", country="UNITED STATES"
+)
+PERSON = servicing.NewKeyPerson(
+    first_name="Maya",
+    last_name="Lindqvist",
+    title="OWNER",
+    citizenship="US",
+    email="maya@harbor.example",
+    phone="5415550142",
+    address=ADDRESS,
+)
+
+
+def calls(client: Client, sandbox: Sandbox) -> dict[str, Callable[[], object]]:
+    """Every operation of the interface, ready to be called."""
+    world = sandbox.world
+    owner = world.borrower()
+    borrower, person = owner["uuid"], owner["key_people"][0]["uuid"]
+    loan, line = world.loan(borrower)["uuid"], world.line(borrower)["uuid"]
+    application = world.line_application(borrower)["uuid"]
+    business = {
+        "first_name": "Acme",
+        "email": "a@acme.example",
+        "entity": "CORPORATION",
+        "phone": "5415550178",
+    }
+    return {
+        "borrowers.create_commercial": lambda: client.borrowers.create_commercial(
+            **business, ein="930184475", address=ADDRESS, key_people=[PERSON]
+        ),
+        "borrowers.update": lambda: client.borrowers.update(borrower, email="b@acme.example"),
+        "borrowers.update_key_person": lambda: client.borrowers.update_key_person(
+            borrower, person, title="DIRECTOR"
+        ),
+        "applications.submit": lambda: client.applications.submit(borrower, amount=Decimal(1200)),
+        "applications.get_for_line": lambda: client.applications.get_for_line(borrower, application),
+        "loans.get": lambda: client.loans.get(borrower, loan),
+        "credit_lines.statement": lambda: client.credit_lines.statement(borrower, line),
+        "repayments.of_loan": lambda: client.repayments.of_loan(borrower, loan),
+        "repayments.of_line": lambda: client.repayments.of_line(borrower, line),
+        "messages.list": lambda: client.messages.list(limit=5),
+    }
+
+
+class TestOperations:
+    def test_every_method_has_a_handler_of_its_name(self, lending: Client, sandbox: Sandbox) -> None:
+        named = {
+            f"{area}.{name}" for area, resource in resources(lending).items() for name in methods(resource)
+        }
+        assert named == set(calls(lending, sandbox))
+        assert named <= set(OPERATIONS)
+
+    def test_every_call_is_recorded_under_that_name(self, lending: Client, sandbox: Sandbox) -> None:
+        seen: list[str] = []
+
+        class Recorder:
+            def before(self, call: servicing.Call) -> None: ...
+
+            def after(self, call: servicing.Call, outcome: servicing.Outcome) -> None:
+                seen.append(call.operation)
+
+        every = calls(lending.watched_by(Recorder()), sandbox)
+        for call in every.values():
+            call()
+        assert seen == list(every)
+        assert [call.operation for call in sandbox.calls] == seen
+
+    def test_no_read_carries_a_content_type(self, lending: Client, sandbox: Sandbox) -> None:
+        for call in calls(lending, sandbox).values():
+            call()
+        types = {call.operation: call.headers.get("Content-Type") for call in sandbox.calls}
+        reads = {call.operation for call in sandbox.calls if call.method == "GET"}
+        assert {operation for operation, kind in types.items() if kind is None} == reads
+        assert len(reads) == 6
+
+
+class TestPublicFace:
+    def test_every_error_and_every_model_is_offered(self) -> None:
+        models = {cls.__name__ for cls in subclasses(codec.Model)} - {"Record"}
+        failures = {cls.__name__ for cls in subclasses(errors.ServicingError)} | {"ServicingError"}
+        inputs = {
+            "Client",
+            "NewKeyPerson",
+            "UNSET",
+            "Issue",
+            "RemoteTime",
+            "Page",
+            "Watcher",
+            "Call",
+            "Outcome",
+        }
+        assert models | failures | inputs <= set(servicing.__all__)
+
+    def test_every_name_leads_somewhere_and_comes_once(self) -> None:
+        assert servicing.__all__ == sorted(
+            set(servicing.__all__), key=lambda name: (not name.isupper(), name)
+        )
+        assert [name for name in servicing.__all__ if not hasattr(servicing, name)] == []
+
+
+def subclasses(base: type) -> set[type]:
+    """What the library itself derives from a class."""
+    direct = {cls for cls in base.__subclasses__() if cls.__module__.startswith("servicing.")}
+    return direct.union(*map(subclasses, direct))
