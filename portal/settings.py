@@ -120,6 +120,7 @@ SERVICING_OFFSET_COUNTS = one_of("SERVICING_OFFSET_COUNTS", ["", "rows", "pages0
 SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
 SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
 SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
+SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
     stop("SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it.")
@@ -154,6 +155,7 @@ INSTALLED_APPS = [
     "portal.ui",
     "portal.lookup",
     "portal.borrowers",
+    "portal.applications",
     "portal.operations",
     "django.contrib.admin",
     "django.contrib.auth",

@@ -6,7 +6,13 @@ _DONE = {
     "borrowers.create_commercial": "created borrower",
     "borrowers.update": "changed the profile of",
     "borrowers.update_key_person": "changed key person",
-    "applications.submit": "sent an application for",
+    "applications.submit": "sent",
+    "applications.open": "opened for the first time the line application",
+    "applications.detail": "opened",
+    "applications.prefer": "changed the preferred offer of",
+    "applications.follow": "asked what became of",
+    "applications.export": "exported applications:",
+    "applications.export_offers": "exported the offers of",
     "lookup.add": "added",
     "lookup.correct": "corrected the registry entry of",
     "lookup.archive": "archived",
@@ -27,7 +33,7 @@ _TRIED = {
     "borrowers.create_commercial": "set out to create borrower",
     "borrowers.update": "set out to change the profile of",
     "borrowers.update_key_person": "set out to change key person",
-    "applications.submit": "set out to send an application for",
+    "applications.submit": "set out to send",
 }
 _ENDED = {
     "confirmed": "",

@@ -59,7 +59,7 @@ def timeline(record: Record, readings: Sequence[Reading], *, kind: str = "", sho
 
 def _events(record: Record, readings: Sequence[Reading]) -> Iterator[Event]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
-    yield from map(_of_entry, entries.exclude(action="borrowers.detail")[:500])
+    yield from map(_of_entry, entries.exclude(action__endswith=".detail")[:500])
     yield from map(_of_note, Note.objects.filter(borrower_uuid=record.uuid)[:500])
     for reading in readings:
         for repayment in reading.repayments:

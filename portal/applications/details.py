@@ -1,0 +1,64 @@
+"""Values whose shape the interface leaves open, as lines of text: decision details, purpose, explanation.
+
+Hides how deep and how long they are: whatever comes, a page gets a few lines, and is told how many were left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+MAX_LINES: Final = 40
+MAX_DEPTH: Final = 3
+
+
+class Line(NamedTuple):
+    """One plain value and the keys that lead to it; a value alone, or in a list, has none."""
+
+    label: str
+    text: str
+
+
+class Details(NamedTuple):
+    """The first lines of a value, and how many more there are."""
+
+    lines: list[Line]
+    left_out: int
+
+
+def details(value: Any) -> Details | None:
+    """The value as lines; ``None`` where the service gave nothing."""
+    if value is None or value == "":
+        return None
+    lines = list(_lines(value, (), 0))
+    return Details(lines[:MAX_LINES], max(0, len(lines) - MAX_LINES))
+
+
+def as_text(value: Any) -> str | None:
+    """The value on one line, for a cell of a table."""
+    told = details(value)
+    if told is None:
+        return None
+    parts = [f"{label}: {text}" if label else text for label, text in told.lines]
+    return "; ".join(parts + ([f"and {told.left_out} more"] if told.left_out else []))
+
+
+def _lines(value: Any, keys: tuple[str, ...], depth: int) -> Iterator[Line]:
+    if not isinstance(value, Mapping | list) or not value or depth == MAX_DEPTH:
+        yield Line(" ".join(keys), _plain(value))
+        return
+    items = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
+    for key, item in items:
+        yield from _lines(item, keys if key is None else (*keys, str(key)), depth + 1)
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case None:
+            return "—"
+        case bool():
+            return "yes" if value else "no"
+        case Decimal():
+            return f"{value:f}"
+        case Mapping() | list():
+            return f"{len(value)} more inside" if value else "none"
+    return str(value)

@@ -1,0 +1,16 @@
+"""Which offer colleagues would take. A note of this desk: the lending service is told nothing."""
+
+from django.db import models
+
+
+class Preference(models.Model):
+    """The preferred offer of an application, with the reason; its history is in the audit trail."""
+
+    application_uuid = models.CharField(max_length=64, unique=True)
+    offer_uuid = models.CharField(max_length=64)
+    reason = models.CharField(max_length=200)
+    author_name = models.CharField(max_length=300)
+    at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.offer_uuid[:8]} preferred by {self.author_name}"
