@@ -126,6 +126,7 @@ class Sighting(models.Model):
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
     count = models.PositiveIntegerField(default=1)
+    shown = models.CharField(max_length=64, blank=True, help_text="The digest of the answer they saw last.")
 
     class Meta:
         ordering = ["-last_at"]

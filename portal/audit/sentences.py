@@ -7,7 +7,7 @@ _DONE = {
     "borrowers.update": "changed the profile of",
     "borrowers.update_key_person": "changed key person",
     "applications.submit": "sent",
-    "applications.open": "opened for the first time the line application",
+    "applications.open": "opened by its identifier",
     "applications.detail": "opened",
     "applications.prefer": "changed the preferred offer of",
     "applications.follow": "asked what became of",
@@ -28,6 +28,12 @@ _DONE = {
     "accounts.refused": "may not do",
     "accounts.profile": "changed their preferences",
     "borrowers.detail": "opened borrower",
+    "loans.detail": "opened",
+    "loans.schedule": "exported the schedule of",
+    "credit_lines.detail": "opened",
+    "credit_lines.pdf": "opened",
+    "repayments.detail": "opened",
+    "repayments.export": "exported repayments:",
 }
 _TRIED = {
     "borrowers.create_commercial": "set out to create borrower",

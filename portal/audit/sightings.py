@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from portal.audit.chain import append
@@ -12,11 +12,13 @@ from portal.audit.models import Actor, Sighting
 REPEAT = timedelta(minutes=10)
 
 
-def saw(actor: Actor, action: str, *, kind: str, uuid: str, label: str, borrower_uuid: str) -> None:
-    """Record that ``actor`` looks at a record now."""
+def saw(
+    actor: Actor, action: str, *, kind: str, uuid: str, label: str, borrower_uuid: str, shown: str = ""
+) -> None:
+    """Record that ``actor`` looks at a record now, and with ``shown`` which answer of it is on the screen."""
     now = timezone.now()
-    recent = Sighting.objects.filter(actor_id=actor.id or 0, subject_uuid=uuid, first_at__gte=now - REPEAT)
-    if recent.update(count=F("count") + 1, last_at=now):
+    recent = _looks(actor, uuid).filter(first_at__gte=now - REPEAT)
+    if recent.update(count=F("count") + 1, last_at=now, shown=shown):
         return
     with transaction.atomic():
         entry = append(
@@ -34,4 +36,19 @@ def saw(actor: Actor, action: str, *, kind: str, uuid: str, label: str, borrower
             subject_uuid=uuid,
             first_at=now,
             last_at=now,
+            shown=shown,
         )
+
+
+def shows(actor: Actor, uuid: str, shown: str) -> None:
+    """A part of the page that is being looked at was drawn again, from this answer."""
+    _looks(actor, uuid).filter(first_at__gte=timezone.now() - REPEAT).update(shown=shown)
+
+
+def last_look(actor: Actor, uuid: str) -> Sighting | None:
+    """The look before the present one: changes are counted from there."""
+    return _looks(actor, uuid).filter(first_at__lt=timezone.now() - REPEAT).first()
+
+
+def _looks(actor: Actor, uuid: str) -> QuerySet[Sighting]:
+    return Sighting.objects.filter(actor_id=actor.id or 0, subject_uuid=uuid)
