@@ -1,5 +1,6 @@
 """The portal with a few more views, written as any area writes them: whatever they do not catch is the gateway's."""
 
+from datetime import date
 from decimal import Decimal
 
 from django.db import transaction
@@ -44,6 +45,21 @@ def submit_without_a_form(request: StaffRequest) -> HttpResponse:
     return HttpResponse(application.uuid)
 
 
+@requires("borrowers.create")
+def give_ssn(request: StaffRequest) -> HttpResponse:
+    """Sends what must not be kept, with a defect of ours before or after it."""
+    typed = request.POST
+    if "before" in typed:
+        raise LookupError(f"no person has the SSN {typed['ssn']}")
+    lending = writing(request, Write(submit_id=typed["submit_id"], label="SSN of Maya Lindqvist"))
+    lending.borrowers.update_key_person(
+        typed["borrower"], typed["person"], ssn=typed["ssn"], dob=date(1987, 4, 19)
+    )
+    if "after" in typed:
+        raise LookupError(f"the SSN {typed['ssn']} was sent")
+    return HttpResponse("sent")
+
+
 @requires("loans.index")
 def read(request: StaffRequest, borrower: str, loan: str) -> HttpResponse:
     return HttpResponse(request.servicing.loans.get(borrower, loan).uuid)
@@ -63,6 +79,7 @@ urlpatterns = [
     path("trial/submit/", submit),
     path("trial/submit-in-a-transaction/", submit_in_a_transaction),
     path("trial/submit-without-a-form/", submit_without_a_form),
+    path("trial/give-ssn/", give_ssn),
     path("trial/read/<borrower>/<loan>/", read),
     path("trial/zone/", zone),
     path("trial/breaks/", breaks),

@@ -1,0 +1,254 @@
+"""EIN, SSN, date of birth and the service's secret rest nowhere: not in the database file, the log, or any response."""
+
+import base64
+import io
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client as Browser
+
+from portal.accounts.roles import Role
+from portal.audit.models import WriteIntent
+from portal.registry.models import Record
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import CLIENT_ID, SECRET, browser_of
+from tests.portal.borrowers.wizard import Wizard, people
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.portal.trial_urls")]
+
+EIN, SSN, OTHER_SSN = "84-0917263", "517-28-4039", "608-39-5140"
+DIGITS = [text.replace("-", "") for text in (EIN, SSN, OTHER_SSN)]
+SECRETS = [EIN, SSN, OTHER_SSN, *DIGITS, SECRET, SECRET.replace("-", ""), "1987/04/19"]
+
+
+class Watch:
+    """Everything that left this process, or stayed on its disk."""
+
+    def __init__(self, sandbox: Sandbox, log: io.StringIO) -> None:
+        self.sandbox = sandbox
+        self.log = log
+        self.responses: list[str] = []
+
+    def see(self, response: HttpResponse) -> HttpResponse:
+        cookies = response.cookies.output()
+        self.responses.append(f"{response.headers}\n{cookies}\n{response.content.decode()}")
+        return response
+
+    def ciphertexts(self) -> list[str]:
+        """What stood on the wire for EIN and SSN: of no use here, and so not to be kept either."""
+        return [
+            text
+            for call in self.sandbox.calls
+            for text in re.findall(r'"(?:EIN|ssn)": ?"([^"]{20,})"', call.body.decode())
+        ]
+
+    def assert_nothing_rests(self) -> None:
+        wire = self.ciphertexts()
+        assert wire, "nothing secret was sent: this test would prove nothing"
+        sessions = json.dumps([session.get_decoded() for session in Session.objects.all()])
+        places = {
+            "responses": "\n".join(self.responses),
+            "log": self.log.getvalue(),
+            "sessions": sessions,
+            "database": b"".join(file.read_bytes() for file in database_files()).decode("latin-1"),
+        }
+        found = [
+            (place, secret)
+            for place, text in places.items()
+            for secret in [*SECRETS, *wire]
+            if secret in text
+        ]
+        assert found == []
+
+
+def database_files() -> list[Path]:
+    name = Path(str(connection.settings_dict["NAME"]))
+    files = [file for file in name.parent.iterdir() if file.name.startswith(name.name)]
+    assert sum(file.stat().st_size for file in files) > 100_000
+    return files
+
+
+@pytest.fixture
+def watch(desk: Sandbox, caplog: pytest.LogCaptureFixture) -> Iterator[Watch]:
+    """The terminal's own log, at its most talkative."""
+    caplog.set_level(logging.DEBUG)
+    terminal = next(h for h in logging.getLogger().handlers if type(h) is logging.StreamHandler)
+    log = io.StringIO()
+    before = terminal.setStream(log)
+    yield Watch(desk, log)
+    terminal.setStream(before)
+
+
+def onboarded(watch: Watch, browser: Browser) -> HttpResponse:
+    """A business and its owner, with every secret that onboarding takes; then the pages that tell of it."""
+    wizard = Wizard(browser)
+    wizard.fill()
+    typed = {"ein": EIN, "ein_again": EIN, "ssn_1": SSN, "ssn_1_again": SSN}
+    watch.see(wizard.send(typed | {"ein_again": "84-0917264"}))
+    answer = watch.see(wizard.send(typed))
+    for intent in WriteIntent.objects.all():
+        watch.see(browser.get(intent.get_absolute_url()))
+    for record in Record.objects.all():
+        watch.see(browser.get(record.get_absolute_url()))
+    for address in ("/", "/borrowers/", "/status/", "/search/?q=oneil"):
+        watch.see(browser.get(address))
+    auditor = browser_of(Role.AUDITOR)
+    for address in ("/audit/", "/admin/audit/remotecall/", "/admin/audit/entry/"):
+        watch.see(auditor.get(address))
+    return answer
+
+
+class TestOnboarding:
+    def test_success(self, watch: Watch, servicer: Browser) -> None:
+        assert onboarded(watch, servicer).status_code == 303
+        (user,) = watch.sandbox.world.users()
+        assert watch.sandbox.world.received_ein(user["uuid"]) == DIGITS[0]
+        assert {watch.sandbox.world.received_ssn(p["uuid"]) for p in user["key_people"]} == {None, DIGITS[1]}
+        watch.assert_nothing_rests()
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            {"status": 400, "message": f"EIN {EIN} ({DIGITS[0]}) is taken, as is SSN {SSN}"},
+            {
+                "status": 400,
+                "body": {"errors": {"EIN": [DIGITS[0]], "key_people": [{"ssn": SSN, "dob": "1987/04/19"}]}},
+            },
+            {"status": 500, "html": True},
+            {"cut_after_commit": True},
+            {"truncate": True},
+            {"changes": {"EIN": DIGITS[0], "key_people": [{"uuid": "p", "ssn": SSN}]}},
+        ],
+        ids=["refused", "refused by field", "failed", "cut", "cut short", "repeated"],
+    )
+    def test_refusal_unknown_outcome_and_a_service_that_repeats_them(
+        self, watch: Watch, servicer: Browser, fault: dict[str, Any]
+    ) -> None:
+        watch.sandbox.fail_next("borrowers.create_commercial", **fault)
+        onboarded(watch, servicer)
+        assert WriteIntent.objects.get().state != "sending"
+        watch.assert_nothing_rests()
+
+    def test_a_draft_keeps_none_of_them(self, watch: Watch, servicer: Browser) -> None:
+        wizard = Wizard(servicer)
+        person = {"first_name": "Elena", "ssn": SSN, "ssn_again": SSN}
+        watch.see(wizard.post("people", people(person) | {"ein": EIN}, act="save"))
+        watch.see(wizard.get("people"))
+        onboarded(watch, servicer)
+        watch.assert_nothing_rests()
+
+    def test_a_defect_of_ours_with_the_debug_page(
+        self, watch: Watch, desk: Sandbox, settings: LazySettings
+    ) -> None:
+        settings.DEBUG = True
+        browser = browser_of(Role.SERVICER, raise_request_exception=False)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TRIGGER refuse BEFORE INSERT ON audit_entry WHEN NEW.phase = 'attempt' "
+                "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+            )
+        try:
+            answer = onboarded(watch, browser)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("DROP TRIGGER refuse")
+        assert answer.status_code == 500
+        assert "the disk is full" in answer.content.decode()
+        assert "the disk is full" in watch.log.getvalue()
+        given_ssn(watch, browser)
+        watch.assert_nothing_rests()
+
+
+def given_ssn(watch: Watch, browser: Browser, **extra: str) -> HttpResponse:
+    person = Record.objects.filter(kind="key_person").first() or given.borrower(watch.sandbox)
+    owner = Record.objects.get(kind="borrower", uuid=person.borrower_uuid)
+    key_person = Record.objects.filter(kind="key_person", borrower_uuid=owner.uuid)[0]
+    typed = {"submit_id": uuid4().hex, "borrower": owner.uuid, "person": key_person.uuid, "ssn": OTHER_SSN}
+    return watch.see(browser.post("/trial/give-ssn/", typed | extra))
+
+
+class TestUpdate:
+    @pytest.mark.parametrize(
+        "fault", [{}, {"status": 400, "message": f"SSN {OTHER_SSN} is taken"}, {"cut_before": True}]
+    )
+    def test_an_update_keeps_none_of_them(
+        self, watch: Watch, servicer: Browser, fault: dict[str, Any]
+    ) -> None:
+        if fault:
+            watch.sandbox.fail_next("borrowers.update_key_person", **fault)
+        given_ssn(watch, servicer)
+        watch.see(servicer.get(WriteIntent.objects.get().get_absolute_url()))
+        watch.assert_nothing_rests()
+
+    @pytest.mark.parametrize("debug", [True, False])
+    def test_an_exception_that_names_them(self, watch: Watch, settings: LazySettings, debug: bool) -> None:
+        settings.DEBUG = debug
+        browser = browser_of(Role.SERVICER, raise_request_exception=False)
+        for when in ("before", "after"):
+            answer = given_ssn(watch, browser, **{when: "on"})
+            assert (answer.status_code, "LookupError" in answer.content.decode()) == (500, debug)
+        assert "the SSN [hidden] was sent" in watch.log.getvalue()
+        watch.assert_nothing_rests()
+
+
+IN_A_PROCESS = """
+import sys, django
+django.setup()
+from django.conf import settings
+settings.ROOT_URLCONF = "tests.portal.trial_urls"
+settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"  # none collected
+from django.test import Client
+from portal.accounts.models import User
+browser = Client(raise_request_exception=False, SERVER_NAME="localhost")
+browser.force_login(User.objects.get())
+typed = {"submit_id": "one", "ssn": sys.stdin.read(), "before": "on"}
+print(browser.post("/trial/give-ssn/", typed).content.decode())
+"""
+
+
+@pytest.mark.parametrize("debug", ["on", "off"])
+def test_nothing_reaches_a_real_terminal(servicer: Browser, desk: Sandbox, debug: str) -> None:
+    """In a process of its own every handler of every logger writes where it always does."""
+    environment = {
+        "DEBUG": debug,
+        "SECRET_KEY": "n" * 64,
+        "ALLOWED_HOSTS": "localhost",
+        "SECURE_SSL_REDIRECT": "off",
+        "SERVICING_ENVIRONMENT": "sandbox",
+        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "SERVICING_URL": desk.url,
+        "SERVICING_CLIENT_ID": CLIENT_ID,
+        "SERVICING_SECRET": SECRET,
+        "LOG_LEVEL": "DEBUG",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS],
+        input=OTHER_SSN,
+        env=os.environ | environment,
+        cwd=BASE_DIR,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "LookupError: no person has the SSN [hidden]" in done.stderr
+    assert ("LookupError" in done.stdout) == (debug == "on")
+    printed = done.stdout + done.stderr
+    plain = [OTHER_SSN, DIGITS[2], SECRET, base64.b64encode(OTHER_SSN.encode()).decode()]
+    assert [secret for secret in plain if secret in printed] == []
