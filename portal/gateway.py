@@ -131,7 +131,7 @@ class Watcher:
             operation=call.operation,
             method=call.method,
             path=call.path[:500],
-            outcome=ending(outcome.error),
+            outcome=ending(outcome.error) if outcome.error or call.kind == "write" else "answered",
             status=outcome.status,
             duration_ms=milliseconds(outcome),
             tries=outcome.tries,

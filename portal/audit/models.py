@@ -1,6 +1,7 @@
 """What happened here: append-only entries, one row for each remote call, and the one mutable state of a write."""
 
 import ipaddress
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -215,3 +216,8 @@ class RemoteCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operation} {self.status or self.outcome}"
+
+    @property
+    def short_path(self) -> str:
+        """The path with each uuid cut to its first eight characters."""
+        return re.sub(r"(?<=/)([0-9a-f]{8})-[0-9a-f-]{27}(?=/|$)", r"\1", self.path)

@@ -64,6 +64,7 @@ STATUSES = {
     "REJECTED": Status("bad", "Rejected", "alert-circle"),
     # What this desk says of its own writes and calls.
     "SENDING": Status("waiting", "Sending", "clock"),
+    "ANSWERED": Status("ok", "Answered", "check"),
     "CONFIRMED": Status("ok", "Confirmed", "check"),
     "NOT_SENT": Status("warn", "Not sent", "alert-triangle"),
     "UNKNOWN": Status("bad", "Outcome unknown", "help-circle"),
