@@ -1,16 +1,19 @@
 """Adding, correcting and archiving what the registry knows."""
 
+from datetime import date
+
 from django import forms
+from django.utils import timezone
 
 from portal.lookup.imports import uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.search import uuid_in
-from portal.ui.forms import StaffForm
+from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
 
 KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]
 
 
-class UuidField(forms.CharField):
+class UuidField(TextField):
     """An identifier of the service, found in whatever was pasted."""
 
     def clean(self, value: object) -> str:
@@ -24,9 +27,9 @@ class UuidField(forms.CharField):
 class AddForm(StaffForm):
     """A record that exists at the service and is not known here yet."""
 
-    kind = forms.ChoiceField(label="What it is", choices=KINDS)
+    kind = ChoiceField(label="What it is", choices=KINDS)
     uuid = UuidField(label="Identifier (uuid)", max_length=300)
-    label = forms.CharField(
+    label = TextField(
         label="Name",
         max_length=300,
         required=False,
@@ -57,9 +60,9 @@ class AddForm(StaffForm):
 class CorrectForm(StaffForm):
     """A better name or the right owner for a record."""
 
-    label = forms.CharField(label="Name", max_length=300, required=False)
+    label = TextField(label="Name", max_length=300, required=False)
     borrower_uuid = UuidField(label="Borrower's identifier", max_length=300)
-    reason = forms.CharField(label="Reason", max_length=200)
+    reason = TextField(label="Reason")
 
     def __init__(self, *args: object, record: Record, **kwargs: object) -> None:
         self.record = record
@@ -85,10 +88,11 @@ class CorrectForm(StaffForm):
         }
 
 
-class ReasonForm(StaffForm):
-    """Why."""
+class ArchiveForm(StaffForm):
+    """Why, and which of the two was meant: the record may have moved since the form was drawn."""
 
-    reason = forms.CharField(label="Reason", max_length=200)
+    act = ChoiceField(choices=[("archive", "Archive"), ("restore", "Restore")], widget=forms.HiddenInput)
+    reason = TextField(label="Reason")
 
 
 class ImportForm(StaffForm):
@@ -100,6 +104,18 @@ class ImportForm(StaffForm):
     profiles = forms.FileField(
         label="Profiles (JSON Lines)", required=False, help_text="One user object a line."
     )
+    exported_on = DayField(
+        label="Exported on",
+        initial=timezone.localdate,
+        widget=DayInput,
+        help_text="The profiles are marked with this day, and hide no answer that is newer.",
+    )
+
+    def clean_exported_on(self) -> date:
+        day: date = self.cleaned_data["exported_on"]
+        if day > timezone.localdate():
+            raise forms.ValidationError("This day has not come yet.")
+        return day
 
     def clean(self) -> dict[str, object]:
         data = super().clean() or {}

@@ -1,9 +1,11 @@
 """Reads a lender's own records: ids as CSV, user objects as JSON Lines, with a report line by line."""
 
 import csv
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import IO, Any, TextIO
 
 from portal.registry import memory
 from portal.registry.memory import Known
@@ -14,6 +16,8 @@ COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 BATCH = 500
 MAX_LINE = 1_000_000
+# What reading puts in the place of bytes that are not UTF-8.
+NOT_UTF_8 = "\ufffd"
 
 # What a line gives: the records in it, or why it is refused.
 Parsed = list[Known] | str
@@ -25,6 +29,11 @@ class Report:
 
     taken: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
+
+
+def lines_of(file: IO[bytes]) -> TextIO:
+    """The lines of a file as UTF-8, read over the mark that spreadsheets put before it."""
+    return io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
 
 
 def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
@@ -103,7 +112,9 @@ def _parsed_rows(rows: "csv.DictReader[str]") -> Iterator[tuple[int, Parsed]]:
         yield rows.line_num, f"not readable as CSV from here on: {error}"
 
 
-def _parsed_id(row: dict[str, str | None]) -> Parsed:
+def _parsed_id(row: dict[str | None, Any]) -> Parsed:
+    if None in row:
+        return "more than four values; a name that holds a comma needs quotes around it"
     kind, uuid, owner, label = ((row.get(column) or "").strip() for column in COLUMNS)
     if kind not in KINDS:
         return f"kind {kind[:40]!r} is not one of {', '.join(KINDS)}"
@@ -113,14 +124,16 @@ def _parsed_id(row: dict[str, str | None]) -> Parsed:
         owner = uuid
     if problem := uuid_problem(owner):
         return f"borrower_uuid {problem}"
-    if len(label) > 300 or "\0" in label:
-        return "label is longer than 300 characters or holds a NUL character"
+    if len(label) > 300 or "\0" in label or NOT_UTF_8 in label:
+        return "label is longer than 300 characters, or holds a NUL character or one that is not UTF-8"
     return [Known(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
 
 
 def _parsed_profile(line: str) -> Parsed:
     if len(line) > MAX_LINE:
         return "the line is longer than a million characters"
+    if NOT_UTF_8 in line:
+        return "it holds a character that is not UTF-8"
     try:
         borrower = codec.decode(Borrower, line)
     except ServicingError as error:

@@ -26,17 +26,18 @@ def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reas
             setattr(record, name, after)
         if "label" in changes:
             record.search_text = f"{record.search_text}\n{search_text(record.label)}"
-        record.save()
+        record.save(update_fields=[*changes, "search_text", "updated_at"])
         _note(actor, "lookup.correct", record, reason=reason, changes=changes)
 
 
-def archive(actor: Actor, record: Record, *, reason: str) -> None:
-    """Take a record out of lists and search, or bring it back."""
+def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> bool:
+    """Take a record out of lists and search, or bring it back; false if it is so already."""
     with transaction.atomic():
-        restored = record.archived_at is not None
-        record.archived_at = None if restored else timezone.now()
-        record.save(update_fields=["archived_at"])
-        _note(actor, "lookup.restore" if restored else "lookup.archive", record, reason=reason)
+        others = Record.objects.filter(pk=record.pk, archived_at__isnull=archived)
+        changed = others.update(archived_at=timezone.now() if archived else None)
+        if changed:
+            _note(actor, "lookup.archive" if archived else "lookup.restore", record, reason=reason)
+    return bool(changed)
 
 
 def _note(actor: Actor, action: str, record: Record, **fields: object) -> None:

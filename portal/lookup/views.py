@@ -1,22 +1,25 @@
 """Search, and keeping the registry true: add by uuid, import, correct, archive."""
 
-import io
+from datetime import datetime, time
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.lookup import services
-from portal.lookup.forms import AddForm, CorrectForm, ImportForm, ReasonForm
-from portal.lookup.imports import Report, import_ids, import_profiles
+from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm
+from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
 from portal.registry.lists import with_borrowers
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.search import matching, uuid_in
+from portal.registry.search import uuid_in
+from portal.registry.search import matching
 from portal.ui.htmx import done, render_page
 from servicing import codec
 
@@ -101,10 +104,11 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Take a record out of lists and search, or bring it back, with a reason."""
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
-    form = ReasonForm(request.POST or None)
+    form = ArchiveForm(request.POST or None, initial={"act": "restore" if found.archived_at else "archive"})
     if form.is_valid():
-        services.archive(Actor.of(request), found, reason=form.cleaned_data["reason"])
-        messages.success(request, "The record was archived." if found.archived_at else "The record is back.")
+        archived = form.cleaned_data["act"] == "archive"
+        services.archive(Actor.of(request), found, archived=archived, reason=form.cleaned_data["reason"])
+        messages.success(request, "The record is archived." if archived else "The record is back.")
         return done(request, found.get_absolute_url())
     context = {"form": form, "record": found}
     return render_page(request, "lookup/archive.html", context, status=422 if form.is_bound else 200)
@@ -117,7 +121,8 @@ def import_records(request: StaffRequest) -> HttpResponse:
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
         actor = Actor.of(request)
-        takers = {"ids": import_ids, "profiles": import_profiles}
+        day = datetime.combine(form.cleaned_data["exported_on"], time(), timezone.get_current_timezone())
+        takers = {"ids": import_ids, "profiles": partial(import_profiles, at=day)}
         chosen = {name: form.cleaned_data[name] for name in takers if form.cleaned_data[name]}
         context["reports"] = [(file.name, _taken(actor, file, takers[name])) for name, file in chosen.items()]
         return render_page(request, "lookup/import.html", context)
@@ -125,8 +130,7 @@ def import_records(request: StaffRequest) -> HttpResponse:
 
 
 def _taken(actor: Actor, file: Any, take: Any) -> Report:
-    lines = io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
-    report: Report = take(lines, by=actor.name)
+    report: Report = take(lines_of(file), by=actor.name)
     detail = {"taken": report.taken, "refused": len(report.refused)}
     append(actor, "lookup.import_records", subject_label=file.name[:300], detail=detail)
     return report

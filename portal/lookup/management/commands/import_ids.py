@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.lookup.imports import Report, import_ids, import_profiles
+from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
 
 
 class Command(BaseCommand):
@@ -31,11 +31,11 @@ class Command(BaseCommand):
     def take(self, path: Path, take: Any, actor: Actor) -> None:
         """Import one file, tell what was refused, and leave an audit entry."""
         try:
-            with path.open(encoding="utf-8", newline="") as lines:
+            with path.open("rb") as file, lines_of(file) as lines:
                 report: Report = take(
                     lines, by=actor.name, at=datetime.fromtimestamp(path.stat().st_mtime, UTC)
                 )
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise CommandError(f"{path} cannot be read: {error}") from None
         for number, reason in report.refused:
             self.stderr.write(f"{path.name} line {number}: {reason}")

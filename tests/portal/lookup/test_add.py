@@ -1,0 +1,94 @@
+"""Adding a record that exists at the service and is not known here yet."""
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.registry.models import Kind, Record, Source
+from servicing.sandbox import Sandbox
+from tests import given
+
+OWNER = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+LOAN = "0f0e0d0c-0000-4000-8000-000000000002"
+BORROWER = {"kind": "borrower", "uuid": OWNER, "label": "Northwind Baking Co LLC"}
+
+
+def test_a_borrower_is_added_by_identifier_and_name(servicer: Browser) -> None:
+    answer = servicer.post("/registry/add/", BORROWER)
+    assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{OWNER}/")
+    record = Record.objects.get()
+    assert (record.kind, record.uuid, record.borrower_uuid) == (Kind.BORROWER, OWNER, OWNER)
+    assert (record.label, record.source, record.created_by) == (
+        "Northwind Baking Co LLC",
+        Source.STAFF,
+        "Servicer",
+    )
+    assert "Northwind Baking Co LLC was added." in servicer.get(answer["Location"]).content.decode()
+
+
+def test_a_loan_is_added_under_its_borrower(servicer: Browser, desk: Sandbox) -> None:
+    owner = given.borrower(desk)
+    servicer.post("/registry/add/", {"kind": "loan", "uuid": LOAN, "borrower_uuid": owner.uuid})
+    assert Record.objects.get(kind=Kind.LOAN).borrower_uuid == owner.uuid
+
+
+def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, desk: Sandbox) -> None:
+    servicer.post("/registry/add/", BORROWER)
+    entry = Entry.objects.get(action="lookup.add")
+    assert (entry.actor_name, entry.subject_uuid, entry.subject_label) == (
+        "Servicer",
+        OWNER,
+        BORROWER["label"],
+    )
+    assert desk.calls == []
+
+
+def test_the_identifier_is_found_in_whatever_was_pasted(servicer: Browser) -> None:
+    servicer.post(
+        "/registry/add/", BORROWER | {"uuid": f" https://lender.example/users/{OWNER.upper()}?tab=1 "}
+    )
+    assert Record.objects.get().uuid == OWNER
+
+
+def test_an_identifier_from_the_search_is_filled_in(servicer: Browser) -> None:
+    page = servicer.get(f"/registry/add/?kind=loan&uuid={LOAN}").content.decode()
+    assert f'value="{LOAN}"' in page
+    assert '<option value="loan" selected>' in page
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"label": ""}, "Give the borrower&#x27;s name"),
+        ({"kind": "loan"}, "Say whose it is"),
+        ({"kind": "repayment"}, "Choose one from the list."),
+        ({"kind": "", "uuid": ""}, "Choose one."),
+        ({"uuid": "a b"}, "letters, digits, dashes and underscores only"),
+        ({"uuid": "../../v1/users"}, "letters, digits, dashes and underscores only"),
+        ({"uuid": "x" * 65}, "at most 64"),
+        ({"kind": "loan", "borrower_uuid": "a/b"}, "letters, digits, dashes and underscores only"),
+        ({"label": "x" * 301}, "at most 300"),
+        ({"label": "Nul \0 byte"}, "could not be read"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_everything_kept(
+    servicer: Browser, changed: dict[str, str], sentence: str
+) -> None:
+    answer = servicer.post("/registry/add/", BORROWER | changed)
+    assert (answer.status_code, Record.objects.count()) == (422, 0)
+    page = answer.content.decode()
+    assert sentence in page
+    for text in (BORROWER | changed)["label"], (BORROWER | changed)["uuid"]:
+        assert not text.isalnum() or f'value="{text}"' in page
+
+
+def test_what_is_known_already_is_shown_instead(servicer: Browser, desk: Sandbox) -> None:
+    owner = given.borrower(desk)
+    answer = servicer.post("/registry/add/", BORROWER | {"uuid": owner.uuid})
+    assert answer.status_code == 422
+    assert f'href="/borrowers/{owner.uuid}/"' in answer.content.decode()
+
+
+def test_who_only_looks_cannot_add(viewer: Browser) -> None:
+    assert viewer.post("/registry/add/", BORROWER).status_code == 403
+    assert not Record.objects.exists()

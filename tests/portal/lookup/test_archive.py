@@ -1,0 +1,76 @@
+"""Taking a record out of lists and search, and bringing it back."""
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+
+
+def archive(browser: Browser, record: Record, act: str = "archive", reason: str = "Doubled") -> HttpResponse:
+    return browser.post(f"/registry/{record.kind}/{record.uuid}/archive/", {"act": act, "reason": reason})
+
+
+def is_listed(browser: Browser) -> bool:
+    pages = [browser.get(address).content.decode() for address in ("/borrowers/", "/search/?q=northwind")]
+    listed = {"Northwind Baking Co LLC</a>" in page or "Baking Co LLC" in page for page in pages}
+    assert len(listed) == 1
+    return listed.pop()
+
+
+def test_an_archived_record_leaves_lists_and_search_and_keeps_its_page(
+    supervisor: Browser, borrower: Record
+) -> None:
+    assert is_listed(supervisor)
+    assert archive(supervisor, borrower)["Location"] == borrower.get_absolute_url()
+    assert not is_listed(supervisor)
+    assert supervisor.get(borrower.get_absolute_url()).status_code == 200
+
+
+def test_it_can_be_brought_back(supervisor: Browser, borrower: Record) -> None:
+    archive(supervisor, borrower)
+    archive(supervisor, borrower, "restore")
+    assert is_listed(supervisor)
+
+
+def test_each_leaves_one_entry_with_its_reason(supervisor: Browser, borrower: Record) -> None:
+    archive(supervisor, borrower)
+    archive(supervisor, borrower, "restore", "Not doubled")
+    entries = Entry.objects.filter(action__startswith="lookup.").order_by("id")
+    assert list(entries.values_list("action", "reason")) == [
+        ("lookup.archive", "Doubled"),
+        ("lookup.restore", "Not doubled"),
+    ]
+
+
+def test_pressing_twice_does_not_bring_it_back(supervisor: Browser, borrower: Record) -> None:
+    archive(supervisor, borrower)
+    archive(supervisor, borrower)
+    assert not is_listed(supervisor)
+    assert Entry.objects.filter(action="lookup.archive").count() == 1
+
+
+def test_the_form_offers_what_is_possible(supervisor: Browser, borrower: Record) -> None:
+    address = f"/registry/borrower/{borrower.uuid}/archive/"
+    assert 'name="act" value="archive"' in supervisor.get(address).content.decode()
+    archive(supervisor, borrower)
+    assert 'name="act" value="restore"' in supervisor.get(address).content.decode()
+
+
+@pytest.mark.parametrize(("act", "reason"), [("archive", ""), ("delete", "Doubled")])
+def test_what_cannot_be_is_refused(supervisor: Browser, borrower: Record, act: str, reason: str) -> None:
+    assert archive(supervisor, borrower, act, reason).status_code == 422
+    assert is_listed(supervisor)
+
+
+def test_only_a_supervisor_archives(servicer: Browser, borrower: Record) -> None:
+    assert archive(servicer, borrower).status_code == 403
+    assert is_listed(servicer)

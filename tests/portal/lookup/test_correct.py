@@ -1,0 +1,97 @@
+"""Correcting what this desk calls a record, and whose it is."""
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.registry import memory
+from portal.registry.models import Kind, Record
+from portal.registry.search import matching
+from servicing import Borrower
+from servicing.sandbox import Sandbox
+from tests import given
+
+
+@pytest.fixture
+def loan(desk: Sandbox) -> Record:
+    return given.account(Kind.LOAN, given.borrower(desk), "loan-1", label="Oven")
+
+
+def correct(browser: Browser, record: Record, **typed: str) -> object:
+    known = {"label": record.label, "borrower_uuid": record.borrower_uuid, "reason": "Told by phone"}
+    return browser.post(f"/registry/{record.kind}/{record.uuid}/correct/", known | typed)
+
+
+def test_a_name_is_corrected_and_found_by_the_new_one(servicer: Browser, loan: Record) -> None:
+    answer = correct(servicer, loan, label="Bread oven of 2026")
+    assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
+    assert matching(Record.objects.filter(kind=Kind.LOAN), "bread oven").get().label == "Bread oven of 2026"
+
+
+def test_a_record_is_given_to_its_right_borrower(servicer: Browser, desk: Sandbox, loan: Record) -> None:
+    right = given.borrower(desk, first_name="Acme Farms LLC")
+    correct(servicer, loan, borrower_uuid=right.uuid)
+    loan.refresh_from_db()
+    assert loan.borrower_uuid == right.uuid
+
+
+def test_it_leaves_one_entry_with_before_after_and_reason(servicer: Browser, loan: Record) -> None:
+    correct(servicer, loan, label="Bread oven")
+    entry = Entry.objects.get(action="lookup.correct")
+    assert (entry.changes, entry.reason) == ({"label": ["Oven", "Bread oven"]}, "Told by phone")
+    assert entry.subject_uuid == loan.uuid
+
+
+def test_nothing_to_correct_changes_and_records_nothing(servicer: Browser, loan: Record) -> None:
+    answer = correct(servicer, loan)
+    assert "there was nothing to correct" in servicer.get(answer["Location"]).content.decode()
+    assert not Entry.objects.filter(action="lookup.correct").exists()
+
+
+def test_an_answer_that_came_meanwhile_is_not_lost(servicer: Browser, desk: Sandbox) -> None:
+    user = desk.world.borrower(email="then@northwind.example")
+    owner = given.told(user)
+    given.told(user | {"email": "now@northwind.example"})
+    correct(servicer, owner, label="Northwind")
+    owner.refresh_from_db()
+    assert (owner.label, memory.last(owner, Borrower).email) == ("Northwind", "now@northwind.example")
+
+
+def test_a_borrower_belongs_to_nobody_else(servicer: Browser, desk: Sandbox) -> None:
+    owner, other = given.borrower(desk), given.borrower(desk)
+    correct(servicer, owner, borrower_uuid=other.uuid, label="Northwind")
+    owner.refresh_from_db()
+    assert (owner.label, owner.borrower_uuid) == ("Northwind", owner.uuid)
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"borrower_uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"}, "Add the borrower first"),
+        ({"borrower_uuid": ""}, "This is needed; nothing was entered."),
+        ({"reason": " "}, "This is needed; nothing was entered."),
+        ({"label": "x" * 301}, "at most 300"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    servicer: Browser, loan: Record, typed: dict[str, str], sentence: str
+) -> None:
+    answer = correct(servicer, loan, **typed)
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+    loan.refresh_from_db()
+    assert loan.label == "Oven"
+
+
+def test_the_form_begins_with_what_is_known(servicer: Browser, loan: Record) -> None:
+    page = servicer.get(f"/registry/loan/{loan.uuid}/correct/").content.decode()
+    assert 'value="Oven"' in page
+    assert f'value="{loan.borrower_uuid}"' in page
+
+
+def test_a_record_that_is_not_known_is_not_found(servicer: Browser) -> None:
+    assert servicer.get("/registry/loan/nothing/correct/").status_code == 404
+
+
+def test_who_only_looks_cannot_correct(viewer: Browser, loan: Record) -> None:
+    assert correct(viewer, loan, label="Bread oven").status_code == 403

@@ -1,0 +1,176 @@
+"""Importing a lender's own records, on the page and by command, with a report line by line."""
+
+import os
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
+from django.http import HttpResponse
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.audit.models import Entry
+from portal.registry import memory
+from portal.registry.models import Record, Source
+from servicing import Borrower
+from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
+from tests import given
+
+HEAD = "kind,uuid,borrower_uuid,label"
+IDS = f"{HEAD}\nborrower,b-1,,Northwind Baking Co LLC\nloan,l-1,b-1,Oven\n"
+
+
+def upload(browser: Browser, **files: str | bytes) -> HttpResponse:
+    typed: dict[str, Any] = {"exported_on": timezone.localdate().isoformat()}
+    for name, text in files.items():
+        if name == "exported_on":
+            typed[name] = text
+        else:
+            data = text.encode() if isinstance(text, str) else text
+            typed[name] = SimpleUploadedFile(f"{name}.txt", data)
+    return browser.post("/registry/import/", typed)
+
+
+def test_ids_and_profiles_are_taken(supervisor: Browser, desk: Sandbox) -> None:
+    profile = dumps(desk.world.borrower(first_name="Acme Farms LLC")).decode()
+    page = upload(supervisor, ids=IDS, profiles=profile).content.decode()
+    assert "2 lines taken, 0 refused" in page
+    assert "1 line taken, 0 refused" in page
+    assert set(Record.objects.filter(kind="borrower").values_list("label", flat=True)) == {
+        "Northwind Baking Co LLC",
+        "Acme Farms LLC",
+    }
+
+
+def test_each_file_leaves_an_entry(supervisor: Browser) -> None:
+    upload(supervisor, ids=IDS + "ship,x,,\n")
+    entry = Entry.objects.get(action="lookup.import_records")
+    assert (entry.subject_label, entry.detail) == ("ids.txt", {"taken": 2, "refused": 1})
+
+
+def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=f"{HEAD}\nship,<x>,,\nborrower,b-1,,Acme, Inc\n").content.decode()
+    assert "is not one of borrower" in page
+    assert "a name that holds a comma needs quotes around it" in page
+    assert not Record.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xff\xfe\x00", "the first line must be kind,uuid,borrower_uuid,label"),
+        (f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("latin-1"), "not UTF-8"),
+        (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV from here on"),
+        (f"{HEAD}\nloan,l-1,,".encode(), "borrower_uuid is missing"),
+        (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
+        (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300"),
+    ],
+    ids=["not text", "not UTF-8", "endless", "ownerless", "path", "long"],
+)
+def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
+    assert reason in upload(supervisor, ids=data).content.decode()
+    assert not Record.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[]", "not a user object"),
+        (b'{"first_name": "Nobody"}', "not a user object"),
+        (b'{"uuid": "../x"}', "uuid may hold letters"),
+        (b"x" * 1_000_001, "longer than a million"),
+    ],
+    ids=["not UTF-8", "list", "no uuid", "path", "long"],
+)
+def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
+    assert reason in upload(supervisor, profiles=data).content.decode()
+    assert not Record.objects.exists()
+
+
+def test_the_mark_that_spreadsheets_write_is_read_over(supervisor: Browser) -> None:
+    upload(supervisor, ids=b"\xef\xbb\xbf" + IDS.replace("\n", "\r\n").encode())
+    assert Record.objects.count() == 2
+
+
+def test_an_old_export_hides_no_newer_answer(supervisor: Browser, desk: Sandbox) -> None:
+    user = desk.world.borrower(email="now@northwind.example")
+    record = given.told(user)
+    old = dumps(user | {"email": "then@northwind.example"}).decode()
+    upload(supervisor, profiles=old, exported_on=(timezone.localdate() - timedelta(days=30)).isoformat())
+    record.refresh_from_db()
+    assert memory.last(record, Borrower).email == "now@northwind.example"
+    assert (record.source, record.snapshots.get().source) == (Source.SERVICE, Source.FILE)
+
+
+def test_a_newer_export_becomes_the_copy_marked_with_its_day(supervisor: Browser, desk: Sandbox) -> None:
+    record = given.told(desk.world.borrower())
+    Record.objects.update(answer_at=timezone.now() - timedelta(days=30))
+    yesterday = timezone.localdate() - timedelta(days=1)
+    upload(
+        supervisor, profiles=dumps(desk.world.user(record.uuid)).decode(), exported_on=yesterday.isoformat()
+    )
+    record.refresh_from_db()
+    assert record.source == Source.FILE
+    assert record.answer_at is not None
+    assert timezone.localtime(record.answer_at, timezone.get_default_timezone()).date() == yesterday
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({}, "Choose a file of identifiers, a file of profiles, or both."),
+        ({"ids": ""}, "The submitted file is empty."),
+        ({"ids": IDS, "exported_on": ""}, "This is needed"),
+        ({"ids": IDS, "exported_on": "2999-01-01"}, "has not come yet"),
+    ],
+    ids=["nothing", "empty", "no day", "tomorrow"],
+)
+def test_what_cannot_be_imported_is_refused(
+    supervisor: Browser, typed: dict[str, str], sentence: str
+) -> None:
+    answer = upload(supervisor, **typed)
+    assert (answer.status_code, Record.objects.count()) == (422, 0)
+    assert sentence in answer.content.decode()
+
+
+def test_a_servicer_does_not_import(servicer: Browser) -> None:
+    assert upload(servicer, ids=IDS).status_code == 403
+
+
+@pytest.mark.django_db
+class TestCommand:
+    def run(self, *paths: str | Path, **options: Any) -> str:
+        out = StringIO()
+        call_command("import_ids", *map(str, paths), **options, stdout=out, stderr=out)
+        return out.getvalue()
+
+    def test_both_files_are_taken_and_refused_lines_named(self, tmp_path: Path, sandbox: Sandbox) -> None:
+        (tmp_path / "ids.csv").write_text(IDS + "ship,x,,\n")
+        (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()) + b"\n{\n")
+        said = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
+        assert "ids.csv: 2 lines taken, 1 refused." in said
+        assert "ids.csv line 4: kind 'ship' is not one of" in said
+        assert "users.jsonl line 2: not a user object" in said
+        assert set(Entry.objects.values_list("actor_name", "action")) == {("system", "lookup.import_records")}
+
+    def test_profiles_are_marked_with_the_day_of_their_file(self, tmp_path: Path, sandbox: Sandbox) -> None:
+        (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))
+        os.utime(tmp_path / "users.jsonl", (1_700_000_000, 1_700_000_000))
+        self.run(profiles=tmp_path / "users.jsonl")
+        at = Record.objects.filter(kind="borrower").values_list("answer_at", flat=True).get()
+        assert at is not None
+        assert at.timestamp() == 1_700_000_000
+
+    def test_a_file_that_cannot_be_read_is_said(self, tmp_path: Path) -> None:
+        with pytest.raises(CommandError, match="cannot be read"):
+            self.run(tmp_path / "nothing.csv")
+
+    def test_no_file_at_all_is_said(self) -> None:
+        with pytest.raises(CommandError, match="Name a CSV of ids"):
+            self.run()
