@@ -7,9 +7,10 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("portal.home.urls")),
+    path("borrowers/", include("portal.summaries.urls")),
     path("borrowers/", include("portal.borrowers.urls")),
-    path("applications/", include("portal.applications.urls")),
-    path("loans/", include("portal.loans.urls")),
+    path("", include("portal.applications.urls")),
+    path("", include("portal.loans.urls")),
     path("lines/", include("portal.credit_lines.urls")),
     path("repayments/", include("portal.repayments.urls")),
     path("messages/", include("portal.messaging.urls")),

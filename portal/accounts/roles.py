@@ -56,6 +56,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "audit.index": _OVERSIGHT,
     "audit.write": _EVERYBODY,
     "operations.status": _EVERYBODY,
+    "summaries.borrower": _EVERYBODY,
     "accounts.profile": _EVERYBODY,
     "accounts.staff": frozenset({Role.ADMIN}),
 }

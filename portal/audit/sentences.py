@@ -33,6 +33,8 @@ _DONE = {
     "credit_lines.detail": "opened",
     "credit_lines.pdf": "opened",
     "repayments.detail": "opened",
+    "summaries.borrower": "opened the summary of",
+    "summaries.print": "printed the summary of",
     "repayments.export": "exported repayments:",
 }
 _TRIED = {

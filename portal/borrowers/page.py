@@ -117,6 +117,7 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
 
 ACTS = [
     ("notes.add", "Add note", "sticker-2", "n"),
+    ("summaries.borrower", "Print summary", "printer", "p"),
 ]
 
 
@@ -126,6 +127,7 @@ def act_button(
     """A button with its address, or why it is disabled for this person."""
     address = {
         "notes.add": lambda: reverse("notes:add", args=[record.kind, record.uuid]),
+        "summaries.borrower": lambda: reverse("summaries:borrower", args=[record.uuid]),
     }[act]()
     return {
         "url": address,

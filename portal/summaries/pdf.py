@@ -1,0 +1,97 @@
+"""Turns HTML into PDF bytes in a process of its own, because drawing in a thread of a web server corrupts its memory.
+
+Hides the worker: started by the first document and kept warm, stopped when one takes too long, replaced after a crash
+and after enough documents to have grown. (The executor's own ``max_tasks_per_child`` never ends on Python 3.11 once
+tasks queue up, so the pool is replaced from here.)
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+DOCUMENTS = 250
+# The worker ends itself after this many seconds on one document; whoever waits in the queue waits a little longer.
+TIME_LIMIT = 30
+PATIENCE = 45
+
+
+class NotDrawn(Exception):
+    """There is no PDF; the words say why."""
+
+
+def render(html: str) -> bytes:
+    """The document as PDF; its links to style and fonts are relative to the folder of static files."""
+    pool, drawing = _press.submit(html)
+    try:
+        return drawing.result(timeout=PATIENCE)
+    except BrokenProcessPool:
+        _press.forget(pool)
+        raise NotDrawn("It took too long, or its process ended.") from None
+    except TimeoutError:
+        drawing.cancel()
+        raise NotDrawn("Too many documents are being drawn right now.") from None
+
+
+class _Press:
+    """The pool of one worker, and how many documents it has taken."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ProcessPoolExecutor | None = None
+        self._taken = 0
+
+    def submit(self, html: str) -> tuple[ProcessPoolExecutor, Future[bytes]]:
+        with self._lock:
+            if self._pool is None or self._taken >= DOCUMENTS:
+                self._pool = self._fresh()
+            self._taken += 1
+            try:
+                return self._pool, self._pool.submit(draw, html)
+            except BrokenProcessPool:  # it ended while nobody waited
+                self._pool = self._fresh()
+                return self._pool, self._pool.submit(draw, html)
+
+    def forget(self, pool: ProcessPoolExecutor) -> None:
+        with self._lock:
+            if self._pool is pool:
+                self._pool = None
+
+    def _fresh(self) -> ProcessPoolExecutor:
+        if self._pool:
+            self._pool.shutdown(wait=False)  # what it has taken, it still draws
+        self._taken = 0
+        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=warm)
+
+
+_press = _Press()
+
+
+# --- In the worker ---
+
+
+def warm() -> None:
+    """Load what drawing needs; end with the server, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    draw('<!doctype html><html lang="en"><title>Warm</title>')
+
+
+def draw(html: str) -> bytes:
+    """Draw one document, or be ended by the alarm."""
+    from portal.summaries import drawing
+
+    signal.alarm(TIME_LIMIT)
+    try:
+        return drawing.draw(html)
+    finally:
+        signal.alarm(0)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(0)
