@@ -76,7 +76,9 @@ def health(rows: Iterable[tuple[str, datetime, str, int]]) -> list[Health]:
     found = {name: Health(name) for name in GROUPS}
     group_of = {operation: name for name, operations in GROUPS.items() for operation in operations}
     for operation, at, outcome, duration in rows:
-        group = found[group_of.get(operation, "Users")]
+        if operation not in group_of:
+            continue
+        group = found[group_of[operation]]
         group.durations.append(duration)
         if outcome in FAILED:
             group.failures += 1
