@@ -9,6 +9,7 @@ is resolved once, every address found must be public, and the connection goes to
 Nothing here logs, for the query of a link may be all that is needed to read the document.
 """
 
+import functools
 import hashlib
 import re
 import socket
@@ -42,6 +43,7 @@ _HEADERS: Final = {
 _TOO_LARGE: Final = "The document is too large to be shown here."
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _PORTS: Final = {"https": 443, "http": 80}
+_LONGEST_LINK: Final = 8_000
 # What programs read in different ways, so that one would check another address than the next one asks.
 _AMBIGUOUS: Final = re.compile(r"[\x00-\x20\x7f\\]")
 
@@ -125,7 +127,7 @@ class _Metered(socket.socket):
 
 
 class _MeteredTLS(_Metered, ssl.SSLSocket):
-    pass
+    """The same, encrypted."""
 
 
 class Document:
@@ -327,14 +329,14 @@ class DocumentFetcher:
 
 def _link(url: str, base: str | None = None) -> _Link | None:
     """What a link says, seen from where `base` led if it came from there; None when that is not clear."""
+    if len(url) > _LONGEST_LINK or _AMBIGUOUS.search(url):
+        return None
     try:
         whole = urldefrag(urljoin(base or "", url)).url
         request = Request("GET", whole, headers=_HEADERS).prepare()
         parts = urlsplit(request.url or "")
         port = parts.port
     except ValueError:  # Every complaint of these is one.
-        return None
-    if _AMBIGUOUS.search(url):
         return None
     origin = _Origin(parts.scheme, parts.hostname or "", port or _PORTS.get(parts.scheme, 0))
     return _Link(request, parts.netloc, origin)
@@ -358,6 +360,7 @@ def _host_name(name: str) -> str:
     return link.origin.host
 
 
+@functools.cache  # Reading some hundred authorities takes longer than fetching a document.
 def _tls(ca_bundle: str | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_bundle or DEFAULT_CA_BUNDLE_PATH)

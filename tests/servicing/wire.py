@@ -2,6 +2,7 @@
 
 import re
 import socketserver
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -10,6 +11,16 @@ from typing import Any, Self
 Handler = socketserver.StreamRequestHandler
 Reply = bytes | Callable[[Handler], None]
 """A whole answer, or what is done to the connection instead."""
+
+
+class Listener(socketserver.ThreadingTCPServer):
+    """Serves each connection in a thread; that clients hang up is what many tests are about, and not worth a line."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class Wire:
@@ -25,8 +36,7 @@ class Wire:
             def handle(self) -> None:
                 wire._serve(self)
 
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Serving)
-        self._server.daemon_threads = True
+        self._server = Listener(("127.0.0.1", 0), Serving)
         if context:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port = self._server.server_address[1]
@@ -93,3 +103,41 @@ def dripping(handler: Handler) -> None:
             time.sleep(0.01)
     except OSError:
         pass
+
+
+def unending(start: bytes) -> Reply:
+    """Begin an answer, then send zeros until the client gives up."""
+
+    def pour(handler: Handler) -> None:
+        try:
+            handler.wfile.write(start)
+            while True:
+                handler.wfile.write(bytes(65536))
+        except OSError:
+            pass
+
+    return pour
+
+
+def trickling(start: bytes) -> Reply:
+    """Begin an answer, then send one letter after the other until the client gives up."""
+
+    def trickle(handler: Handler) -> None:
+        try:
+            handler.wfile.write(start)
+            while True:
+                handler.wfile.write(b"a")
+                time.sleep(0.01)
+        except OSError:
+            pass
+
+    return trickle
+
+
+def closing(answer: bytes) -> Reply:
+    """Send that and close the connection."""
+
+    def say(handler: Handler) -> None:
+        handler.wfile.write(answer)
+
+    return say
