@@ -6,6 +6,7 @@ _DONE = {
     "borrowers.create_commercial": "created borrower",
     "borrowers.update": "changed the profile of",
     "borrowers.update_key_person": "changed key person",
+    "borrowers.no_change": "changed nothing of",
     "applications.submit": "sent",
     "applications.open": "opened by its identifier",
     "applications.detail": "opened",

@@ -70,6 +70,7 @@ STATUSES = {
     "UNKNOWN": Status("bad", "Outcome unknown", "help-circle"),
     "UNAVAILABLE": Status("bad", "No answer", "cloud-off"),
     "PROTOCOL": Status("bad", "Unreadable answer", "alert-circle"),
+    "NO_CHANGE": Status("neutral", "No change", "minus"),
 }
 
 
