@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from portal.borrowers import page, views, wizard_urls
+from portal.borrowers import edit_urls, page, views, wizard_urls
 
 app_name = "borrowers"
 urlpatterns = [
     path("", views.index, name="index"),
     *wizard_urls.urlpatterns,
+    *edit_urls.urlpatterns,
     path("<str:borrower_uuid>/", page.detail, name="detail"),
 ]

@@ -1,0 +1,290 @@
+"""The pages of editing a borrower or a key person: form, check, sending, proof; one address for all of them.
+
+Hides how a step that is repeated, too late, refused or lost finds its way back with everything that was typed.
+"""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.signing import BadSignature
+from django.forms.boundfield import BoundField
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods
+
+from portal.accounts.roles import requires
+from portal.audit.chain import append
+from portal.audit.intents import AlreadySubmitted
+from portal.audit.models import Actor, WriteIntent
+from portal.borrowers import editing
+from portal.borrowers.edit_forms import LATER, ProfileForm, SendForm
+from portal.borrowers.editing import Attempt, Subject, Verdict
+from portal.borrowers.reports import InMemory, ReportField
+from portal.gateway import StaffRequest, writing
+from portal.registry.models import Kind, Record
+from portal.ui.htmx import done, render_page, toast
+from servicing import Conflict, Forbidden, InvalidInput, NotFound, NotSent, Rejected, rules
+
+PAGE = "borrowers/edit.html"
+State = WriteIntent.State
+View = Callable[..., HttpResponse]
+
+
+def uploading(view: View) -> View:
+    """Keep uploaded reports in memory. Who handles an upload is settled before CSRF looks at what was posted."""
+
+    @csrf_exempt
+    @wraps(view)
+    def prepared(request: StaffRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        request.upload_handlers = [InMemory(request, frozenset(LATER))]
+        return csrf_protect(view)(request, *args, **kwargs)
+
+    return prepared
+
+
+@uploading
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("borrowers.edit")
+def edit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
+    """Change the profile of a borrower."""
+    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    return step(request, Subject(record=record, borrower=record))
+
+
+@uploading
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("borrowers.edit")
+def edit_person(request: StaffRequest, borrower_uuid: str, person_uuid: str) -> HttpResponse:
+    """Change a key person of a borrower."""
+    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    record = get_object_or_404(Record, kind=Kind.KEY_PERSON, uuid=person_uuid, borrower_uuid=borrower_uuid)
+    return step(request, Subject(record=record, borrower=borrower))
+
+
+def step(request: StaffRequest, subject: Subject) -> HttpResponse:
+    """Whatever was asked for."""
+    if request.method != "POST":
+        sent = request.GET.get("sent")
+        return result_page(request, subject, sent) if sent else form_page(request, subject, subject.form())
+    match request.POST.get("action"):
+        case "check":
+            return checked_field(request, subject)
+        case "measure":
+            return measured_report(request)
+        case "send":
+            return sent_once(request, subject)
+        case "edit":
+            return back(request, subject)
+    return checked(request, subject, editing.attempt(subject, request.POST))
+
+
+# --- 1. The form ---
+
+
+def form_page(
+    request: StaffRequest, subject: Subject, form: ProfileForm, *, status: int = 200, **more: Any
+) -> HttpResponse:
+    """What may be changed, with the last known values."""
+    context = {"form": form, "states": rules.US_STATES, "unsettled": subject.unsettled()}
+    return page(request, subject, "form", context | more, status=status)
+
+
+def page(
+    request: StaffRequest, subject: Subject, body: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """One step of the edit."""
+    frame = {"subject": subject, "record": subject.record, "body": f"borrowers/edit/{body}.html", "at": body}
+    return render_page(request, PAGE, frame | context, partial="edit-step", status=status)
+
+
+def checked_field(request: StaffRequest, subject: Subject) -> HttpResponse:
+    """One field as it was left, with its note."""
+    form = editing.attempt(subject, request.POST).form
+    named = request.htmx.trigger_name or ""
+    for field in (form[name] for name in form.typed_names):
+        if field.html_name in (named, named.rpartition("_")[0]) and not is_half_typed(field):
+            form.is_valid()
+            return render_page(request, f"{PAGE}#checked-field", {"field": field})
+    return HttpResponse(status=204)
+
+
+def is_half_typed(field: BoundField) -> bool:
+    """Whether only some of a day's boxes are filled: too early to say anything."""
+    return isinstance(field.data, list) and not all(field.data)
+
+
+def back(request: StaffRequest, subject: Subject) -> HttpResponse:
+    """The form again, with everything that was typed."""
+    typed = proposed(request, subject)[0]
+    return form_page(request, subject, editing.attempt(subject, typed).form if typed else subject.form())
+
+
+# --- 2. The check ---
+
+
+def checked(request: StaffRequest, subject: Subject, attempt: Attempt) -> HttpResponse:
+    """The preview of what was typed, or what stands in its way."""
+    form = attempt.form
+    if attempt.clashes:
+        context = {"form": form, "clashes": attempt.clashes, "is_undecided": attempt.is_undecided}
+        return page(request, subject, "conflict", context, status=409)
+    if not form.is_valid():
+        return form_page(request, subject, form, status=422)
+    if not form.changes and not form.later:
+        return nothing_to_send(request, subject)
+    return preview_page(request, subject, form, send_form(form, initial={"reason": form.data.get("reason")}))
+
+
+def nothing_to_send(request: StaffRequest, subject: Subject) -> HttpResponse:
+    """Nothing differs: nothing is sent, and the trail says that somebody looked."""
+    append(
+        Actor.of(request),
+        "borrowers.no_change",
+        result="no_change",
+        subject_kind=subject.record.kind,
+        subject_uuid=subject.record.uuid,
+        subject_label=subject.label,
+        borrower_uuid=subject.borrower.uuid,
+    )
+    return form_page(request, subject, subject.form(), nothing_to_send=True)
+
+
+def send_form(form: ProfileForm, *args: Any, **kwargs: Any) -> SendForm:
+    """What is typed last for these changes."""
+    return SendForm(*args, later=form.later, must_explain=editing.must_explain(form), url=form.url, **kwargs)
+
+
+def preview_page(
+    request: StaffRequest,
+    subject: Subject,
+    form: ProfileForm,
+    final: SendForm,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    """Field, now, new; the body that will be sent; and what is typed last."""
+    try:
+        body = editing.preview(request.servicing, subject, form)
+    except InvalidInput as error:
+        form.add_problems(error.problems)
+        return form_page(request, subject, form, status=422)
+    proposal, valid_until = editing.sign(subject, request.user, form.typed)
+    context = {
+        "form": form,
+        "final": final,
+        "changes": editing.changed(form),
+        "unchanged": editing.unchanged(form),
+        "payload": body,
+        "payload_text": json.dumps(body, indent=2, ensure_ascii=False),
+        "proposal": proposal,
+        "valid_until": valid_until,
+    }
+    return page(request, subject, "preview", context | more, status=status)
+
+
+def measured_report(request: StaffRequest) -> HttpResponse:
+    """How long a chosen file is before and after compression, or why it is refused. Nothing of it is kept."""
+    for name, file in request.FILES.items():
+        field = SendForm.base_fields[name]
+        assert isinstance(field, ReportField)  # noqa: S101  (no other name is accepted as an upload)
+        try:
+            found: dict[str, Any] = {"sizes": field.clean(file).sizes}
+        except ValidationError as error:
+            found = {"problems": error.messages}
+        return render_page(request, f"{PAGE}#measured-report", found)
+    return HttpResponse(status=204)
+
+
+# --- 3. The sending ---
+
+
+def proposed(request: StaffRequest, subject: Subject) -> tuple[dict[str, str], bool]:
+    """What was typed on the form, and whether it was checked too long ago; empty if there is no such thing."""
+    try:
+        typed, is_late = editing.unsign(subject, request.user, request.POST.get("proposal", ""))
+    except BadSignature:
+        return {}, False
+    return typed | {"reason": request.POST.get("reason", "")}, is_late
+
+
+def sent_once(request: StaffRequest, subject: Subject) -> HttpResponse:
+    """Send what was checked, unless it was sent before, is too old, or the copy moved meanwhile."""
+    if earlier := earlier_write(request):
+        return follow(request, subject, earlier)
+    typed, is_late = proposed(request, subject)
+    if not typed:
+        return form_page(request, subject, subject.form(), status=422, is_lost=True)
+    attempt = editing.attempt(subject, typed)
+    form = attempt.form
+    if attempt.clashes or not form.is_valid() or not (form.changes or form.later):
+        return checked(request, subject, attempt)
+    final = send_form(form, request.POST, request.FILES)
+    if is_late or not final.is_valid():
+        return preview_page(request, subject, form, final, status=422, is_late=is_late)
+    return send(request, subject, form, final)
+
+
+def earlier_write(request: StaffRequest) -> WriteIntent | None:
+    """What this very form sent before."""
+    submit_id = request.POST.get("submit_id", "").replace("\0", "")
+    return WriteIntent.objects.filter(submit_id=submit_id).first() if submit_id else None
+
+
+def send(request: StaffRequest, subject: Subject, form: ProfileForm, final: SendForm) -> HttpResponse:
+    """The one request; what cannot be corrected here goes up to the gateway."""
+    given = final.cleaned_data
+    write = editing.write(subject, form, given)
+    try:
+        editing.send(writing(request, write), subject, form, given)
+    except AlreadySubmitted as error:
+        return follow(request, subject, error.intent)
+    except (NotFound, Forbidden):
+        raise
+    except InvalidInput as error:
+        form.add_problems(error.problems)
+        return form_page(request, subject, form, status=422)
+    except Rejected as error:
+        form.add_refusal(error.reasons or [error.message])
+        return form_page(request, subject, form, status=409 if isinstance(error, Conflict) else 422)
+    except NotSent as error:
+        again = send_form(form, initial={"reason": given["reason"]})
+        return preview_page(request, subject, form, again, status=503, not_sent=error.message)
+    intent = WriteIntent.objects.get(submit_id=write.submit_id)
+    if intent.state == State.CONFIRMED:
+        toast(request, summary(editing.proof(subject, intent)), url=intent.get_absolute_url())
+    return follow(request, subject, intent)
+
+
+def summary(proof: list[editing.Proof]) -> str:
+    """How the fields came back: "2 fields confirmed, 1 altered by the service"."""
+    counts = {verdict: sum(each.verdict == verdict for each in proof) for verdict in Verdict}
+    told = [f"{count} {verdict.value.lower()}" for verdict, count in counts.items() if count]
+    return f"Sent: {', '.join(told)}"
+
+
+def follow(request: StaffRequest, subject: Subject, intent: WriteIntent) -> HttpResponse:
+    """On to what came of a sending."""
+    if (intent.operation, intent.subject_uuid) != (subject.operation, subject.record.uuid):
+        raise AlreadySubmitted(intent)
+    return done(request, f"{subject.url}?sent={intent.pk}")
+
+
+# --- 4. The result ---
+
+
+def result_page(request: StaffRequest, subject: Subject, sent: str) -> HttpResponse:
+    """What came of one sending: each field as it was sent and as it was answered."""
+    try:
+        intent = WriteIntent.objects.get(
+            pk=sent, operation=subject.operation, subject_uuid=subject.record.uuid
+        )
+    except (WriteIntent.DoesNotExist, ValidationError):
+        raise Http404 from None
+    proof = editing.proof(subject, intent) if intent.state == State.CONFIRMED else []
+    context = {"intent": intent, "proof": proof, "summary": summary(proof)}
+    return page(request, subject, "result", context)

@@ -1,0 +1,134 @@
+"""Reports that go out compressed: an uploaded file is checked whole, and never touches this machine's disk.
+
+Hides how XML and JSON are read through without anything being built from them: a file of many entities, of endless
+nesting or of another kind costs no more than reading it once.
+"""
+
+import gzip
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+from xml.parsers import expat
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import InMemoryUploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, SkipFile
+from django.http import HttpRequest
+
+from portal.borrowers.forms import MAX_DEPTH, report_problems
+from portal.ui.forms import raise_reasons
+
+COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report that passed, and how long it is once compressed."""
+
+    content: bytes
+    compressed_size: int
+
+    @property
+    def sizes(self) -> str:
+        """What staff and the audit trail learn of it."""
+        return f"{len(self.content):,} bytes, {self.compressed_size:,} after compression"
+
+
+class ReportField(forms.FileField):
+    """A file of one kind; ``problems`` gives the reasons against its content."""
+
+    def __init__(self, *, problems: Callable[[bytes], list[str]], accept: str, **kwargs: Any) -> None:
+        super().__init__(
+            widget=forms.FileInput(attrs={"accept": accept}),
+            error_messages={
+                "required": "Choose the file, or go back and take this report off the list.",
+                "empty": "The file is empty.",
+                "invalid": "No file arrived; choose it again.",
+            },
+            **kwargs,
+        )
+        self.problems = problems
+
+    def clean(self, data: Any, initial: Any = None) -> Report:
+        file = super().clean(data, initial)
+        if file.size > limit():
+            raise ValidationError(
+                f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, the most that is sent."
+            )
+        content = file.read()
+        raise_reasons(self.problems(content))
+        return Report(content, len(gzip.compress(content, mtime=0)))
+
+
+def limit() -> int:
+    """The most bytes a report may have before it is compressed."""
+    return settings.UPLOAD_LIMIT_MB * 1024 * 1024
+
+
+def json_problems(content: bytes) -> list[str]:
+    """Why a file is not a JSON report."""
+    return report_problems(content)
+
+
+def xml_problems(content: bytes) -> list[str]:
+    """Why a file is not an XML report. Declared entities are refused, and nothing outside the file is fetched."""
+    if content.startswith(COMPRESSED):
+        return ["This is a compressed file. Choose the report itself; it is compressed on sending."]
+    reader = expat.ParserCreate()
+    depth = 0
+
+    def opened(*_: Any) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise Refused(f"It is nested deeper than {MAX_DEPTH} levels, which no report is.")
+
+    def closed(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declared(name: str, *_: Any) -> None:
+        raise Refused("It declares entities of its own, which are never expanded here; no report needs them.")
+
+    reader.StartElementHandler, reader.EndElementHandler, reader.EntityDeclHandler = opened, closed, declared
+    try:
+        reader.Parse(content, True)
+    except Refused as refusal:
+        return [str(refusal)]
+    except expat.ExpatError as error:
+        return [f"This is not XML: {expat.ErrorString(error.code)} in line {error.lineno:,}."]
+    except (ValueError, LookupError):
+        return ["It is written in an encoding that XML readers do not know; save it as UTF-8."]
+    return []
+
+
+class Refused(Exception):
+    """XML that is well-formed so far, and no report."""
+
+
+class InMemory(FileUploadHandler):
+    """Keeps one file for each of the ``names`` in memory; of one that is too large, only its size."""
+
+    def __init__(self, request: HttpRequest, names: frozenset[str]) -> None:
+        super().__init__(request)
+        self.awaited = set(names)
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        if self.field_name not in self.awaited:
+            raise SkipFile
+        self.awaited.remove(self.field_name)
+        self.kept = BytesIO()
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        if start + len(raw_data) <= limit():
+            self.kept.write(raw_data)
+
+    def file_complete(self, file_size: int) -> InMemoryUploadedFile:
+        self.kept.seek(0)
+        return InMemoryUploadedFile(
+            self.kept, self.field_name, self.file_name, self.content_type, file_size, self.charset
+        )

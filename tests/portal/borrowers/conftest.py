@@ -1,0 +1,29 @@
+"""What the tests of borrowers share: a business and a person that are known, and an edit of each."""
+
+import pytest
+from django.test import Client as Browser
+
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.borrowers.editor import Editor
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk)
+
+
+@pytest.fixture
+def editor(servicer: Browser, borrower: Record) -> Editor:
+    return Editor(servicer, borrower)
+
+
+@pytest.fixture
+def person(desk: Sandbox) -> Record:
+    return given.individual(desk, middle_name="June")
+
+
+@pytest.fixture
+def of_person(servicer: Browser, person: Record) -> Editor:
+    return Editor(servicer, person)

@@ -1,0 +1,143 @@
+"""An edit that is refused, lost, repeated or late sends nothing twice and keeps what was typed."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import LazySettings
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal import gateway
+from portal.audit.models import WriteIntent
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.borrowers.editor import (
+    TWICE,
+    UPDATE,
+    WITH_SSN,
+    Editor,
+    fields,
+    html,
+    is_refused,
+    phases,
+    sent,
+)
+
+
+def test_a_refusal_shows_the_words_and_keeps_everything_but_the_ssn(of_person: Editor, desk: Sandbox) -> None:
+    desk.fail_next(UPDATE, status=422, message="email belongs to somebody else")
+    page = is_refused(of_person.send(TWICE, email="taken@maya.example", **WITH_SSN))
+    assert "<q>email belongs to somebody else</q>" in page
+    assert "The lending service did not accept this" in page
+    kept = {"email": "taken@maya.example", "reason": "On the phone"} | WITH_SSN
+    assert fields(page).items() >= kept.items()
+    assert "2190" not in page
+    assert phases() == ["attempt", "outcome rejected"]
+
+
+def test_a_refused_change_can_be_corrected_and_sent(editor: Editor, desk: Sandbox) -> None:
+    desk.fail_next(UPDATE, status=400, message="no")
+    form = fields(is_refused(editor.send(email="taken@bakery.example")))
+    preview = fields(html(editor.post(form | {"email": "free@bakery.example"}, "preview")))
+    assert editor.post(preview | {"reason": ""}, "send").status_code == 303
+    assert sent(desk) == {"email": "free@bakery.example"}
+
+
+def test_a_conflict_told_by_the_service_is_one(editor: Editor, desk: Sandbox) -> None:
+    desk.fail_next(UPDATE, status=409, message="changed meanwhile")
+    assert "changed meanwhile" in is_refused(editor.send(email="new@bakery.example"), 409)
+
+
+def test_a_borrower_the_service_does_not_have_is_not_found(servicer: Browser, desk: Sandbox) -> None:
+    user = desk.world.borrower()
+    record = given.told(user)
+    desk.reset()
+    page = is_refused(Editor(servicer, record).send(email="new@bakery.example"), 404)
+    assert "does not have this record" in page
+
+
+def test_what_never_left_is_told_and_can_be_sent_again(
+    editor: Editor, desk: Sandbox, settings: LazySettings
+) -> None:
+    preview = editor.checked(email="new@bakery.example")
+    settings.SERVICING_URL = "http://127.0.0.1:9"
+    gateway.client.cache_clear()
+    page = is_refused(editor.post(preview | {"reason": "Called"}, "send"), 503)
+    assert "The lending service cannot be reached. Nothing was sent." in page
+    assert "Called" in page
+    settings.SERVICING_URL = desk.url
+    gateway.client.cache_clear()
+    assert editor.post(fields(page) | {"reason": "Called"}, "send").status_code == 303
+
+
+def test_a_lost_answer_is_unknown_and_may_be_sent_again(editor: Editor, desk: Sandbox) -> None:
+    desk.fail_next(UPDATE, cut_after_commit=True)
+    assert "We do not know" in is_refused(editor.send(email="new@bakery.example"), 504)
+    assert "We do not know whether the change by Servicer went through." in html(
+        editor.browser.get(editor.url)
+    )
+    assert editor.send(email="new@bakery.example").status_code == 303
+    assert phases() == ["attempt", "outcome unknown", "attempt", "outcome confirmed"]
+
+
+def test_two_clicks_send_once(editor: Editor, desk: Sandbox) -> None:
+    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    first, second = (editor.post(preview, "send") for _ in range(2))
+    assert first["Location"] == second["Location"]
+    assert len(desk.calls) == 1
+
+
+def test_a_lost_sending_that_is_repeated_shows_what_is_known(editor: Editor, desk: Sandbox) -> None:
+    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    desk.fail_next(UPDATE, cut_after_commit=True)
+    editor.post(preview, "send")
+    page = html(editor.browser.get(editor.post(preview, "send")["Location"]))
+    assert "We do not know whether it went through" in page
+    assert len(desk.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("sending", "It is on its way"), ("rejected", "refused this"), ("not_sent", "Nothing was sent")],
+)
+def test_the_result_tells_every_other_state(editor: Editor, state: str, words: str) -> None:
+    url = editor.send(email="new@bakery.example")["Location"]
+    WriteIntent.objects.update(state=state)
+    assert words in html(editor.browser.get(url))
+
+
+def test_a_number_used_for_another_record_sends_nothing(
+    editor: Editor, of_person: Editor, desk: Sandbox
+) -> None:
+    used = editor.checked(email="new@bakery.example") | {"reason": ""}
+    editor.post(used, "send")
+    other = of_person.checked(email="new@maya.example") | {"submit_id": used["submit_id"]}
+    assert "This was sent before" in is_refused(of_person.post(other, "send"), 409)
+    assert len(desk.calls) == 1
+
+
+@pytest.mark.parametrize("proposal", ["", "x", "x:y:z", "\0", b"\xed\xa0\x80"])
+def test_a_check_that_cannot_be_read_sends_nothing(editor: Editor, desk: Sandbox, proposal: Any) -> None:
+    page = is_refused(editor.send({"proposal": proposal}, email="new@bakery.example"))
+    assert "The check could not be read" in page
+    assert not desk.calls
+
+
+def test_a_check_is_good_for_its_person_and_record_only(
+    editor: Editor, of_person: Editor, supervisor: Browser, desk: Sandbox
+) -> None:
+    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    is_refused(of_person.post(preview, "send"))
+    is_refused(supervisor.post(editor.url, preview | {"action": "send"}))
+    assert not desk.calls
+
+
+def test_a_check_is_shown_again_after_a_quarter_of_an_hour(editor: Editor, desk: Sandbox) -> None:
+    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    with time_machine.travel(timezone.now() + timedelta(minutes=15, seconds=2)):
+        page = is_refused(editor.post(preview, "send"))
+        assert "more than 15 minutes old" in page
+        assert not desk.calls
+        assert editor.post(fields(page) | {"reason": ""}, "send").status_code == 303

@@ -1,0 +1,158 @@
+"""Whatever is typed or uploaded is sent as it must be, or refused with a sentence."""
+
+import re
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client as Browser
+from hypothesis import HealthCheck
+from hypothesis import given as drawn
+from hypothesis import settings as effort
+from hypothesis import strategies as some
+
+from servicing import rules
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+from tests.portal.borrowers.editor import SSN, WITH_SSN, Editor, fields, html, is_refused
+
+BILLION_LAUGHS = (
+    b'<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]><a>&c;</a>'
+)
+
+
+def test_every_error_is_told_at_once(editor: Editor, desk: Sandbox) -> None:
+    wrong = {"first_name": "AT&T", "email": "x", "phone": "1", "zip": "99999"}
+    page = is_refused(editor.check(**wrong))
+    assert "Four fields need a correction. Nothing was sent." in page
+    assert "“&amp;” at position 3 is not accepted by the lending service; write “and”." in page
+    assert fields(page).items() >= wrong.items()
+
+
+@pytest.mark.parametrize("hostile", ["x" * 10_000, "a\0b", b"a\xed\xa0\x80", b"\xff\xfe", "\u202e"])
+@pytest.mark.parametrize("name", ["first_name", "email", "phone", "line_1", "city", "state", "zip"])
+def test_hostile_text_is_refused_with_a_sentence(
+    editor: Editor, name: str, hostile: Any, desk: Sandbox
+) -> None:
+    is_refused(editor.check(**{name: hostile}))
+    assert not desk.calls
+
+
+@pytest.mark.parametrize("name", ["version", "seen", "choice-email", "reason"])
+@pytest.mark.parametrize("hostile", ["x" * 10_000, "a\0b", b"\xed\xa0\x80", "%"])
+def test_hostile_hidden_fields_break_nothing(editor: Editor, name: str, hostile: Any) -> None:
+    assert editor.check(email="new@bakery.example", **{name: hostile}).status_code in (200, 409, 422)
+
+
+@effort(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(data=some.data())
+def test_whatever_is_typed_never_breaks_a_page(of_person: Editor, data: some.DataObject) -> None:
+    texts = some.text(some.characters(codec="utf-8"), max_size=60)
+    strange = texts | some.sampled_from(["x" * 10_000, b"\xed\xa0\x80", "\0", "2024-02-30", "on"])
+    names = [*of_person.open(), "dob", "dob_month", "dob_day", "dob_year", "with_ssn", "seen", "action"]
+    typed = data.draw(some.dictionaries(some.sampled_from(names), strange, max_size=6))
+    form = of_person.open() | typed
+    answer = of_person.post(form, form.get("action", "preview"))
+    assert answer.status_code in (200, 204, 409, 422)
+
+
+@effort(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(data=some.data())
+def test_whatever_was_told_can_be_edited(servicer: Browser, desk: Sandbox, data: some.DataObject) -> None:
+    texts = some.text(some.characters(codec="utf-8"), max_size=30)
+    strange = some.none() | texts | some.integers() | some.just("x" * 5_000) | some.lists(texts, max_size=2)
+    user = desk.world.individual()
+    names = some.sampled_from([name for name in user if name != "uuid"])
+    address = some.dictionaries(some.sampled_from([*user["address"]]), strange)
+    told = data.draw(some.dictionaries(names, strange) | some.fixed_dictionaries({"address": address}))
+    editor = Editor(servicer, given.told(user | told))
+    assert "Nothing to send." in html(editor.check())
+    assert editor.check(email="new@maya.example").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("day", "words"),
+    [
+        (("2", "30", "1987"), "There is no such day"),
+        (("4", "", "1987"), "Enter month, day and year"),
+        (("4", "19", "2035"), "lies in the future"),
+        (("4", "19", "1887"), "lies before 1900"),
+    ],
+)
+def test_a_date_that_cannot_be_is_refused(of_person: Editor, day: tuple[str, ...], words: str) -> None:
+    typed = dict(zip(("dob_month", "dob_day", "dob_year"), day, strict=True))
+    page = is_refused(of_person.check(**typed))
+    assert words in page
+    assert re.search(r"<details[^>]* open>", page)
+
+
+@pytest.mark.parametrize(("days", "status"), [(0, 200), (1, 422)])
+def test_eighteen_is_exact(of_person: Editor, settings: LazySettings, days: int, status: int) -> None:
+    with time_machine.travel("2026-06-15 20:00:00 +0000"):
+        today = rules.today_in(settings.SERVICING_TIME_ZONE)
+        youngest = {"dob_month": "6", "dob_day": str(today.day + days), "dob_year": str(today.year - 18)}
+        assert of_person.check(**youngest).status_code == status
+
+
+@pytest.mark.parametrize("again", ["219-09-9998", "", "12"])
+def test_an_ssn_is_typed_twice_and_never_shown(of_person: Editor, desk: Sandbox, again: str) -> None:
+    page = is_refused(of_person.send({"ssn": SSN, "ssn_again": again}, **WITH_SSN))
+    assert "2190" not in page
+    assert "219-09" not in page
+    assert not desk.calls
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("asset_report", b"<xml/>", "not JSON"),
+        ("asset_report", b"\x1f\x8b\x08\x00bomb", "compressed file"),
+        ("asset_report", b"[" * 100_000 + b"]" * 100_000, "deep"),
+        ("asset_report", b"\xff\xfe", "UTF-8"),
+        ("asset_report", b"", "empty"),
+        ("credit_report", b'{"a": 1}', "not XML"),
+        ("credit_report", b"\x1f\x8b\x08\x00bomb", "compressed file"),
+        ("credit_report", BILLION_LAUGHS, "declares entities"),
+        (
+            "credit_report",
+            b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
+            "declares entities",
+        ),
+        ("credit_report", b"<a>" * 100_000, "nested deeper"),
+        ("credit_report", b'<?xml version="1.0" encoding="zlib"?><a/>', "encoding"),
+        ("credit_report", b"<a/>" + b" " * 1_100_000, "larger than 1 MB"),
+    ],
+)
+def test_a_file_that_is_no_report_is_refused(
+    editor: Editor, desk: Sandbox, settings: LazySettings, name: str, content: bytes, words: str
+) -> None:
+    settings.UPLOAD_LIMIT_MB = 1
+    file = {name: SimpleUploadedFile("report", content)}
+    assert words in is_refused(editor.send(file, **{f"with_{name}": "on"}))
+    assert not desk.calls
+
+
+def test_a_report_that_was_announced_must_come(editor: Editor, desk: Sandbox) -> None:
+    assert "Choose the file" in is_refused(editor.send(with_asset_report="on"))
+    assert not desk.calls
+
+
+def test_a_chosen_file_is_measured_before_it_is_sent(editor: Editor, desk: Sandbox) -> None:
+    file = SimpleUploadedFile("credit.xml", b"<a>" + b" " * 20_000 + b"</a>")
+    page = html(editor.post({"credit_report": file}, "measure", headers=htmx("")))
+    assert re.search(r"20,007 bytes, \d\d after compression", page)
+    wrong = html(editor.post({"asset_report": SimpleUploadedFile("a.json", b"<a/>")}, "measure"))
+    assert "sd-note-bad" in wrong
+    assert editor.post({"other": SimpleUploadedFile("a.json", b"{}")}, "measure").status_code == 204
+
+
+def test_an_upload_never_touches_the_disk(
+    editor: Editor, desk: Sandbox, tmp_path: Any, settings: LazySettings
+) -> None:
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path / "missing")
+    content = b'{"a": "' + b"x" * 4_000_000 + b'"}'
+    answer = editor.send({"asset_report": SimpleUploadedFile("a.json", content)}, with_asset_report="on")
+    assert answer.status_code == 303
