@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from portal.lookup.imports import uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
-from portal.registry.search import uuid_in
+from portal.registry.query import uuid_in
 from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
 
 KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]

@@ -18,7 +18,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm
 from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
 from portal.registry.lists import with_borrowers
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.search import uuid_in
+from portal.registry.query import uuid_in
 from portal.registry.search import matching
 from portal.ui.htmx import done, render_page
 from servicing import codec

@@ -1,17 +1,74 @@
 """Lists of known records: filters, sorting and paging from the query string, and what a borrower has, in one query."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 
+from django.core.cache import cache
 from django.core.paginator import Page, Paginator
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from portal.registry.models import Kind, Record
-from portal.registry.search import matching
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.query import NotUnderstood, Query, read
+from portal.registry.search import narrowed
 
 SIZES = [25, 50, 100]
+# A list that is narrowed is counted only so far: beyond it nobody pages, and counting would be the slowest part.
+COUNTED = 10_000
+COUNTED_AGAIN = 60  # seconds
+DECIDED = ("APPROVED", "REJECTED")
+OPEN = "OPEN"
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One filter of a list: its name in the query string, and what it means."""
+
+    name: str
+    label: str
+    keep: Callable[[str], Q]
+    """The condition for a value; raises :class:`NotUnderstood`."""
+    words: Callable[[str], str] = str
+    """A value as its chip says it."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """An active filter in words, and the query string without it."""
+
+    label: str
+    words: str
+    remove: str
+
+
+@dataclass(frozen=True)
+class SortLink:
+    """What the head of a column says and does."""
+
+    direction: str
+    """For ``aria-sort``; empty unless the list is in this order."""
+    query_string: str
+
+
+class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
+    """Pages of keys, with a count that stops where counting would be the slowest part of the list."""
+
+    def __init__(self, size: int, *, counted: QuerySet[Record], exact: bool) -> None:
+        super().__init__((), size)
+        self.counted = counted.order_by()
+        self.exact = exact
+
+    @cached_property
+    def count(self) -> int:
+        """How many: at most :data:`COUNTED`, or to the last one where that is wanted, of many as of a minute ago."""
+        count = self.counted[:COUNTED].count()
+        if count < COUNTED or not self.exact:
+            return count
+        key = hashlib.sha256(str(self.counted.query).encode()).hexdigest()
+        return cache.get_or_set(f"registry.count.{key}", self.counted.count, COUNTED_AGAIN) or 0
 
 
 @dataclass(frozen=True)
@@ -23,18 +80,35 @@ class Listing:
     sort: str
     size: int
     filters: Mapping[str, str]
-    known: int
+    records: QuerySet[Record]
+    found: QuerySet[Record]
+    """All that match, in order."""
+    chips: Sequence[Chip] = ()
+    problems: Sequence[str] = ()
+    sort_links: Mapping[str, SortLink] = field(default_factory=dict)
+    size_links: Mapping[int, str] = field(default_factory=dict)
+    query_string: str = ""
     sizes: Sequence[int] = field(default_factory=lambda: SIZES)
 
     @property
     def total(self) -> int:
-        """How many match."""
+        """How many match; of a filtered list at most :data:`COUNTED`."""
         return self.page.paginator.count
+
+    @property
+    def has_more(self) -> bool:
+        """Whether more match than were counted."""
+        return self.filtered and self.total >= COUNTED
 
     @property
     def filtered(self) -> bool:
         """Whether anything hides rows."""
         return bool(self.query or any(self.filters.values()))
+
+    @cached_property
+    def known(self) -> int:
+        """How many there are without any filter."""
+        return self.records.count()
 
 
 def known(kind: str) -> QuerySet[Record]:
@@ -47,30 +121,108 @@ def listing(
     state: QueryDict,
     *,
     sorts: Mapping[str, str],
-    filters: Iterable[str] = (),
+    filters: Iterable[str | Filter] = (),
+    kinds: Sequence[Kind] = SEARCHED_KINDS,
 ) -> Listing:
     """The page that the query string asks for.
 
-    ``sorts`` maps the words of ``?sort=`` to columns, the first is the default.
-
-    ``filters`` are columns that may be given as equal to a value. Whatever is not understood falls back to the default.
+    ``sorts`` maps the words of ``?sort=`` to columns, the first is the default. ``filters`` are columns that may be
+    equal to a value, or filters with a meaning of their own. ``kinds`` are those the records can be of. Whatever is
+    not understood falls back to the default, and is said in ``problems`` where that widens the list.
     """
-    query = state.get("q", "").strip()
-    chosen = {
-        name: value for name in filters if (value := state.get(name, "").strip()[:64].replace("\0", ""))
-    }
-    found = matching(records, query).filter(**chosen)
-    sort = state.get("sort", "")
-    descending, name = sort.startswith("-"), sort.removeprefix("-")
-    if name not in sorts:
-        sort = name = next(iter(sorts))
-        descending = False
-    column = sorts[name]
-    if descending:
-        column = column.removeprefix("-") if column.startswith("-") else f"-{column}"
+    asked = read(state.get("q", ""))
+    chosen, conditions, problems = _chosen([_filter(one) for one in filters], state)
+    sort, columns = _order(state.get("sort", ""), sorts)
     size = next((size for size in SIZES if str(size) == state.get("size")), SIZES[0])
-    page = Paginator(found.order_by(column, "-id"), size).get_page(state.get("page"))
-    return Listing(page=page, query=query, sort=sort, size=size, filters=chosen, known=records.count())
+    found = narrowed(records, asked, kinds).filter(conditions)
+    only_text = len(kinds) == 1 and not conditions
+    counted = narrowed(records, asked, kinds, newest=COUNTED).filter(conditions) if only_text else found
+    pages = Counted(size, counted=counted, exact=not (asked.text or chosen))
+    if chosen and pages.count < COUNTED and sort != next(iter(sorts)):
+        # Few enough to be put in order; by itself SQLite would look for them along the whole order.
+        found = records.filter(pk__in=found.values("pk"))
+    pages.object_list = found.order_by(*columns).values_list("pk", flat=True)
+    return Listing(
+        page=_page(pages, state.get("page")),
+        query=asked.text,
+        sort=sort,
+        size=size,
+        filters={one.name: value for one, value in chosen.items()},
+        records=records,
+        found=found.order_by(*columns),
+        chips=_chips(asked, chosen, state),
+        problems=[*asked.problems, *problems],
+        sort_links={name: _sort_link(name, sort, sorts, state) for name in sorts},
+        size_links={one: query_string(state, size=str(one)) for one in SIZES},
+        query_string=query_string(state, page=state.get("page")),
+    )
+
+
+def query_string(state: QueryDict, **changes: str | None) -> str:
+    """The state with some changes, on its first page unless they say another; nothing that is empty."""
+    values = {name: state.get(name, "") for name in state} | {"page": None} | changes
+    kept = QueryDict(mutable=True)
+    for name, value in values.items():
+        if value:
+            kept[name] = value
+    return f"?{kept.urlencode()}"
+
+
+def _filter(one: str | Filter) -> Filter:
+    return one if isinstance(one, Filter) else Filter(one, one.capitalize(), lambda value: Q(**{one: value}))
+
+
+def _chosen(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Filter, str], Q, list[str]]:
+    chosen, conditions, problems = {}, Q(), []
+    for one in filters:
+        if not (value := read(state.get(one.name, ""), operators=False).text[:64]):
+            continue
+        try:
+            conditions &= one.keep(value)
+            chosen[one] = value
+        except NotUnderstood as reason:
+            problems.append(f"{one.label} “{value}” was left out. {reason}")
+    return chosen, conditions, problems
+
+
+def _order(wanted: str, sorts: Mapping[str, str]) -> tuple[str, list[str]]:
+    """The order as it is named, and its columns; a leading dash turns it round.
+
+    The id settles what is equal, in the same direction: an index can be read backwards only as a whole.
+    """
+    name = wanted.removeprefix("-")
+    if name not in sorts:
+        wanted = name = next(iter(sorts))
+    column = sorts[name]
+    falling = column.startswith("-") != wanted.startswith("-")
+    dash, column = "-" if falling else "", column.removeprefix("-")
+    return wanted, [f"{dash}{column}", f"{dash}id"]
+
+
+def _page(pages: Counted, number: str | None) -> Page[Record]:
+    """The page's keys come from an index alone, however far away the page is; then its rows."""
+    page = pages.get_page(number)
+    keys = [*page.object_list]
+    rows = Record.objects.in_bulk(keys)
+    page.object_list = [rows[key] for key in keys if key in rows]
+    return page
+
+
+def _chips(asked: Query, chosen: Mapping[Filter, str], state: QueryDict) -> list[Chip]:
+    text = [Chip("Text", f"“{asked.text}”", query_string(state, q=None))] if asked.text else []
+    rest = [
+        Chip(one.label, one.words(value), query_string(state, **{one.name: None}))
+        for one, value in chosen.items()
+    ]
+    return text + rest
+
+
+def _sort_link(name: str, sort: str, sorts: Mapping[str, str], state: QueryDict) -> SortLink:
+    if sort.removeprefix("-") != name:
+        return SortLink("", query_string(state, sort=name))
+    _, columns = _order(sort, sorts)
+    direction = "descending" if columns[0].startswith("-") else "ascending"
+    return SortLink(direction, query_string(state, sort=name if sort.startswith("-") else f"-{name}"))
 
 
 @dataclass
@@ -82,15 +234,15 @@ class Position:
     lines: int = 0
     past_due: Decimal | None = None
     decision: str = ""
+    has_open_application: bool = False
     flagged: bool = False
 
 
 def positions(borrower_uuids: Sequence[str]) -> dict[str, Position]:
-    """The position of each borrower of a page."""
+    """The position of each of these borrowers."""
     found = {uuid: Position() for uuid in borrower_uuids}
-    related = Record.objects.filter(borrower_uuid__in=borrower_uuids, archived_at__isnull=True).exclude(
-        kind__in=[Kind.BORROWER, Kind.REPAYMENT]
-    )
+    kinds = [Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
+    related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
     rows = related.order_by("created_at", "id").values_list(
         "borrower_uuid", "kind", "label", "past_due", "status", "flagged"
     )
@@ -105,10 +257,27 @@ def positions(borrower_uuids: Sequence[str]) -> dict[str, Position]:
                 position.lines += 1
             case Kind.APPLICATION:
                 position.decision = status
+                position.has_open_application |= status.upper() not in DECIDED
         if past_due is not None:
             position.past_due = (position.past_due or Decimal(0)) + past_due
         position.flagged = position.flagged or flagged
     return found
+
+
+def roll_up(borrower_uuids: Iterable[str]) -> None:
+    """Write each borrower's position onto its own row, where lists can filter and sort by it.
+
+    The row's past due is the sum of its lines', its flag any account's, its status the latest decision or ``OPEN``.
+    """
+    owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=set(borrower_uuids))
+    borrowers = list(owners.select_for_update().order_by("id").only("uuid", "past_due", "flagged", "status"))
+    has = positions([borrower.uuid for borrower in borrowers])
+    for borrower in borrowers:
+        position = has[borrower.uuid]
+        borrower.past_due = position.past_due or Decimal(0)
+        borrower.flagged = position.flagged
+        borrower.status = OPEN if position.has_open_application else position.decision
+    Record.objects.bulk_update(borrowers, ["past_due", "flagged", "status"], batch_size=100)
 
 
 def with_borrowers(records: Iterable[Record]) -> list[tuple[Record, Record | None]]:

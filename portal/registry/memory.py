@@ -14,9 +14,10 @@ import msgspec
 from django.db import transaction
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record, Snapshot, Source
+from portal.registry.lists import roll_up
+from portal.registry.models import NAMED_KINDS, Kind, Record, Snapshot, Source
 from portal.registry.search import search_text
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
@@ -130,6 +131,7 @@ def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) 
         Record.objects.bulk_create(new)
         Record.objects.bulk_update(changed, _WRITTEN, batch_size=100)
         Snapshot.objects.bulk_create(snapshots)
+        roll_up(record.borrower_uuid for record in new + changed if record.kind in NAMED_KINDS)
         return new + changed
 
 
@@ -151,7 +153,11 @@ def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snap
     if item.answer is not None:
         replaced = _absorb_answer(record, item.answer, text_of(item.answer), source, at)
     if not isinstance(item.answer, list):
-        record.search_text = record.search_text or search_text(record.uuid, record.label)
+        record.search_text = record.search_text or search_text(record.uuid)
+        if (
+            label := search_text(record.label)
+        ) not in record.search_text:  # a name given here outlives an answer
+            record.search_text += label
     return replaced
 
 
@@ -209,6 +215,7 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "state": answer.state or "",
                 "flagged": bool(answer.delinquent),
                 "due_date": answer.repayments_start_date,
+                "search_text": search_text(answer.uuid, *_references(answer), answer.product, answer.status),
             }
         case Statement():
             return {
@@ -250,7 +257,13 @@ def _person_columns(person: Borrower | KeyPerson) -> dict[str, Any]:
 
 def _contact(person: Borrower | KeyPerson) -> tuple[str | None, ...]:
     address = person.address
-    return (person.email, person.phone, address.city if address else None, address.zip if address else None)
+    place = (address.city, address.zip, rules.US_STATES.get(address.state or "")) if address else ()
+    return (person.email, person.phone, *place)
+
+
+def _references(loan: Loan) -> list[str]:
+    """The other ids a loan goes by; the service does not say what shape they have."""
+    return [str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int)]
 
 
 def _credit_columns(uuid: str, product: str | None, status: str | None) -> dict[str, Any]:

@@ -1,41 +1,148 @@
-"""Finding known records by what staff have in hand: a name, a phone in any notation, an e-mail, a uuid, a city."""
+"""Finds known records by what staff have in hand; best first: a whole line, its beginning, a word's, any part.
 
-import re
+A record's search text holds one thing a line, between line breaks, so that where a line begins and ends can be looked
+for like any other character. Hides the two indexes: trigram tables on SQLite, trigram indexes on PostgreSQL.
+"""
 
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import Final
+
+from django.db import connection
 from django.db.models import Q, QuerySet
+from django.db.models.expressions import RawSQL
 
-from portal.registry.models import Record
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.query import Alternatives, Query, fold, read
+from portal.registry.search_index import index_of
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_PHONE = re.compile(r"[+(]?[\d\s().+-]{7,}")
-MAX_TERMS = 8
+TRIGRAM: Final = 3
+# Up to so many matches are fetched by their keys; where there are more, going through the list finds a page sooner.
+FEW: Final = 5_000
+# Kinds whose text names other records, or bank accounts, by identifiers.
+MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
+# How good a match is: the whole line, its beginning, the beginning of a word in it.
+FORMS: Final = ("\n{}\n", "\n{}", " {}")
 
 
 def search_text(*parts: str | None) -> str:
-    """What a record can be found by, in one lower-case text; phones as bare digits."""
-    return "\n".join(part.casefold() for part in parts if part)
-
-
-def uuid_in(text: str) -> str | None:
-    """The uuid in a pasted text, if there is one."""
-    found = _UUID.search(text)
-    return found[0].lower() if found else None
-
-
-def terms(text: str) -> list[str]:
-    """The words that must all occur: a pasted uuid or a phone number is one word, whatever surrounds it."""
-    text = text[:500].encode(errors="ignore").decode().replace("\0", " ").strip().casefold()
-    if uuid := uuid_in(text):
-        return [uuid]
-    if _PHONE.fullmatch(text):
-        digits = "".join(character for character in text if character.isdigit())
-        return [digits[1:] if len(digits) == 11 and digits.startswith("1") else digits]
-    return text.split()[:MAX_TERMS]
+    """What a record can be found by, folded, a line each."""
+    lines = [line for part in parts if part and (line := " ".join(fold(part).split()))]
+    return "\n".join(["", *lines, ""]) if lines else ""
 
 
 def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:
-    """The records in which every term of the text occurs."""
-    condition = Q()
-    for term in terms(text):
-        condition &= Q(search_text__contains=term)
-    return records.filter(condition)
+    """Those of the records in which all of the text occurs: what is pasted is recognised, operators are not."""
+    return narrowed(records, read(text, operators=False))
+
+
+def narrowed(
+    records: QuerySet[Record],
+    query: Query,
+    kinds: Sequence[Kind] = SEARCHED_KINDS,
+    *,
+    newest: int | None = None,
+) -> QuerySet[Record]:
+    """Those of the records, which are all of these kinds, that the query asks for. Archived ones are never found.
+
+    ``newest`` says that no more than so many are wanted, and that nothing else narrows the records.
+    """
+    found = Q()
+    if query.alternatives:
+        found |= _containing(query.alternatives, kinds, None if query.conditions else newest)
+    if query.amount is not None:
+        found |= Q(amount=query.amount)
+    if not query.is_limited:
+        return records.filter(query.conditions, found)
+    return records.filter(query.conditions, found, kind__in=query.kinds)
+
+
+def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
+    """The keys of a kind's best matches, best first, each with its rank: 0 is best."""
+    found: dict[int, int] = {}
+    if query.is_empty or kind not in query.kinds:
+        return found
+    for rank, records in enumerate(_tiers(kind, query, limit)):
+        for key in records.values_list("pk", flat=True)[:limit]:
+            found.setdefault(key, rank)
+        if len(found) >= limit:
+            break
+    return dict(list(found.items())[:limit])
+
+
+def _tiers(kind: Kind, query: Query, limit: int) -> Iterator[QuerySet[Record]]:
+    """Matches by how good they are, the newest first; a later tier may repeat what an earlier one has."""
+    records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
+    if not query.has_text:
+        yield records.order_by("-updated_at", "-id")
+        return
+    itself = Q(uuid__in=query.uuids)
+    if query.amount is not None:
+        itself |= Q(amount=query.amount)
+    yield records.filter(itself).order_by("-id")
+    if not query.alternatives or (query.uuids and kind not in MENTIONING):
+        return
+    phrases = [" ".join(terms) for terms in query.alternatives]
+    newest = None if query.conditions else limit
+    for form in FORMS:
+        tier = tuple((form.format(phrase),) for phrase in phrases)
+        yield records.filter(_containing(tier, [kind], newest)).order_by("-id")
+    yield records.filter(_containing(query.alternatives, [kind], newest)).order_by("-id")
+
+
+def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int | None = None) -> Q:
+    """The condition that any alternative occurs, in the form that the index answers best."""
+    living = reduce(or_, (Q(kind=kind, archived_at__isnull=True) for kind in kinds))
+    plain = living & reduce(or_, (reduce(and_, map(_occurs, terms)) for terms in alternatives))
+    expression = _expression(alternatives)
+    if connection.vendor != "sqlite" or not expression:
+        return plain
+    is_whole = all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in _forms(term))
+    limit = newest if is_whole else None
+    if not limit and not _are_few(kinds, expression):
+        return plain
+    indexed = Q(pk__in=RawSQL(*_select(kinds, expression, limit)))  # noqa: S611 - names of kinds and parameters only
+    return indexed if is_whole else indexed & plain
+
+
+def _occurs(term: str) -> Q:
+    return reduce(or_, (Q(search_text__contains=form) for form in _forms(term)))
+
+
+def _forms(term: str) -> tuple[str, ...]:
+    """What to look for: a term too short for an index of trigrams only counts where a word begins."""
+    return (term,) if len(term) >= TRIGRAM else (f"\n{term}", f" {term}")
+
+
+# --- The trigram tables of SQLite ---
+
+
+def _expression(alternatives: Alternatives) -> str:
+    """What to ask a trigram table; nothing if it cannot narrow every alternative."""
+    found = [" AND ".join(filter(None, map(_either, terms))) for terms in alternatives]
+    return " OR ".join(f"({terms})" for terms in found) if all(found) else ""
+
+
+def _either(term: str) -> str:
+    forms = _forms(term)
+    if min(map(len, forms)) < TRIGRAM:
+        return ""
+    quoted = (form.replace('"', '""') for form in forms)
+    return "({})".format(" OR ".join(f'"{form}"' for form in quoted))
+
+
+def _select(kinds: Sequence[Kind], expression: str, limit: int | None) -> tuple[str, list[str | int]]:
+    parts = (f"SELECT rowid FROM {name} WHERE {name} MATCH %s" for name in map(index_of, kinds))  # noqa: S608
+    statement, params = " UNION ALL ".join(parts), [expression] * len(kinds)
+    if limit is None:
+        return statement, [*params]
+    return f"{statement} ORDER BY rowid DESC LIMIT %s", [*params, limit]
+
+
+def _are_few(kinds: Sequence[Kind], expression: str) -> bool:
+    statement, params = _select(kinds, expression, None)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM ({statement} LIMIT %s)", [*params, FEW + 1])  # noqa: S608
+        (count,) = cursor.fetchone()
+    return bool(count <= FEW)

@@ -102,7 +102,8 @@ class TestSearch:
 
     @pytest.mark.parametrize("typed", ["\0", "\ud800", " \t"])
     def test_text_of_which_nothing_can_be_stored_is_no_text(self, sandbox: Sandbox, typed: str) -> None:
-        assert found(typed) == [given.borrower(sandbox).label]
+        owner = given.borrower(sandbox)
+        assert found(typed) == [owner.label]
 
 
 class TestLists:

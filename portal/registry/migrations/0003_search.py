@@ -1,0 +1,111 @@
+"""Makes the search index, and the indexes that lists are sorted and filtered by."""
+
+import django.db.models.functions.text
+from django.db import migrations, models
+
+from portal.registry.search_index import create, drop
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("registry", "0002_panels"),
+    ]
+
+    operations = [
+        migrations.RemoveIndex(
+            model_name="record",
+            name="registry_re_kind_1282ff_idx",
+        ),
+        migrations.RemoveIndex(
+            model_name="record",
+            name="registry_re_kind_bf010e_idx",
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                fields=["kind", "archived_at", "-updated_at", "-id"], name="records_by_updated_at"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                fields=["kind", "archived_at", "-created_at", "-id"], name="records_by_created_at"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(fields=["kind", "archived_at", "amount"], name="records_by_amount"),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                fields=["kind", "archived_at", "entity", "-updated_at", "-id", "state", "status", "flagged"],
+                name="records_by_entity",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                fields=["kind", "archived_at", "state", "-updated_at", "-id", "entity", "status", "flagged"],
+                name="records_by_state",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                fields=["kind", "archived_at", "status", "-updated_at", "-id", "entity", "state", "flagged"],
+                name="records_by_status",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                fields=["kind", "archived_at", "flagged", "-updated_at", "-id", "entity", "state", "status"],
+                name="records_by_flagged",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                models.F("kind"),
+                models.F("archived_at"),
+                django.db.models.functions.text.Lower("label"),
+                models.F("id"),
+                condition=models.Q(("kind", "borrower")),
+                name="borrowers_by_label",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                condition=models.Q(("kind", "borrower")),
+                fields=["kind", "archived_at", "city", "id"],
+                name="borrowers_by_city",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                condition=models.Q(("kind", "borrower")),
+                fields=["kind", "archived_at", "-past_due", "-id"],
+                name="borrowers_by_past_due",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                condition=models.Q(("kind", "borrower")),
+                fields=["kind", "archived_at", "checked_at", "-updated_at", "-id"],
+                name="borrowers_by_checked_at",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                condition=models.Q(("kind", "borrower")),
+                fields=["kind", "archived_at", "created_by", "-updated_at", "-id"],
+                name="borrowers_by_created_by",
+            ),
+        ),
+        migrations.RunPython(create, drop),
+    ]
