@@ -1,0 +1,152 @@
+"""One borrower's page: who it is, what warns, and a tab for each thing that is known."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.audit.models import Entry, WriteIntent
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+
+TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
+pytestmark = pytest.mark.django_db(transaction=True)  # the service is asked in other threads
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk, first_name="Northwind Baking Co LLC", phone="5125550143")
+
+
+def page(browser: Browser, record: Record, query: str = "", *, scripted: bool = True) -> str:
+    """The page as a browser with scripts gets it: from copies."""
+    if scripted:
+        browser.cookies["js"] = "1"
+    answer = browser.get(f"/borrowers/{record.uuid}/{query}")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_it_says_who_the_borrower_is(viewer: Browser, borrower: Record) -> None:
+    shown = page(viewer, borrower)
+    for text in (
+        "Northwind Baking Co LLC",
+        "Business",
+        "Limited liability company",
+        "(512) 555-0143",
+        "Eugene",
+    ):
+        assert text in shown
+
+
+def test_what_the_service_says_is_only_text(viewer: Browser, desk: Sandbox) -> None:
+    shown = page(viewer, given.borrower(desk, first_name="<script>alert(1)</script>", email='"><b>@x'))
+    assert "<script>alert(1)" not in shown
+    assert "&lt;script&gt;alert(1)" in shown
+    assert '"><b>@x' not in shown
+
+
+@pytest.mark.parametrize(
+    ("url", "is_link"),
+    [("https://pay.example/c/1", True), ("javascript:alert(1)", False), ("http://pay.example/", False)],
+)
+def test_only_https_is_a_link(viewer: Browser, desk: Sandbox, url: str, is_link: bool) -> None:
+    shown = page(viewer, given.borrower(desk, provider_customer_url=url))
+    assert (f'href="{url}"' in shown) == is_link
+
+
+def test_a_bare_identifier_has_a_page(viewer: Browser) -> None:
+    record = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Northwind LLC")
+    for tab in TABS:
+        assert "Northwind LLC" in page(viewer, record, f"?tab={tab}")
+
+
+def test_an_individual_has_a_page_without_key_people(viewer: Browser, desk: Sandbox) -> None:
+    record = given.individual(desk, first_name="Ines", last_name="Duarte")
+    assert "Ines Duarte" in page(viewer, record)
+    assert "An individual has no key people" in page(viewer, record, "?tab=people")
+
+
+@pytest.mark.parametrize("tab", [*TABS, "evil", ""])
+def test_every_tab_opens_with_everything_a_borrower_can_have(
+    viewer: Browser, desk: Sandbox, borrower: Record, tab: str
+) -> None:
+    world = desk.world
+    loan, line = world.loan(borrower.uuid, paid=3), world.line(borrower.uuid, drawn="2500.00")
+    world.repayment(loan["uuid"], amount="310.00")
+    given.account(Kind.LOAN, borrower, loan["uuid"])
+    given.account(Kind.LINE, borrower, line["uuid"])
+    given.account(Kind.APPLICATION, borrower, world.line_application(borrower.uuid)["uuid"])
+    assert 'aria-current="page"' in page(viewer, borrower, f"?tab={tab}", scripted=False)
+
+
+def test_a_tab_is_fetched_alone(viewer: Browser, borrower: Record) -> None:
+    viewer.cookies["js"] = "1"
+    answer = viewer.get(f"/borrowers/{borrower.uuid}/?tab=people", headers=htmx("borrower-tab"))
+    fragment = answer.content.decode().strip()
+    assert fragment.startswith('<div id="borrower-tab"')
+    assert "Maya Lindqvist" in fragment
+
+
+def test_a_write_whose_outcome_is_unknown_warns(viewer: Browser, borrower: Record) -> None:
+    write = WriteIntent.objects.create(
+        submit_id=uuid4().hex, label="E-mail of Northwind", state="unknown", borrower_uuid=borrower.uuid
+    )
+    shown = page(viewer, borrower)
+    assert "We do not know whether “E-mail of Northwind” went through." in shown
+    assert f'href="{write.get_absolute_url()}"' in shown
+
+
+def test_an_archived_borrower_is_marked(viewer: Browser, borrower: Record) -> None:
+    Record.objects.filter(pk=borrower.pk).update(archived_at=timezone.now())
+    assert "Archived" in page(viewer, borrower)
+
+
+def test_a_look_is_recorded_once_in_ten_minutes(viewer: Browser, borrower: Record) -> None:
+    page(viewer, borrower)
+    page(viewer, borrower, "?tab=people")
+    entry = Entry.objects.get(action="borrowers.detail")
+    assert (entry.actor_name, entry.subject_uuid) == ("Viewer", borrower.uuid)
+    assert "opened borrower Northwind Baking Co LLC" in page(viewer, borrower, "?tab=history")
+
+
+def test_a_page_with_scripts_asks_the_service_nothing(
+    viewer: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid)["uuid"])
+    page(viewer, borrower)
+    assert desk.calls == []
+
+
+def test_a_panel_asks_the_service_and_remembers_the_answer(
+    viewer: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    loan = given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid, amount="12000.00")["uuid"])
+    viewer.cookies["js"] = "1"
+    answer = viewer.get(f"/borrowers/{borrower.uuid}/?panel=card-loans", headers=htmx("card-loans"))
+    assert "$12,000.00" in answer.content.decode()
+    loan.refresh_from_db()
+    assert (loan.status, loan.checked_at is not None) == ("ACTIVE", True)
+
+
+def test_a_panel_says_why_it_cannot_be_read_and_keeps_the_copy(
+    viewer: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid, amount="12000.00")["uuid"])
+    viewer.cookies["js"] = "1"
+    address, headers = f"/borrowers/{borrower.uuid}/?panel=card-loans", htmx("card-loans")
+    viewer.get(address, headers=headers)
+    Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
+    desk.fail_next("loans.get", status=500)
+    answer = viewer.get(address, headers=headers)
+    assert answer.status_code == 200
+    assert "$12,000.00" in answer.content.decode()
+    assert Record.objects.get(kind=Kind.LOAN).failing_since is not None
+
+
+def test_a_borrower_nobody_knows_is_not_found(viewer: Browser) -> None:
+    assert viewer.get("/borrowers/nobody/").status_code == 404
