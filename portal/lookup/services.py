@@ -6,6 +6,7 @@ from django.utils import timezone
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.registry import memory
+from portal.registry.lists import roll_up
 from portal.registry.models import Kind, Record, Source
 from portal.registry.search import search_text
 
@@ -27,6 +28,7 @@ def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reas
         if "label" in changes:
             record.search_text = f"{record.search_text}\n{search_text(record.label)}"
         record.save(update_fields=[*changes, "search_text", "updated_at"])
+        roll_up(changes.get("borrower_uuid", []))
         _note(actor, "lookup.correct", record, reason=reason, changes=changes)
 
 
@@ -36,6 +38,7 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
         others = Record.objects.filter(pk=record.pk, archived_at__isnull=archived)
         changed = others.update(archived_at=timezone.now() if archived else None)
         if changed:
+            roll_up([record.borrower_uuid])
             _note(actor, "lookup.archive" if archived else "lookup.restore", record, reason=reason)
     return bool(changed)
 

@@ -154,9 +154,8 @@ def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snap
         replaced = _absorb_answer(record, item.answer, text_of(item.answer), source, at)
     if not isinstance(item.answer, list):
         record.search_text = record.search_text or search_text(record.uuid)
-        if (
-            label := search_text(record.label)
-        ) not in record.search_text:  # a name given here outlives an answer
+        label = search_text(record.label)
+        if label not in record.search_text:  # a name given here outlives an answer
             record.search_text += label
     return replaced
 
