@@ -1,8 +1,13 @@
-"""Addresses of loans."""
+"""Addresses of loans: the list across borrowers, one loan of a borrower, its schedule as a file."""
 
 from django.urls import path
 
 from portal.loans import views
 
 app_name = "loans"
-urlpatterns = [path("", views.index, name="index")]
+LOAN = "borrowers/<str:borrower_uuid>/loans/<str:loan_uuid>/"
+urlpatterns = [
+    path("loans/", views.index, name="index"),
+    path(LOAN, views.detail, name="detail"),
+    path(f"{LOAN}schedule.csv", views.schedule, name="schedule"),
+]

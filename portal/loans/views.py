@@ -1,19 +1,135 @@
-"""Loans that this dashboard knows, across borrowers."""
+"""Loans that this dashboard knows: the list across borrowers, and one loan with its schedule and repayments."""
 
-from django.http import HttpRequest, HttpResponse
+from typing import Any
 
-from portal.accounts.roles import requires
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+
+from portal.accounts.roles import reason_for, requires
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.sightings import last_look, saw, shows
+from portal.gateway import StaffRequest
+from portal.loans.chart import chart
+from portal.loans.figures import figures
+from portal.loans.schedule import exported, schedule_table
+from portal.notes.models import Note
+from portal.payments import Row, table
+from portal.readings import Freshness, Reading, account, show
+from portal.registry import changes, memory
 from portal.registry.lists import known, listing, with_borrowers
-from portal.registry.models import Kind
+from portal.registry.models import Kind, Record
+from portal.ui.exports import csv_file
 from portal.ui.htmx import render_page
+from servicing import Loan, sense
+from servicing.schedules import schedule_of, total
+from servicing.values import exact
 
 SORTS = {"created": "-created_at", "amount": "amount", "status": "status", "due": "due_date"}
 ORDERS = {"created": "Newest", "amount": "Amount", "status": "Status", "due": "Repayments start"}
+PANELS = ("loan", "loan-schedule", "loan-repayments")
 
 
 @requires("loans.index")
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = listing(known(Kind.LOAN), request.GET, sorts=SORTS, filters=["product", "status"])
     context = {"listing": found, "rows": with_borrowers(found.page), "orders": ORDERS}
     return render_page(request, "loans/index.html", context, partial="loan-rows")
+
+
+@requires("loans.detail")
+def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponse:
+    """The page from its copies, or one of its panels after asking the service."""
+    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid)
+    if record.borrower_uuid != borrower_uuid:
+        return redirect(record)
+    loan_record, listed = account(record)
+    readings = show(request, {"loan": [loan_record], "loan-repayments": [listed]})
+    reading, repayments = readings["loan"][0], readings["loan-repayments"][0]
+    actor, shown = Actor.of(request), changes.digest(reading.record)
+    look = last_look(actor, record.uuid)
+    context = {
+        "record": reading.record,
+        "owner": memory.find(Kind.BORROWER, borrower_uuid),
+        "fresh": Freshness([reading]),
+        "repayments_fresh": Freshness([repayments]),
+        "table": table(
+            [Row(one) for one in repayments.repayments],
+            covers="of this loan",
+            number=request.GET.get("page"),
+            today=timezone.localdate(),
+        ),
+        "look": look,
+        "changes": changes.since(reading.record, look.shown) if look else [],
+        "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
+        "may_note": request.can("notes.add"),
+        "may_correct": request.can("lookup.correct"),
+        "why_no_note": reason_for("notes.add"),
+    } | told(request, reading)
+    if not request.htmx:
+        saw(actor, "loans.detail", **about(record), label=f"loan {loan_uuid[:8]}", shown=shown)
+    elif request.htmx.target == "loan":
+        shows(actor, record.uuid, shown)
+    return render_page(request, "loans/detail.html", context, partial=PANELS)
+
+
+def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
+    """What the page draws from the loan itself; nothing while only its identifier is known."""
+    loan, today = reading.answer, timezone.localdate()
+    if not isinstance(loan, Loan):
+        return {"loan": None}
+    schedule = schedule_of(loan)
+    repaid, promised = total(row.total for row in schedule.rows), exact(loan.total_repayment_amount)
+    return {
+        "loan": loan,
+        "figures": figures(loan, schedule, today),
+        "chart": chart(schedule, today),
+        "schedule": schedule_table(
+            schedule,
+            today,
+            whole=request.GET.get("rows") == "all",
+            subtotals=request.GET.get("subtotals") != "off",
+        ),
+        "findings": sense.of_loan(loan, today),
+        "adds_up": repaid if repaid is not None and repaid == promised else None,
+        "other_owner": other_owner(loan, reading.record),
+        "origin": origin(loan),
+    }
+
+
+def other_owner(loan: Loan, record: Record) -> tuple[str, Record | None] | None:
+    """Whom the loan says it belongs to, where that is not the borrower in the address."""
+    if not loan.user_uuid or loan.user_uuid.lower() == record.borrower_uuid.lower():
+        return None
+    return loan.user_uuid, memory.find(Kind.BORROWER, loan.user_uuid)
+
+
+def origin(loan: Loan) -> Record | None:
+    """The loan this one came from, where it is known here."""
+    uuid = loan.origin_loan_uuid
+    return memory.find(Kind.LOAN, uuid) if isinstance(uuid, str) and uuid else None
+
+
+def about(record: Record) -> dict[str, str]:
+    """What an audit entry says of a loan."""
+    return {"kind": record.kind, "uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
+
+
+@requires("loans.detail")
+def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponseBase:
+    """The whole schedule of the last copy as a CSV file."""
+    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid)
+    loan = memory.last(record, Loan) or Loan(uuid=loan_uuid)
+    heads, rows = exported(schedule_of(loan), timezone.localdate())
+    append(
+        Actor.of(request),
+        "loans.schedule",
+        subject_kind=record.kind,
+        subject_uuid=record.uuid,
+        subject_label=f"loan {loan_uuid[:8]}",
+        borrower_uuid=borrower_uuid,
+        detail={"rows": len(loan.installments)},
+    )
+    return csv_file(f"schedule-{loan_uuid[:8]}", heads, rows)

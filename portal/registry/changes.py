@@ -5,15 +5,25 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from portal.registry.models import Record
+from portal.ui import wording
 from servicing import codec
+from servicing.values import exact
+
+MONEY = frozenset(
+    {
+        *("amount", "origination_fee", "finance_charge", "total_repayment_amount", "interest_amount"),
+        *("principal_balance", "interest_balance", "payoff_balance", "past_due_balance", "suspense_balance"),
+        *("payment_amount_due", "credit_limit", "available_credit", "current_credit"),
+    }
+)
 
 
 class Change(NamedTuple):
-    """One field that says something else now; of a list only how many of its entries do."""
+    """One field that says something else now, in words; of a list only how many of its entries do."""
 
     field: str
-    old: Any
-    new: Any
+    old: str | None
+    new: str | None
 
 
 def digest(record: Record) -> str:
@@ -38,9 +48,20 @@ def between(old: Any, new: Any) -> list[Change]:
 
 
 def _change(name: str, old: Any, new: Any) -> Change:
+    field = name.replace("_", " ").capitalize()
     if not isinstance(old, list) or not isinstance(new, list):
-        return Change(name, old, new)
+        return Change(field, _worded(name, old), _worded(name, new))
     if len(old) != len(new):
-        return Change(name, f"{len(old)} entries", f"{len(new)} entries")
+        return Change(field, f"{len(old)} entries", f"{len(new)} entries")
     moved = sum(before != after for before, after in zip(old, new, strict=True))
-    return Change(name, f"{len(old)} entries", f"{moved} of {len(new)} entries say something else")
+    return Change(field, f"{len(old)} entries", f"{moved} of {len(new)} entries say something else")
+
+
+def _worded(name: str, value: Any) -> str | None:
+    if value is None or isinstance(value, bool):
+        return value if value is None else "Yes" if value else "No"
+    if name in MONEY and (amount := exact(value)) is not None:
+        return wording.money(amount)
+    if isinstance(value, str):
+        return wording.day(value) if name.endswith("_date") else value
+    return codec.to_json(value).decode()

@@ -231,9 +231,12 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 answer.borrower_bank_account_uuid,
                 str(answer.amount),
             )
+            has_failed = (answer.status or "").upper().startswith("FAILED")
             return _credit_columns(answer.uuid, answer.product, answer.status) | {
                 "amount": answer.amount,
                 "due_date": _day(answer.effective_date),
+                "entity": (answer.payment_type or "")[:40],
+                "flagged": has_failed or bool((answer.error_description or "").strip()),
                 "search_text": found,
             }
 

@@ -110,6 +110,10 @@ class Record(models.Model):
                 return reverse("borrowers:detail", args=[self.uuid])
             case Kind.KEY_PERSON:
                 return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
+            case Kind.LOAN if self.borrower_uuid:
+                return reverse("loans:detail", args=[self.borrower_uuid, self.uuid])
+            case Kind.REPAYMENT:
+                return reverse("repayments:detail", args=[self.uuid])
             case _:
                 return reverse("lookup:record", args=[self.kind, self.uuid])
 

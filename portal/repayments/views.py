@@ -1,19 +1,232 @@
-"""Repayments that this dashboard knows, across borrowers."""
+"""Repayments that this dashboard knows: the list across borrowers, the same as a file, and one with its life."""
 
-from django.http import HttpRequest, HttpResponse
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import groupby, islice
+from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.db.models import BigIntegerField, Count, DecimalField, ExpressionWrapper, F, Q, QuerySet, Sum
+from django.db.models.functions import Cast, Round, TruncMonth
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from portal import payments
 from portal.accounts.roles import requires
-from portal.registry.lists import known, listing, with_borrowers
-from portal.registry.models import Kind
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.sightings import saw
+from portal.gateway import StaffRequest
+from portal.payments import SCHEDULED, SUCCEEDED, Group, Row, Summary, Table
+from portal.readings import REPAYMENTS_OF, Freshness, show
+from portal.registry import memory
+from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
+from portal.registry.models import Kind, Record
+from portal.registry.query import NotUnderstood, calendar_day
+from portal.repayments.life import life
+from portal.ui import wording
+from portal.ui.exports import csv_file
+from portal.ui.forms import MoneyField
 from portal.ui.htmx import render_page
+from servicing import Repayment, codec
 
-SORTS = {"effective": "-due_date", "amount": "amount", "status": "status"}
-ORDERS = {"effective": "Effective date", "amount": "Amount", "status": "Status"}
+SORTS = {"effective": "-due_date"}
+BATCH = 500
+UNITS = 10_000
+"""Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
 
 
+def _from(value: str) -> Q:
+    return Q(due_date__gte=calendar_day(value))
+
+
+def _to(value: str) -> Q:
+    return Q(due_date__lte=calendar_day(value))
+
+
+def _amount(value: str) -> Decimal:
+    try:
+        amount = MoneyField(required=False).clean(value)
+    except ValidationError as problem:
+        raise NotUnderstood(" ".join(problem.messages)) from None
+    return amount or Decimal(0)
+
+
+FILTERS = [
+    Filter("product", "Product", lambda value: Q(product=value), lambda value: wording.human(value) or value),
+    Filter("status", "Status", lambda value: Q(status=value), lambda value: wording.status(value).word),
+    Filter("type", "Type", lambda value: Q(entity=value), lambda value: wording.human(value) or value),
+    Filter("from", "From", _from, lambda value: wording.day(value) or value),
+    Filter("to", "Until", _to, lambda value: wording.day(value) or value),
+    Filter("least", "At least", lambda value: Q(amount__gte=_amount(value))),
+    Filter("most", "At most", lambda value: Q(amount__lte=_amount(value))),
+    Filter("error", "Failed or with an error", lambda value: Q(flagged=True), lambda value: "yes"),
+]
+
+
+@require_safe
 @requires("repayments.index")
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    found = listing(known(Kind.REPAYMENT), request.GET, sorts=SORTS, filters=["product", "status"])
-    context = {"listing": found, "rows": with_borrowers(found.page), "orders": ORDERS}
+    found = repayments(request)
+    context = {"listing": found, "table": table_of(found), **options()}
     return render_page(request, "repayments/index.html", context, partial="repayment-rows")
+
+
+@require_safe
+@requires("repayments.index")
+def export(request: StaffRequest) -> StreamingHttpResponse:
+    """The shown page, or with ``all`` everything that the filters leave."""
+    found = repayments(request)
+    is_whole = "all" in request.GET
+    records: Iterable[Record] = found.found.iterator(BATCH) if is_whole else found.page
+    append(
+        Actor.of(request),
+        "repayments.export",
+        subject_label="all that match" if is_whole else "one page",
+        detail={
+            "query": found.query,
+            "filters": dict(found.filters),
+            "rows": found.found.count() if is_whole else len(found.page),
+        },
+    )
+    return csv_file("repayments", payments.COLUMNS, map(payments.cells, rows_of(records)))
+
+
+@require_safe
+@requires("repayments.detail")
+def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
+    """One repayment from the copy of its list, or after asking the service for that list."""
+    record = get_object_or_404(Record, kind=Kind.REPAYMENT, uuid=repayment_uuid)
+    fresh = None
+    if listed := Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=record.parent_uuid).first():
+        fresh = Freshness(show(request, {"repayment": [listed]})["repayment"])
+        record.refresh_from_db()
+    (row,) = rows_of([record])
+    if not request.htmx:
+        saw(
+            Actor.of(request),
+            "repayments.detail",
+            kind=record.kind,
+            uuid=record.uuid,
+            label=f"repayment {record.uuid[:8]}",
+            borrower_uuid=record.borrower_uuid,
+        )
+    context = {
+        "record": record,
+        "row": row,
+        "fresh": fresh,
+        "life": life(record),
+        "raw": codec.parse(record.answer) if record.answer else {},
+    }
+    return render_page(request, "repayments/detail.html", context, partial="repayment")
+
+
+def repayments(request: StaffRequest) -> Listing:
+    """What the query string asks for."""
+    return listing(known(Kind.REPAYMENT), request.GET, sorts=SORTS, filters=FILTERS, kinds=[Kind.REPAYMENT])
+
+
+def options() -> dict[str, Any]:
+    """The values that the selects offer: those that occur, whatever the service calls them."""
+    told = set(known(Kind.REPAYMENT).order_by().values_list("product", "status", "entity").distinct())
+    products, statuses, types = (sorted({one[index] for one in told} - {""}) for index in range(3))
+    named = [(status, wording.status(status).word) for status in statuses]
+    return {"products": products, "statuses": named, "types": types}
+
+
+def rows_of(records: Iterable[Record]) -> Iterator[Row]:
+    """Repayments with their account and their borrower, a batch at a time."""
+    left = iter(records)
+    while batch := list(islice(left, BATCH)):
+        parents = {record.parent_uuid for record in batch}
+        accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, uuid__in=parents)
+        by_uuid = {account.uuid: account for account in accounts}
+        for record, borrower in with_borrowers(batch):
+            told = memory.last(record, Repayment) or Repayment(uuid=record.uuid)
+            yield Row(told, by_uuid.get(record.parent_uuid), borrower)
+
+
+# --- The table of one page, with sums over all that match ---
+
+
+def table_of(found: Listing) -> Table:
+    """One page of the list in the groups of its months; what is to come stands on top."""
+    today, matching = timezone.localdate(), found.found.order_by()
+    rows = list(rows_of(found.page))
+    ahead = sorted(
+        (row for row in rows if row.is_upcoming(today)), key=lambda row: str(row.repayment.effective_date)
+    )
+    past = [row for row in rows if not row.is_upcoming(today)]
+    groups = [_upcoming(ahead, matching, today)] if ahead else []
+    months = _months(matching, past, today)
+    for title, month in groupby(past, key=payments.month_of):
+        number, succeeded = months.get(title, (0, None))
+        groups.append(Group(title, list(month), number, succeeded))
+    return Table(
+        found.page, groups, _summary(matching, today), "that match" if found.filtered else "known here"
+    )
+
+
+def _is_upcoming(today: date) -> Q:
+    return Q(status__iexact=SCHEDULED, due_date__gte=today)
+
+
+def _upcoming(rows: list[Row], matching: QuerySet[Record], today: date) -> Group:
+    return Group("Upcoming", rows, matching.filter(_is_upcoming(today)).count(), None, is_upcoming=True)
+
+
+def _months(
+    matching: QuerySet[Record], rows: list[Row], today: date
+) -> dict[str, tuple[int, Decimal | None]]:
+    """How many repayments each of the page's months has, and what succeeded comes to."""
+    days = [row.repayment.effective_date for row in rows if row.repayment.effective_date]
+    if not days:
+        return {}
+    first, last = min(days).replace(day=1), max(days) + timedelta(days=31)
+    span = matching.exclude(_is_upcoming(today)).filter(due_date__gte=first, due_date__lte=last)
+    succeeded = Q(status__iexact=SUCCEEDED)
+    found = (
+        span.annotate(month=TruncMonth("due_date"))
+        .values_list("month")
+        .annotate(
+            number=Count("pk"),
+            told=Count("amount", filter=succeeded),
+            paid=Count("pk", filter=succeeded),
+            units=_units(succeeded),
+        )
+    )
+    return {
+        f"{month:%B} {month.year}": (number, _exact(units) if told == paid else None)
+        for month, number, told, paid, units in found
+    }
+
+
+def _summary(matching: QuerySet[Record], today: date) -> Summary:
+    found = matching.values_list("status").annotate(
+        number=Count("pk"), told=Count("amount"), units=_units(Q())
+    )
+    counts = [
+        payments.Count(status.upper(), number, _exact(units) if told == number else None)
+        for status, number, told, units in found
+    ]
+    following = matching.filter(_is_upcoming(today)).order_by("due_date", "id").first()
+    return Summary(
+        sorted(counts, key=lambda count: -count.number),
+        following.due_date if following else None,
+        following.amount if following else None,
+    )
+
+
+def _units(condition: Q) -> Sum:
+    scaled = ExpressionWrapper(
+        F("amount") * UNITS, output_field=DecimalField(max_digits=24, decimal_places=4)
+    )
+    return Sum(Cast(Round(scaled), BigIntegerField()), filter=condition)
+
+
+def _exact(units: int | None) -> Decimal:
+    return Decimal(units or 0) / UNITS

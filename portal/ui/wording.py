@@ -35,6 +35,7 @@ WORDS = {
     "BNPL": "Buy now, pay later",
     "MONTHLY": "monthly",
     "SINGLE_PAYMENT": "Single payment",
+    "RETURNED": "Returned",
     "PAYOFF": "Payoff",
     "REFUNDED": "Refunded",
     "DISPUTED": "Disputed",

@@ -1,0 +1,186 @@
+"""The picture of a schedule: bars of principal and interest, the balance as a line, today. Hides the geometry.
+
+Across, everything is a share of the width, so that the picture fits any screen without being squeezed; upwards it is
+pixels. There is no picture where a day or every amount is missing: the table has the same figures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_CEILING, Decimal
+from typing import NamedTuple
+
+from portal.ui import wording
+from servicing.schedules import Installment, Schedule, State
+
+TOP, HEIGHT = 22, 132
+"""Where the plot begins below the word for today, and how high it is."""
+BOTTOM = TOP + HEIGHT
+LABELS = 9
+WIDEST = Decimal(6)
+"""Share of the width that a bar takes at most, in per cent."""
+MANY = 60
+GAP = 2
+
+
+class Block(NamedTuple):
+    """One part of a bar."""
+
+    kind: str
+    y: Decimal
+    height: Decimal
+
+
+class Bar(NamedTuple):
+    """One installment."""
+
+    x: Decimal
+    width: Decimal
+    blocks: Sequence[Block]
+    is_paid: bool
+    is_overdue: bool
+    y: Decimal
+    height: Decimal
+    words: str
+
+
+class Tick(NamedTuple):
+    """A grid line with its amount, or a month below the bars."""
+
+    at: Decimal
+    words: str
+    is_minor: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Everything that the template draws."""
+
+    bars: Sequence[Bar]
+    grid: Sequence[Tick]
+    months: Sequence[Tick]
+    kinds: Sequence[str]
+    """What the blocks are: principal and interest, or only the total."""
+    balance: str
+    """The points of the balance line, on a scale of its own; empty where a balance is missing."""
+    today: Decimal
+    today_words: str
+    description: str
+    has_paid: bool
+    has_overdue: bool
+    top: int = TOP
+    height: int = HEIGHT
+    bottom: int = BOTTOM
+
+    @property
+    def today_is_late(self) -> bool:
+        """Whether the word for today stands at the left of its line."""
+        return self.today > 80
+
+
+def chart(schedule: Schedule, today: date) -> Chart | None:
+    """The picture of a schedule in the order of its days, or none where it would not be true."""
+    states = dict(zip(map(id, schedule.rows), schedule.states(today), strict=True))
+    rows = sorted((row for row in schedule.rows if row.due_date), key=lambda row: row.due_date or today)
+    kinds = _kinds(rows)
+    highest = max((_amount(row, kinds) for row in rows), default=Decimal(0))
+    if not kinds or len(rows) != len(schedule.rows) or highest <= 0:
+        return None
+    scale, grid = _grid(highest)
+    bars = [_bar(row, states[id(row)], kinds, scale, index, len(rows)) for index, row in enumerate(rows)]
+    return Chart(
+        bars=bars,
+        grid=grid,
+        months=_months(rows),
+        kinds=kinds,
+        balance=_balance(rows),
+        today=_share(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
+        today_words=f"Today, {today.day} {today:%b}",
+        description=_description(rows, list(states.values()), kinds),
+        has_paid=any(bar.is_paid for bar in bars),
+        has_overdue=any(bar.is_overdue for bar in bars),
+    )
+
+
+def _kinds(rows: Sequence[Installment]) -> tuple[str, ...]:
+    """Which amounts every row tells: the two parts, else the total, else nothing to draw."""
+    for kinds in (("principal", "interest"), ("total",)):
+        amounts = [getattr(row, kind) for row in rows for kind in kinds]
+        if amounts and all(amount is not None and amount >= 0 for amount in amounts):
+            return kinds
+    return ()
+
+
+def _amount(row: Installment, kinds: Sequence[str]) -> Decimal:
+    return sum((getattr(row, kind) for kind in kinds), Decimal(0))
+
+
+def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
+    """The amount at the top, and two to four lines at round amounts below it."""
+    unit = Decimal(1).scaleb((highest / 4).adjusted())
+    step = next(unit * factor for factor in (1, 2, Decimal("2.5"), 5, 10) if unit * factor * 4 >= highest)
+    count = int((highest / step).to_integral_value(ROUND_CEILING))
+    scale = step * count
+    places = 0 if step == step.to_integral_value() else 2
+    return scale, [
+        Tick(_up(step * number, scale), f"${step * number:,.{places}f}") for number in range(count + 1)
+    ]
+
+
+def _bar(row: Installment, state: State, kinds: Sequence[str], scale: Decimal, index: int, count: int) -> Bar:
+    slot = Decimal(100) / count
+    width = min(slot * (Decimal("0.8") if count <= MANY else Decimal("0.72")), WIDEST)
+    blocks, below = [], Decimal(0)
+    for kind in kinds:
+        above = below + getattr(row, kind)
+        y, height = _up(above, scale), _up(below, scale) - _up(above, scale)
+        gap = GAP if below and height > GAP else 0
+        if height:
+            blocks.append(Block(kind, y, height - gap))
+        below = above
+    x = slot * index + (slot - width) / 2
+    y = _up(below, scale)
+    words = f"{wording.day(row.due_date)}: {wording.money(below)}"
+    is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
+    return Bar(_cut(x), _cut(width), blocks, is_paid, is_overdue, y, BOTTOM - y, words)
+
+
+def _months(rows: Sequence[Installment]) -> list[Tick]:
+    every = -(-len(rows) // LABELS)
+    return [
+        Tick(_share(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %y}", index // every % 2 == 1)
+        for index, row in enumerate(rows)
+        if index % every == 0 and row.due_date
+    ]
+
+
+def _balance(rows: Sequence[Installment]) -> str:
+    balances = [row.balance for row in rows if row.balance is not None]
+    highest = max(balances, default=Decimal(0))
+    if len(balances) != len(rows) or len(rows) < 2 or highest <= 0 or min(balances) < 0:
+        return ""
+    return " ".join(
+        f"{_share(2 * index + 1, 2 * len(rows))},{_cut(HEIGHT - balance * HEIGHT * Decimal('0.94') / highest)}"
+        for index, balance in enumerate(balances)
+    )
+
+
+def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Sequence[str]) -> str:
+    largest = max(_amount(row, kinds) for row in rows)
+    paid, overdue = states.count(State.PAID), states.count(State.OVERDUE)
+    return (
+        f"{len(rows)} installments from {wording.day(rows[0].due_date)} to {wording.day(rows[-1].due_date)}, "
+        f"the largest {wording.money(largest)}; {paid} paid, {overdue} overdue. The table below has every figure."
+    )
+
+
+def _up(amount: Decimal, scale: Decimal) -> Decimal:
+    return _cut(BOTTOM - amount * HEIGHT / scale)
+
+
+def _share(part: int, whole: int) -> Decimal:
+    return _cut(Decimal(100) * part / whole)
+
+
+def _cut(value: Decimal) -> Decimal:
+    return value.quantize(Decimal("0.01"))
