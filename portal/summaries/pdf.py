@@ -9,11 +9,12 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 DOCUMENTS = 250
-# The worker ends itself after this many seconds on one document; whoever waits in the queue waits a little longer.
+# Seconds that one document may take, and that somebody waits for it and for those before it.
 TIME_LIMIT = 30
 PATIENCE = 45
 
@@ -22,13 +23,18 @@ class NotDrawn(Exception):
     """There is no PDF; the words say why."""
 
 
-def render(html: str) -> bytes:
+def render(html: str, *, time_limit: int = TIME_LIMIT, again: bool = True) -> bytes:
     """The document as PDF; its links to style and fonts are relative to the folder of static files."""
-    pool, drawing = _press.submit(html)
+    started = time.monotonic()
+    pool, drawing = _press.submit(html, time_limit)
     try:
         return drawing.result(timeout=PATIENCE)
     except BrokenProcessPool:
         _press.forget(pool)
+        if (
+            again and time.monotonic() - started < time_limit
+        ):  # it ended for another reason than this document
+            return render(html, time_limit=time_limit, again=False)
         raise NotDrawn("It took too long, or its process ended.") from None
     except TimeoutError:
         drawing.cancel()
@@ -43,16 +49,16 @@ class _Press:
         self._pool: ProcessPoolExecutor | None = None
         self._taken = 0
 
-    def submit(self, html: str) -> tuple[ProcessPoolExecutor, Future[bytes]]:
+    def submit(self, html: str, time_limit: int) -> tuple[ProcessPoolExecutor, Future[bytes]]:
         with self._lock:
             if self._pool is None or self._taken >= DOCUMENTS:
                 self._pool = self._fresh()
             self._taken += 1
             try:
-                return self._pool, self._pool.submit(draw, html)
+                return self._pool, self._pool.submit(draw, html, time_limit)
             except BrokenProcessPool:  # it ended while nobody waited
                 self._pool = self._fresh()
-                return self._pool, self._pool.submit(draw, html)
+                return self._pool, self._pool.submit(draw, html, time_limit)
 
     def forget(self, pool: ProcessPoolExecutor) -> None:
         with self._lock:
@@ -76,14 +82,14 @@ def warm() -> None:
     """Load what drawing needs; end with the server, however that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    draw('<!doctype html><html lang="en"><title>Warm</title>')
+    draw('<!doctype html><html lang="en"><title>Warm</title>', TIME_LIMIT)
 
 
-def draw(html: str) -> bytes:
-    """Draw one document, or be ended by the alarm."""
+def draw(html: str, time_limit: int) -> bytes:
+    """Draw one document, or be ended by the alarm: whatever it hangs in, the system ends it."""
     from portal.summaries import drawing
 
-    signal.alarm(TIME_LIMIT)
+    signal.alarm(time_limit)
     try:
         return drawing.draw(html)
     finally:

@@ -1,0 +1,111 @@
+"""The process that draws documents: what it may read, how long it may take, and that it comes back."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.summaries.pdf import NotDrawn, render
+from servicing.sandbox import Sandbox
+from tests import given
+
+PAGE = '<!doctype html><html lang="en"><title>A page</title><body class="paper">{}</body></html>'
+LINKS: list[Callable[[str], str]] = [
+    lambda url: f'<img src="{url}">',
+    lambda url: f'<link rel="stylesheet" href="{url}">',
+    lambda url: f"<style>@import url({url});</style>",
+    lambda url: f"<style>@font-face {{font-family: x; src: url({url})}} p {{font-family: x}}</style><p>x",
+    lambda url: f'<p style="background: url({url})">x',
+    lambda url: f'<object data="{url}"></object>',
+    lambda url: f'<link rel="attachment" href="{url}">',
+]
+
+
+def end_worker() -> bool:
+    """End the worker, as the system would when memory runs out."""
+    workers = multiprocessing.active_children()
+    for worker in workers:
+        if worker.pid:
+            os.kill(worker.pid, signal.SIGKILL)
+    return bool(workers)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_nothing_is_fetched_from_the_network(link: Callable[[str], str]) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.settimeout(0.05)
+        with pytest.raises(NotDrawn, match="URL"):
+            render(PAGE.format(link(f"http://127.0.0.1:{listener.getsockname()[1]}/x")))
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/hostname",
+        "../portal/settings.py",
+        "css/../../pyproject.toml",
+        "https://static.invalid/../README.md",
+        "css/none.css",
+        "icon.svg",
+        "data:text/css,p{color:red}",
+    ],
+)
+def test_no_other_file_is_read(url: str) -> None:
+    with pytest.raises(NotDrawn, match="URL"):
+        render(PAGE.format(f'<link rel="stylesheet" href="{url}">'))
+
+
+def test_our_own_style_is() -> None:
+    assert render(PAGE.format('<link rel="stylesheet" href="css/print.css"><p>x')).startswith(b"%PDF-")
+
+
+def test_a_document_that_takes_too_long_ends_and_the_next_is_drawn() -> None:
+    with pytest.raises(NotDrawn, match="too long"):
+        render(PAGE.format("<table>" + "<tr><td>x<td>y" * 40_000), time_limit=1)
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+
+
+def test_a_worker_that_died_idle_is_replaced_unnoticed() -> None:
+    render(PAGE.format("before"))
+    assert end_worker()
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+
+
+def test_many_at_once_are_all_drawn() -> None:
+    done: list[bytes] = []
+    threads = [threading.Thread(target=lambda: done.append(render(PAGE.format("x")))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one[:5] for one in done] == [b"%PDF-"] * 6
+
+
+def test_the_page_says_so_when_there_is_no_pdf(desk: Sandbox, viewer: Browser) -> None:
+    record = given.borrower(desk)
+    over = threading.Event()
+
+    def keep_ending() -> None:
+        while not over.wait(0.005):
+            end_worker()
+
+    killer = threading.Thread(target=keep_ending)
+    killer.start()
+    try:
+        answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")
+    finally:
+        over.set()
+        killer.join()
+    assert answer.status_code == 503
+    assert "The PDF could not be made." in answer.content.decode()
+    assert not Entry.objects.filter(action="summaries.print").exists()
+    assert viewer.get(f"/borrowers/{record.uuid}/summary.pdf").status_code == 200
