@@ -211,6 +211,11 @@ def test_a_match_is_marked_whatever_its_case_and_escaped() -> None:
     assert shown("{{ text|highlight:term }}", text="Northwind", term="") == "Northwind"
 
 
+def test_several_search_terms_are_marked_the_longest_first() -> None:
+    marked = shown("{{ text|highlight:terms }}", text="Ana & Anatol", terms=["ana", "anatol", "&", ""])
+    assert marked == "<mark>Ana</mark> <mark>&amp;</mark> <mark>Anatol</mark>"
+
+
 @pytest.mark.parametrize(
     ("used", "share", "state"),
     [(7600, "38%", "ok"), (15000, "75%", "warn"), (25000, "125%", "bad"), (0, "0%", "ok")],

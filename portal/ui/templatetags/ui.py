@@ -4,6 +4,7 @@ Only here is decided what stands for a value that the lending service did not pr
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -137,11 +138,12 @@ def _iso(value: datetime) -> str:
 
 
 @register.filter
-def highlight(text: str, term: str) -> SafeString:
-    """The text with every occurrence of a search term marked."""
-    parts = re.split(f"({re.escape(term)})", text, flags=re.IGNORECASE) if term else [text]
-    pieces = ((part, part.lower() == term.lower()) for part in parts)
-    return _marked(pieces, "<mark>{}</mark>")
+def highlight(text: str, terms: str | Sequence[str]) -> SafeString:
+    """The text with every occurrence of a search term, or of any of several, marked."""
+    wanted = sorted([terms] if isinstance(terms, str) else terms, key=len, reverse=True)
+    found = "|".join(re.escape(term) for term in wanted if term)
+    parts = re.split(f"({found})", text, flags=re.IGNORECASE) if found else [text]
+    return _marked(((part, number % 2 == 1) for number, part in enumerate(parts)), "<mark>{}</mark>")
 
 
 @register.filter
