@@ -37,7 +37,7 @@ LIVE = {
     "hx-trigger": "change",
     "hx-target": "closest .sd-field",
     "hx-swap": "outerHTML",
-    "hx-sync": "this:replace",
+    "hx-sync": "closest .sd-card-body:queue all",
     "hx-vals": '{"act": "check"}',
 }
 UPLOAD = {"hx-target": "#wizard", "hx-encoding": "multipart/form-data", "hx-vals": '{"act": "upload"}'}
@@ -216,7 +216,7 @@ class AddressForm(StepForm):
 class PersonForm(AddressForm):
     """One key person, with the business's address or one of their own."""
 
-    field_order: ClassVar = (
+    field_order = (
         *("first_name", "middle_name", "last_name", "title", "citizenship", "dob"),
         *("email", "phone", "same_address", *ADDRESS_FIELDS),
     )
@@ -357,6 +357,7 @@ class ReviewForm(WriteForm):
     ein_again = SecretDigitsField(rule=rules.ein_problems, label="EIN again", help_text="To catch a slip.")
     checked = forms.BooleanField(
         label="I checked the EIN against the document",
+        widget=forms.CheckboxInput(check_test=lambda _: False),  # asked anew with every EIN
         error_messages={"required": "Compare the EIN with the document, then tick this."},
     )
 

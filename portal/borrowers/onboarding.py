@@ -96,6 +96,7 @@ class Onboarding:
         self.draft = draft
         self.review: ReviewForm | None = None
         self._forms = dict(posted or {})
+        self._matches: dict[Step, list[Match]] = {}
 
     def forms(self, step: Step) -> list[StepForm]:
         """The forms of a step, bound to what was typed; what is not typed yet is not held against them."""
@@ -127,19 +128,15 @@ class Onboarding:
         return StepLine(step, self.draft.url(step), *self._standing(step))
 
     def _standing(self, step: Step) -> tuple[str, str]:
-        if step == Step.REVIEW:
-            return ("bad", "Refused by the service") if self._quotes(step) else ("", "Not started")
-        wrong = sum(len(form.errors) for form in self.forms(step))
-        if wrong or self._quotes(step):
-            return (
-                "bad",
-                f"Needs attention: {wrong} field{'' if wrong == 1 else 's'}" if wrong else "Needs attention",
-            )
-        if step == Step.REPORTS:
-            return ("ok", "Complete") if self.draft.asset_report_size else ("", "Optional, not started")
-        if self.is_complete(step):
+        if wrong := sum(len(form.errors) for form in self.all_forms(step)):
+            return "bad", f"Needs attention: {wrong} field{'' if wrong == 1 else 's'}"
+        if self._quotes(step):
+            return "bad", "Refused by the service"
+        if step == Step.REPORTS and not self.draft.asset_report_size:
+            return "", "Optional, not started"
+        if step in FORMS and self.is_complete(step):
             return "ok", "Complete"
-        return ("waiting", "In progress") if self.is_started(step) else ("", "Not started")
+        return "", "In progress" if step in FORMS and self.is_started(step) else "Not started"
 
     def requirements(self, step: Step) -> list[tuple[str, bool]]:
         """What the service requires of a step, each with whether it is met."""
@@ -195,12 +192,15 @@ class Onboarding:
 
     def matches(self, step: Step) -> list[Match]:
         """Who is known here under what was typed on this step; before sending, under what was typed of the business."""
-        match step:
-            case Step.BUSINESS | Step.REVIEW:
-                return known_here(_values(self.business, "email", "phone", "first_name"))
-            case Step.PEOPLE:
-                return known_here(value for form in self.people for value in _values(form, "email", "phone"))
-        return []
+        if step not in self._matches:
+            self._matches[step] = known_here(self._contacts(step))
+        return self._matches[step]
+
+    def _contacts(self, step: Step) -> list[str]:
+        if step in (Step.BUSINESS, Step.REVIEW):
+            return _values(self.business, "email", "phone", "first_name")
+        people = self.people if step == Step.PEOPLE else []
+        return [value for form in people for value in _values(form, "email", "phone")]
 
     def similar(self) -> list[Match]:
         """Borrowers known here that this one may be."""

@@ -13,6 +13,7 @@ from django.contrib import messages
 from django.forms.boundfield import BoundField
 from django.http import Http404, HttpResponse
 from django.urls import reverse
+from django.utils.text import Truncator
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import requires
@@ -217,10 +218,12 @@ def review_page(
     found.review = form
     if form.is_bound:
         found.hold_refusal_against(Step.REVIEW, [form])
-    unfinished = found.unfinished
-    context = step_context(found, Step.REVIEW) | {
+    unfinished, similar = found.unfinished, found.similar()
+    context = step_context(found, Step.REVIEW)
+    context |= {
         "form": form,
-        "similar": found.similar(),
+        "similar": similar,
+        "matches": [match for match in context["matches"] if match not in similar],
         "open_intent": earlier if earlier and earlier.state in WriteIntent.OPEN else None,
         "unfinished": unfinished,
         "preview": None if unfinished else preview(request, found),
@@ -230,7 +233,7 @@ def review_page(
 
 def review_form(found: Onboarding, data: Any = None) -> ReviewForm:
     """The form of the last step; what is kept of it is the reason for creating an equal borrower."""
-    names = [person.name or person.subject.capitalize() for person in found.people]
+    names = [Truncator(person.name or person.subject.capitalize()).chars(32) for person in found.people]
     return ReviewForm(
         data,
         version=found.version,
