@@ -37,7 +37,7 @@ REFUSED = "The lending service did not accept this; its words stand above."
 LIVE = {
     "hx-trigger": "change",
     "hx-target": "closest .sd-field",
-    "hx-sync": "closest form:drop",
+    "hx-sync": "closest form:queue all",
     "hx-vals": '{"action": "check"}',
 }
 MEASURE = {

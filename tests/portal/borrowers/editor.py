@@ -26,7 +26,7 @@ class Editor:
     """One profile in one browser."""
 
     def __init__(self, browser: Browser, record: Record) -> None:
-        self.browser = browser
+        self.browser, self.record = browser, record
         own = f"people/{record.uuid}/" if record.uuid != record.borrower_uuid else ""
         self.url = f"/borrowers/{record.borrower_uuid}/{own}edit/"
 

@@ -1,18 +1,22 @@
 """An edit that is refused, lost, repeated or late sends nothing twice and keeps what was typed."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import time_machine
 from django.conf import LazySettings
+from django.db import connections
 from django.test import Client as Browser
 from django.utils import timezone
 
 from portal import gateway
+from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.conftest import browser_of
 from tests.portal.borrowers.editor import (
     TWICE,
     UPDATE,
@@ -141,3 +145,36 @@ def test_a_check_is_shown_again_after_a_quarter_of_an_hour(editor: Editor, desk:
         assert "more than 15 minutes old" in page
         assert not desk.calls
         assert editor.post(fields(page) | {"reason": ""}, "send").status_code == 303
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_once_send_once(editor: Editor, desk: Sandbox) -> None:
+    preview = editor.checked(email="new@bakery.example") | {"reason": ""}
+    desk.fail_next(UPDATE, delay=0.5, times=None)
+    together = threading.Barrier(2)
+    places: list[str] = []
+
+    def click(clicked: Editor) -> None:
+        together.wait()
+        places.append(clicked.post(preview, "send")["Location"])
+        connections.close_all()
+
+    clicks = [Editor(browser_of(Role.SERVICER), editor.record) for _ in range(2)]
+    threads = [threading.Thread(target=click, args=[each]) for each in clicks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(set(places)), len(desk.calls)) == (1, 1)
+    assert phases() == ["attempt", "outcome confirmed"]
+
+
+@pytest.mark.parametrize("step", ["preview", "send"])
+def test_what_only_the_client_refuses_comes_back_to_the_form(
+    editor: Editor, desk: Sandbox, settings: LazySettings, step: str
+) -> None:
+    form, preview = editor.open() | {"city": "Springfield"}, editor.checked(city="Springfield")
+    settings.SERVICING_COUNTRY = "USA"
+    page = is_refused(editor.post({"preview": form, "send": preview | {"reason": "Moved"}}[step], step))
+    assert "The country must be written" in page
+    assert not desk.calls

@@ -1,0 +1,139 @@
+"""Editing as hands do it: by keyboard alone, with files, in two windows, and under the eyes of axe."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.browser
+AXE = Path(__file__).with_name("axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+SSN = "219099999"
+
+
+@pytest.fixture
+def maya(desk: Sandbox) -> Record:
+    owner = given.borrower(desk)
+    return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+
+
+def of_borrower(record: Record) -> str:
+    return f"/borrowers/{record.borrower_uuid}/edit/"
+
+
+def of_person(record: Record) -> str:
+    return f"/borrowers/{record.borrower_uuid}/people/{record.uuid}/edit/"
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found = page.evaluate("tags => axe.run({runOnly: tags})", RULES)["violations"]
+    return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_title_and_ssn_are_changed_by_keyboard_alone(page: Page, maya: Record, desk: Sandbox) -> None:
+    page.goto(of_person(maya))
+    page.focus("[name=title]")
+    page.keyboard.type("Director")
+    page.focus("main summary")
+    press(page, "Enter", "Tab", "Tab", "Tab", "Tab", "Space", "Enter")
+    expect(page.get_by_role("heading", name="Check the changes to")).to_be_focused()
+    page.focus("[name=ssn]")
+    page.keyboard.type(SSN)
+    press(page, "Tab")
+    page.keyboard.type(SSN)
+    press(page, "Tab")
+    page.keyboard.type("On the phone")
+    press(page, "Tab", "Tab", "Tab", "Enter")
+    expect(page.locator("#toasts")).to_contain_text("Sent: 1 confirmed, 1 not returned")
+    assert desk.world.received_ssn(maya.uuid) == SSN
+
+
+def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, desk: Sandbox) -> None:
+    page.goto(of_borrower(maya))
+    page.fill("[name=email]", "new@bakery.example")
+    press(page, "Enter")
+    page.focus("text=Send 1 change")
+    press(page, "Enter")
+    expect(page.get_by_role("heading", name="What the service answered")).to_be_visible()
+    assert [call.operation for call in desk.calls] == ["borrowers.update"]
+
+
+def test_a_name_is_tutored_as_it_is_left(page: Page, maya: Record) -> None:
+    page.goto(of_person(maya))
+    page.fill("[name=last_name]", "O’Neil & Co")
+    press(page, "Tab")
+    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    page.fill("[name=last_name]", "O’Neil and Co")
+    press(page, "Tab")
+    expect(page.get_by_text("Accepted by the service’s rule")).to_be_visible()
+
+
+def test_a_report_is_measured_and_stays_chosen(page: Page, maya: Record, desk: Sandbox) -> None:
+    page.goto(of_borrower(maya))
+    page.click("main summary")
+    page.check("[name=with_asset_report]")
+    page.click("text=Check the changes >> nth=-1")
+    report = {"name": "assets.json", "mimeType": "application/json", "buffer": b"[" + b" " * 9_998 + b"]"}
+    page.set_input_files("[name=asset_report]", files=[report])
+    expect(page.get_by_text("10,000 bytes")).to_be_visible()
+    page.click("text=Send 1 change")
+    expect(page.get_by_text("Sent: 1 not returned").first).to_be_visible()
+    assert desk.world.received_report(maya.borrower_uuid, "asset_report_json_gzip")
+
+
+def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.goto(of_borrower(maya))
+    page.locator("[name=email]").press_sequentially("x")
+    page.goto("/borrowers/")
+    assert asked == ["beforeunload"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_nothing_on_any_step(page: Page, maya: Record, theme: str, width: int) -> None:
+    found: list[str] = []
+
+    def look() -> None:
+        page.evaluate("theme => document.documentElement.dataset.bsTheme = theme", theme)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        found.extend(violations(page))
+
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(of_person(maya))
+    page.click("main summary")
+    page.check("[name=with_ssn]")
+    page.fill("[name=last_name]", "Raman2")
+    page.click("text=Check the changes >> nth=-1")
+    page.locator(".sd-errors").wait_for()
+    look()
+    page.fill("[name=last_name]", "Raman")
+    told = json.loads(Record.objects.get(uuid=maya.borrower_uuid).answer)
+    told["key_people"][0]["last_name"] = "Okafor"
+    given.told(told)
+    page.click("text=Check the changes >> nth=-1")
+    page.get_by_text("was changed meanwhile").wait_for()
+    look()
+    page.check("[value=yours]")
+    page.click("text=Check what is left to change")
+    page.get_by_text("What will be sent").wait_for()
+    page.fill("[name=reason]", "On the phone")
+    look()
+    page.fill("[name=ssn]", SSN)
+    page.fill("[name=ssn_again]", SSN)
+    page.click("text=Send 2 changes")
+    page.get_by_text("What the service answered").wait_for()
+    look()
+    assert found == []
