@@ -1,22 +1,16 @@
 """What is typed while a borrower is onboarded: one form for each step, one for each key person, one to send.
 
-Hides the lending service's limits behind live notes under each field, how typed text is kept to be laid out again,
-and how an uploaded report is checked without ever being unpacked or built up in memory.
+Hides the lending service's limits behind live notes under each field, and how typed text is kept to be laid out again.
 """
 
-import gzip
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, ClassVar
 
-import msgspec
 from django import forms
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
 
+from portal.borrowers.reports import ReportField, json_problems
 from portal.ui import wording
 from portal.ui.forms import (
     ChoiceField,
@@ -42,10 +36,6 @@ LIVE = {
 }
 UPLOAD = {"hx-target": "#wizard", "hx-encoding": "multipart/form-data", "hx-vals": '{"act": "upload"}'}
 ADDRESS_FIELDS = ("line_1", "line_2", "line_3", "city", "state", "zip")
-MAX_DEPTH = 100
-_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_SQUARE = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def today() -> date:
@@ -283,68 +273,14 @@ class PersonForm(AddressForm):
         )
 
 
-@dataclass(frozen=True)
-class Report:
-    """An asset report that passed: what it is called, how long it is, and its compressed bytes."""
-
-    name: str
-    size: int
-    compressed: bytes
-
-
 class ReportForm(StepForm):
-    asset_report = forms.FileField(
-        label="Asset report",
-        required=False,
-        widget=forms.FileInput(attrs={"accept": ".json,application/json", "class": "sd-drop"}),
-        error_messages={"empty": "The file is empty.", "invalid": "No file arrived; choose it again."},
+    asset_report = ReportField(
+        label="Asset report", required=False, problems=json_problems, accept=".json,application/json"
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["asset_report"].widget.attrs.update(UPLOAD)
-
-    def clean_asset_report(self) -> Report | None:
-        file: UploadedFile[bytes] | None = self.cleaned_data["asset_report"]
-        if file is None:
-            return None
-        limit = settings.UPLOAD_LIMIT_MB * 1024 * 1024
-        if file.size is None or file.size > limit:
-            raise ValidationError(
-                f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
-            )
-        content = file.read()
-        raise_reasons(report_problems(content))
-        return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))
-
-
-def report_problems(content: bytes) -> list[str]:
-    """Why a file is not a JSON report. It is read through once; nothing is built from it."""
-    if content.startswith(b"\x1f\x8b"):
-        return ["This is a compressed file. Choose the report itself; it is compressed on sending."]
-    try:
-        content.decode("utf-8")
-        msgspec.json.decode(content, type=msgspec.Raw)
-    except UnicodeDecodeError:
-        return ["This is not text in UTF-8, as JSON must be. Choose the report’s JSON file."]
-    except RecursionError:
-        return [f"It is nested deeper than {MAX_DEPTH} levels, which no report is."]
-    except msgspec.DecodeError as error:
-        where = str(error).removeprefix("JSON is malformed: ")
-        return [f"This is not JSON ({where}). Export the report as JSON again."]
-    if content.lstrip()[:1] not in (b"{", b"["):
-        return ["This is JSON but no report: it must hold an object or a list."]
-    if _is_deeper(content, MAX_DEPTH):
-        return [f"It is nested deeper than {MAX_DEPTH} levels, which no report is."]
-    return []
-
-
-def _is_deeper(content: bytes, levels: int) -> bool:
-    """Whether brackets are left after peeling off that many layers of them from inside."""
-    brackets = _STRINGS.sub(b"", content).translate(_SQUARE, delete=_NO_BRACKETS)
-    for _ in range(levels):
-        brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
+        self.fields["asset_report"].widget.attrs.update(UPLOAD, **{"class": "sd-drop"})
 
 
 # --- Sending ---

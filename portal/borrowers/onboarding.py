@@ -23,12 +23,12 @@ from portal.borrowers.forms import (
     AddressForm,
     BusinessForm,
     PersonForm,
-    Report,
     ReportForm,
     ReviewForm,
     StepForm,
 )
 from portal.borrowers.models import Draft, Step
+from portal.borrowers.reports import Report
 from portal.registry.models import Kind
 from portal.ui.forms import ErrorSummary, StaffForm, summarise
 from servicing import Borrower, Client, InvalidInput, Rejected

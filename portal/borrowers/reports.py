@@ -5,12 +5,14 @@ nesting or of another kind costs no more than reading it once.
 """
 
 import gzip
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 from xml.parsers import expat
 
+import msgspec
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -18,49 +20,60 @@ from django.core.files.uploadedfile import InMemoryUploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest
 
-from portal.borrowers.forms import MAX_DEPTH, report_problems
 from portal.ui.forms import raise_reasons
 
+MAX_DEPTH = 100
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
+IS_COMPRESSED = "This is a compressed file. Choose the report itself; it is compressed on sending."
+IS_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which no report is."
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report that passed, and how long it is once compressed."""
+    """A report that passed: what it is called, how long it is, and its compressed bytes."""
 
-    content: bytes
-    compressed_size: int
+    name: str
+    size: int
+    compressed: bytes
 
     @property
     def sizes(self) -> str:
         """What staff and the audit trail learn of it."""
-        return f"{len(self.content):,} bytes, {self.compressed_size:,} after compression"
+        return f"{self.size:,} bytes, {len(self.compressed):,} after compression"
+
+    @property
+    def content(self) -> bytes:
+        """What was uploaded."""
+        return gzip.decompress(self.compressed)
 
 
 class ReportField(forms.FileField):
     """A file of one kind; ``problems`` gives the reasons against its content."""
 
+    default_error_messages = {
+        "required": "Choose the file, or go back and take this report off the list.",
+        "empty": "The file is empty.",
+        "invalid": "No file arrived; choose it again.",
+    }
+
     def __init__(self, *, problems: Callable[[bytes], list[str]], accept: str, **kwargs: Any) -> None:
-        super().__init__(
-            widget=forms.FileInput(attrs={"accept": accept}),
-            error_messages={
-                "required": "Choose the file, or go back and take this report off the list.",
-                "empty": "The file is empty.",
-                "invalid": "No file arrived; choose it again.",
-            },
-            **kwargs,
-        )
+        super().__init__(widget=forms.FileInput(attrs={"accept": accept}), **kwargs)
         self.problems = problems
 
-    def clean(self, data: Any, initial: Any = None) -> Report:
+    def clean(self, data: Any, initial: Any = None) -> Report | None:
         file = super().clean(data, initial)
+        if file is None:
+            return None
         if file.size > limit():
             raise ValidationError(
-                f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, the most that is sent."
+                f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
             )
         content = file.read()
         raise_reasons(self.problems(content))
-        return Report(content, len(gzip.compress(content, mtime=0)))
+        return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))
 
 
 def limit() -> int:
@@ -69,14 +82,36 @@ def limit() -> int:
 
 
 def json_problems(content: bytes) -> list[str]:
-    """Why a file is not a JSON report."""
-    return report_problems(content)
+    """Why a file is not a JSON report. It is read through once; nothing is built from it."""
+    if content.startswith(COMPRESSED):
+        return [IS_COMPRESSED]
+    try:
+        content.decode("utf-8")
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except UnicodeDecodeError:
+        return ["This is not text in UTF-8, as JSON must be. Choose the report’s JSON file."]
+    except RecursionError:
+        return [IS_DEEP]
+    except msgspec.DecodeError as error:
+        where = str(error).removeprefix("JSON is malformed: ")
+        return [f"This is not JSON ({where}). Export the report as JSON again."]
+    if content.lstrip()[:1] not in (b"{", b"["):
+        return ["This is JSON but no report: it must hold an object or a list."]
+    return [IS_DEEP] if _is_deeper(content, MAX_DEPTH) else []
+
+
+def _is_deeper(content: bytes, levels: int) -> bool:
+    """Whether brackets are left after peeling off that many layers of them from inside."""
+    brackets = _STRINGS.sub(b"", content).translate(_SQUARE, delete=_NO_BRACKETS)
+    for _ in range(levels):
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
 
 
 def xml_problems(content: bytes) -> list[str]:
     """Why a file is not an XML report. Declared entities are refused, and nothing outside the file is fetched."""
     if content.startswith(COMPRESSED):
-        return ["This is a compressed file. Choose the report itself; it is compressed on sending."]
+        return [IS_COMPRESSED]
     reader = expat.ParserCreate()
     depth = 0
 
@@ -84,7 +119,7 @@ def xml_problems(content: bytes) -> list[str]:
         nonlocal depth
         depth += 1
         if depth > MAX_DEPTH:
-            raise Refused(f"It is nested deeper than {MAX_DEPTH} levels, which no report is.")
+            raise Refused(IS_DEEP)
 
     def closed(_: str) -> None:
         nonlocal depth
@@ -99,7 +134,8 @@ def xml_problems(content: bytes) -> list[str]:
     except Refused as refusal:
         return [str(refusal)]
     except expat.ExpatError as error:
-        return [f"This is not XML: {expat.ErrorString(error.code)} in line {error.lineno:,}."]
+        where = f"{expat.ErrorString(error.code)} in line {error.lineno:,}"
+        return [f"This is not XML ({where}). Export the report as XML again."]
     except (ValueError, LookupError):
         return ["It is written in an encoding that XML readers do not know; save it as UTF-8."]
     return []

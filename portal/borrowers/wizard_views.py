@@ -20,9 +20,10 @@ from portal.accounts.roles import requires
 from portal.audit.intents import AlreadySubmitted, Blocked
 from portal.audit.models import WriteIntent
 from portal.borrowers import onboarding
-from portal.borrowers.forms import PersonForm, Report, ReviewForm, StepForm
+from portal.borrowers.forms import PersonForm, ReviewForm, StepForm
 from portal.borrowers.models import Draft, Step
 from portal.borrowers.onboarding import FORMS, MAX_PEOPLE, Onboarding
+from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest, writing
 from portal.registry.models import Kind
 from portal.ui.htmx import done, render_page, toast
