@@ -158,7 +158,7 @@ def listing(
     )
 
 
-def query_string(state: QueryDict, **changes: str | None) -> str:
+def query_string(state: QueryDict, /, **changes: str | None) -> str:
     """The state with some changes, on its first page unless they say another; nothing that is empty."""
     values = {name: state.get(name, "") for name in state} | {"page": None} | changes
     kept = QueryDict(mutable=True)

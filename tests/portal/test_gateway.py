@@ -328,7 +328,7 @@ class TestRead:
         loan = viewer.get(address).content.decode()
         call = RemoteCall.objects.get()
         assert Record.objects.get(kind=Kind.LOAN).uuid == loan
-        assert (call.operation, call.outcome, call.tries) == ("loans.get", "confirmed", 1)
+        assert (call.operation, call.outcome, call.tries) == ("loans.get", "answered", 1)
         assert (call.actor_name, call.intent_id) == ("Viewer", None)
 
     @pytest.mark.parametrize(
