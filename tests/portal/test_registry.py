@@ -34,6 +34,13 @@ class TestMemory:
         assert record.email == "new@northwind.example"
         assert [codec.decode(Borrower, s.answer).email for s in record.snapshots.all()] == [user["email"]]
 
+    def test_an_identical_answer_of_the_service_only_makes_the_copy_younger(self, sandbox: Sandbox) -> None:
+        user = sandbox.world.borrower()
+        before = given.told(user)
+        after = given.told(user)
+        assert after.answer_at > before.answer_at
+        assert Record.objects.get(pk=after.pk).updated_at == before.updated_at
+
     def test_an_identical_answer_keeps_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
         given.told(user)
