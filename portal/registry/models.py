@@ -110,6 +110,8 @@ class Record(models.Model):
                 return reverse("borrowers:detail", args=[self.uuid])
             case Kind.KEY_PERSON:
                 return reverse("borrowers:detail", args=[self.borrower_uuid]) + "?tab=people"
+            case Kind.APPLICATION if self.borrower_uuid:
+                return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
                 return reverse("loans:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.REPAYMENT:
