@@ -268,15 +268,10 @@ def gone(request: StaffRequest) -> HttpResponse:
 def sent(request: StaffRequest, found: Draft | None) -> HttpResponse:
     """Send the draft once; everything but EIN and SSNs is kept before."""
     if not found:
-        return sent_before(request)
-    now = Onboarding(found)
-    form = review_form(now, request.POST)
-    try:
-        kept = onboarding.keep(
-            found, Step.REVIEW, [{"reason": form.data.get("reason", "")}], resume_at=Step.REVIEW
-        )
-    except Draft.DoesNotExist:
-        return sent_before(request)
+        raise Draft.DoesNotExist
+    form = review_form(Onboarding(found), request.POST)
+    last = {"reason": form.data.get("reason", "")}
+    kept = onboarding.keep(found, Step.REVIEW, [last], resume_at=Step.REVIEW)
     act, _ = act_of(request)
     if act in ("leave", "back"):
         return answered(request, kept, Step.REVIEW, act, 0)
@@ -330,7 +325,8 @@ def follow(request: StaffRequest, now: Onboarding, intent: WriteIntent) -> HttpR
 
 def sent_before(request: StaffRequest) -> HttpResponse:
     """The draft is gone: if this very page sent it, go to what it created."""
-    intent = onboarding.earlier(request.POST.get("submit_id", "")[:64])
+    submit_id = re.fullmatch("[0-9a-f-]{36}", request.POST.get("submit_id", ""))
+    intent = onboarding.earlier(submit_id[0]) if submit_id else None
     if intent and intent.actor_id == request.user.pk and intent.state == State.CONFIRMED:
         return created_before(request, intent)
     return gone(request)

@@ -227,6 +227,7 @@ def test_going_back_after_it_was_sent_shows_that_the_draft_is_gone(wizard: Wizar
     wizard.send()
     assert "This draft is no longer here" in is_refused(wizard.get("review"), 404)
     assert "This draft is no longer here" in is_refused(wizard.post("address", {}), 404)
+    assert "This draft is no longer here" in is_refused(wizard.post("review", {"submit_id": "\0"}), 404)
     assert not Draft.objects.exists()
 
 
