@@ -114,7 +114,7 @@ class Watcher:
         ended = ending(outcome.error)
         with transaction.atomic():
             self._record(call, outcome, intent)
-            memory.remember(items, source=Source.SERVICE)
+            memory.remember(items, source=Source.SERVICE, by=self.actor.name)
             if intent:
                 intents.settle(
                     intent,

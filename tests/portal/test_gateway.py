@@ -74,6 +74,7 @@ class TestWrite:
         record = Record.objects.get(kind=Kind.APPLICATION)
         call = RemoteCall.objects.get()
         assert (record.uuid, record.borrower_uuid) == (answer.content.decode(), borrower.uuid)
+        assert record.created_by == "Servicer"
         assert (call.operation, call.outcome, call.status) == ("applications.submit", "confirmed", 200)
         assert call.intent_id == WriteIntent.objects.get().pk
         assert call.request_id.startswith(answer["X-Request-ID"])
