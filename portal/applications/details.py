@@ -3,7 +3,7 @@
 Hides how deep and how long they are: whatever comes, a page gets a few lines, and is told how many were left out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -46,9 +46,15 @@ def _lines(value: Any, keys: tuple[str, ...], depth: int) -> Iterator[Line]:
     if not isinstance(value, Mapping | list) or not value or depth == MAX_DEPTH:
         yield Line(" ".join(keys), _plain(value))
         return
-    items = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
-    for key, item in items:
-        yield from _lines(item, keys if key is None else (*keys, str(key)), depth + 1)
+    for key, item in _items(value):
+        yield from _lines(item, (*keys, key) if key else keys, depth + 1)
+
+
+def _items(value: Any) -> Iterable[tuple[str, Any]]:
+    """Objects in a list are told apart by their number; plain values need none."""
+    if isinstance(value, Mapping):
+        return ((str(key), item) for key, item in value.items())
+    return ((str(n) if isinstance(item, Mapping | list) else "", item) for n, item in enumerate(value, 1))
 
 
 def _plain(value: Any) -> str:

@@ -44,6 +44,11 @@ class Line(NamedTuple):
     best: Literal["", "lowest", "highest"] = ""
     formula: str = ""
 
+    @property
+    def in_sentence(self) -> str:
+        """The name in the middle of a sentence."""
+        return self.name if self.name.isupper() else self.name[:1].lower() + self.name[1:]
+
 
 # --- Reading one value ---
 
@@ -156,6 +161,11 @@ def calculated_lines() -> tuple[Line, ...]:
     return (NET_PROCEEDS, *CALCULATED) if settings.SERVICING_FEE_DEDUCTED else CALCULATED
 
 
+def every_line() -> tuple[Line, ...]:
+    """All rows from top to bottom."""
+    return (*REPORTED, *calculated_lines())
+
+
 # --- The table ---
 
 
@@ -169,12 +179,18 @@ class View(NamedTuple):
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         sort = query.get("sort", "")
-        keys = {line.key for line in (*REPORTED, *calculated_lines())}
+        keys = {line.key for line in every_line()}
         return cls(
             sort=sort if sort.removeprefix("-") in keys else "",
             differing="differing" in query,
             picked=frozenset(query.getlist("offer")),
         )
+
+    @property
+    def reversed(self) -> str:
+        """The row that it is sorted by from its last value, as it stands in a sentence; empty otherwise."""
+        key = self.sort.removeprefix("-")
+        return next((line.in_sentence for line in every_line() if line.key == key != self.sort), "")
 
 
 @dataclass(frozen=True)
@@ -187,13 +203,12 @@ class Column:
 
     @classmethod
     def of(cls, n: int, offer: Offer, application: Application) -> Self:
-        lines = (*REPORTED, *calculated_lines())
-        return cls(letter(n), offer, {line.key: line.read(offer, application) for line in lines})
+        return cls(letter(n), offer, {line.key: line.read(offer, application) for line in every_line()})
 
     def order(self, key: str) -> tuple[int, Value]:
         """Numbers before days before words."""
         value = self.figures[key].value
-        return ((Decimal, date, str).index(type(value)), value)  # type: ignore[arg-type]
+        return ((Decimal, date, str).index(type(value)), value)
 
 
 class Cell(NamedTuple):
@@ -243,9 +258,23 @@ class Comparison:
     """How many rows are the same for all shown offers and therefore not wanted."""
 
     @property
+    def lines(self) -> Sequence[Line]:
+        """What the offers can be sorted by."""
+        return every_line()
+
+    @property
+    def is_fee_deducted(self) -> bool:
+        return NET_PROCEEDS in every_line()
+
+    @property
     def menu(self) -> Sequence[Column]:
         """The offers to choose from."""
         return self.everyone[:MENU]
+
+    @property
+    def unlisted(self) -> int:
+        """How many offers are not in the menu."""
+        return max(0, len(self.everyone) - MENU)
 
     @property
     def cards(self) -> list[Card]:

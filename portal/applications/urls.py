@@ -1,8 +1,20 @@
-"""Addresses of applications."""
+"""Addresses of applications: the list, and under each borrower its own."""
 
-from django.urls import path
+from django.urls import include, path
 
-from portal.applications import views
+from portal.applications import page, submit, views
 
 app_name = "applications"
-urlpatterns = [path("", views.index, name="index")]
+of_borrower = [
+    path("new/", submit.submit, name="submit"),
+    path("open/", submit.open_existing, name="open"),
+    path("<str:application_uuid>/", page.detail, name="detail"),
+    path("<str:application_uuid>/offers/", page.export_offers, name="export_offers"),
+    path("<str:application_uuid>/prefer/", page.prefer, name="prefer"),
+    path("<str:application_uuid>/follow/", page.follow, name="follow"),
+]
+urlpatterns = [
+    path("applications/", views.index, name="index"),
+    path("applications/export/", views.export, name="export"),
+    path("borrowers/<str:borrower_uuid>/applications/", include(of_borrower)),
+]

@@ -1,19 +1,150 @@
-"""Applications that this dashboard knows, across borrowers."""
+"""Applications that this desk knows, across borrowers: the list, and the same as CSV."""
 
-from django.http import HttpRequest, HttpResponse
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import requires
-from portal.registry.lists import known, listing, with_borrowers
-from portal.registry.models import Kind
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.registry import memory
+from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
+from portal.registry.models import Kind, Record
+from portal.ui import wording
+from portal.ui.exports import csv_file
 from portal.ui.htmx import render_page
+from servicing import Application
 
-SORTS = {"created": "-created_at", "amount": "amount", "decision": "status"}
-ORDERS = {"created": "Newest", "amount": "Amount", "decision": "Decision"}
+SORTS = {"created": "-created_at", "amount": "-amount", "decision": "status", "product": "product"}
+NOT_TOLD = "none"
+BATCH = 500
+COLUMNS = [
+    *(
+        "Application",
+        "Borrower",
+        "Borrower identifier",
+        "Product",
+        "Requested",
+        "Decision",
+        "Offers",
+        "Best APR",
+    ),
+    *("Created", "Known here since", "Made known by"),
+]
 
 
+def product(value: str) -> str:
+    return "not told" if value == NOT_TOLD else wording.human(value) or value
+
+
+def decision(value: str) -> str:
+    return "not told" if value == NOT_TOLD else wording.status(value).word
+
+
+FILTERS = [
+    Filter("product", "Product", lambda value: Q(product="" if value == NOT_TOLD else value), product),
+    Filter("status", "Decision", lambda value: Q(status="" if value == NOT_TOLD else value), decision),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One application of the list, with its borrower and its last answer where they are known."""
+
+    record: Record
+    borrower: Record | None
+    answer: Application | None
+
+    @property
+    def offers(self) -> int | None:
+        """How many offers it has; ``None`` while it was never read."""
+        return len(self.answer.offers) if self.answer else None
+
+    @property
+    def best_apr(self) -> Decimal | None:
+        """The lowest APR; none where an offer does not tell its own."""
+        rates = [offer.apr for offer in self.answer.offers] if self.answer else []
+        told = [rate for rate in rates if rate is not None]
+        return min(told) if told and len(told) == len(rates) else None
+
+
+@require_safe
 @requires("applications.index")
 def index(request: HttpRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    found = listing(known(Kind.APPLICATION), request.GET, sorts=SORTS, filters=["product", "status"])
-    context = {"listing": found, "rows": with_borrowers(found.page), "orders": ORDERS}
+    found = applications(request)
+    context = {
+        "listing": found,
+        "rows": list(rows_of(found.page)),
+        "products": [(value, product(value)) for value in values("product")],
+        "decisions": [(value, decision(value)) for value in values("status")],
+    }
     return render_page(request, "applications/index.html", context, partial="application-rows")
+
+
+@require_safe
+@requires("applications.index")
+def export(request: HttpRequest) -> StreamingHttpResponse:
+    """The shown page, or with ``all`` everything that the filters leave."""
+    found = applications(request)
+    is_whole = "all" in request.GET
+    records: Iterable[Record] = found.found.iterator(BATCH) if is_whole else found.page
+    append(
+        Actor.of(request),
+        "applications.export",
+        subject_label="all that match" if is_whole else "one page",
+        detail={
+            "query": found.query,
+            "filters": dict(found.filters),
+            "rows": found.found.count() if is_whole else len(found.page),
+        },
+    )
+    return csv_file("applications", COLUMNS, map(csv_row, rows_of(records)))
+
+
+def applications(request: HttpRequest) -> Listing:
+    """What the query string asks for."""
+    records, kinds = known(Kind.APPLICATION), [Kind.APPLICATION]
+    return listing(records, request.GET, sorts=SORTS, filters=FILTERS, kinds=kinds)
+
+
+def values(column: str) -> list[str]:
+    """What occurs in a column, whatever the service calls it."""
+    told = known(Kind.APPLICATION).exclude(**{column: ""}).order_by(column)
+    return list(told.values_list(column, flat=True).distinct())
+
+
+def rows_of(records: Iterable[Record]) -> Iterator[Row]:
+    """Records with what the list shows of them, a batch at a time."""
+    left = iter(records)
+    while batch := list(islice(left, BATCH)):
+        for record, borrower in with_borrowers(batch):
+            yield Row(record, borrower, memory.last(record, Application))
+
+
+def csv_row(row: Row) -> Sequence[Any]:
+    """One line of the file, in the order of the columns."""
+    record, created = row.record, row.answer.created_at if row.answer else None
+    return [
+        *(
+            record.uuid,
+            str(row.borrower or ""),
+            record.borrower_uuid,
+            record.product,
+            record.amount,
+            record.status,
+        ),
+        *(
+            row.offers,
+            row.best_apr,
+            created and created.text,
+            record.created_at.isoformat(),
+            record.created_by,
+        ),
+    ]

@@ -1,0 +1,68 @@
+"""What staff type about applications: an amount, an identifier, a reason."""
+
+from collections.abc import Collection
+from typing import Any
+
+from django import forms
+
+from portal.registry.query import uuid_in
+from portal.ui.forms import MoneyField, StaffForm, TextField, WriteForm
+
+
+class SubmitForm(WriteForm):
+    """How much is applied for."""
+
+    nothing_happened = "Nothing was sent."
+
+    amount = MoneyField(
+        label="Amount requested", help_text="In US dollars. It is the only figure that is sent."
+    )
+
+
+class ConfirmForm(SubmitForm):
+    """The same amount once more, behind a button that repeats it."""
+
+    amount = MoneyField(widget=forms.HiddenInput)
+    confirmed = forms.CharField(widget=forms.HiddenInput, initial="yes")
+
+
+class OpenForm(StaffForm):
+    """The identifier of an application that the service has."""
+
+    nothing_happened = "Nothing was read."
+
+    uuid = TextField(
+        label="Identifier of the line application",
+        max_length=300,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "sd-mono"}),
+        help_text="Paste it with whatever stands around it.",
+    )
+
+    def clean_uuid(self) -> str:
+        text = str(self.cleaned_data["uuid"])
+        if uuid := uuid_in(text):
+            return uuid
+        raise forms.ValidationError(
+            "No identifier was found in it; it looks like 3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364."
+        )
+
+
+class PreferForm(StaffForm):
+    """Why one offer is preferred, or no longer."""
+
+    nothing_happened = "Nothing was noted."
+
+    offer = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
+    reason = TextField(label="Reason, for colleagues", max_length=200)
+
+    def __init__(self, *args: Any, offers: Collection[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.offers = offers
+
+    def clean_offer(self) -> str:
+        uuid = str(self.cleaned_data["offer"])
+        if uuid and uuid not in self.offers:
+            raise forms.ValidationError(
+                "This application has no such offer any more; open it again and choose."
+            )
+        return uuid

@@ -1,0 +1,213 @@
+"""Opening an application: a new one for a loan, sent once; or one for a line that the service already has.
+
+Hides how a sending that was repeated, refused, blocked or lost finds its way back to the form.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.accounts.roles import requires
+from portal.applications import services
+from portal.applications.amounts import in_words
+from portal.applications.forms import ConfirmForm, OpenForm, SubmitForm
+from portal.audit.intents import AlreadySubmitted, Blocked
+from portal.audit.models import Actor, WriteIntent
+from portal.gateway import StaffRequest, writing
+from portal.registry import memory
+from portal.registry.lists import known
+from portal.registry.models import Kind, Record
+from portal.ui import wording
+from portal.ui.htmx import done, render_page, toast
+from servicing import Application, InvalidInput, NotFound, NotSent, Rejected
+
+PAGE = "applications/submit.html"
+EARLIER = 10
+Earlier = Sequence[tuple[Record, Application | None]]
+
+
+@requires("applications.submit")
+def submit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
+    """The form; then the question, which repeats the amount; then the sending."""
+    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    if request.method != "POST":
+        return form_page(request, borrower, SubmitForm(initial={"amount": request.GET.get("amount")}))
+    is_confirmed = "confirmed" in request.POST
+    form = ConfirmForm(request.POST) if is_confirmed else SubmitForm(request.POST)
+    if not form.is_valid():
+        return form_again(request, borrower, status=422)
+    return send(request, borrower, form) if is_confirmed else question(request, borrower, form)
+
+
+# --- Pages ---
+
+
+def form_page(
+    request: StaffRequest, borrower: Record, form: SubmitForm, *, status: int = 200
+) -> HttpResponse:
+    """The form beside what was applied for before. A refused dialog closes, and the form stands for itself."""
+    context = {
+        "borrower": borrower,
+        "form": form,
+        "words": words_of(form["amount"].value()),
+        "earlier": earlier(borrower),
+        "open_writes": WriteIntent.objects.filter(
+            borrower_uuid=borrower.uuid, operation="applications.submit", state__in=WriteIntent.OPEN
+        ),
+    }
+    if request.htmx.target != "dialog":
+        return render_page(request, PAGE, context, partial="amount-words", status=status)
+    response = render_page(request, f"{PAGE}#application-form", context, status=status)
+    response["HX-Retarget"] = "#application-form"
+    response["HX-Reswap"] = "outerHTML"
+    response["HX-Trigger"] = "dialog:close"
+    return response
+
+
+def form_again(
+    request: StaffRequest, borrower: Record, *reasons: str, quotes: Sequence[str] = (), status: int
+) -> HttpResponse:
+    """What was typed, ready to be sent anew, with what is wrong: our reasons, or the service's words."""
+    form = SubmitForm({"amount": request.POST.get("amount"), "submit_id": str(uuid4())})
+    form.full_clean()
+    for reason in reasons:
+        form.add_error(None, reason)
+    if quotes:
+        form.add_rejection(*quotes)
+        form.nothing_happened = "No application was opened."
+    return form_page(request, borrower, form, status=status)
+
+
+def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
+    """Whether to send it, in a dialog or, without the script, on a page of its own."""
+    amount: Decimal = form.cleaned_data["amount"]
+    dollars, address = wording.money(amount), reverse("applications:submit", args=[borrower.uuid])
+    context = {
+        "record": borrower,
+        "crumb": "New application",
+        "title": f"Send an application for {dollars}?",
+        "text": f"{in_words(amount).capitalize()}, for {borrower}. It cannot be taken back, "
+        "and its answer can be read only once.",
+        "note": reminder(earlier(borrower), amount),
+        "action": address,
+        "act": f"Send application for {dollars}",
+        "busy": "Sending…",
+        "safe": "Do not send",
+        "back": f"{address}?amount={amount}",
+        "form": ConfirmForm(initial={"amount": amount, "submit_id": form.cleaned_data["submit_id"]}),
+    }
+    return render_page(request, "applications/question.html", context, partial="dialog")
+
+
+def earlier(borrower: Record) -> Earlier:
+    """The borrower's last applications, so that none is repeated by mistake."""
+    records = known(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid)
+    return [
+        (record, memory.last(record, Application))
+        for record in records.order_by("-created_at", "-id")[:EARLIER]
+    ]
+
+
+def reminder(before: Earlier, amount: Decimal) -> str:
+    """The application that this one may repeat: one for the same amount, else the last one."""
+    equal = [pair for pair in before if pair[0].amount == amount]
+    for record, application in equal or before[:1]:
+        opening = "An application for the same amount" if equal else "The last application"
+        decision = wording.status(record.status).word.lower() if record.status else "decision not known"
+        return f"{opening}: {wording.money(record.amount) or '—'}, {day_of(record, application)}, {decision}."
+    return "No earlier application of this borrower is known here."
+
+
+def day_of(record: Record, application: Application | None) -> str:
+    """When it was made, as the service told it, else since when it is known here."""
+    created = application.created_at if application else None
+    if created and not created.at:
+        return created.text
+    return wording.day(timezone.localdate(created.at if created else record.created_at)) or ""
+
+
+def words_of(typed: Any) -> str:
+    """A typed amount in words, or what is wrong with it; nothing where nothing was typed."""
+    form = SubmitForm({"amount": typed})
+    form.full_clean()
+    if amount := form.cleaned_data.get("amount"):
+        return in_words(amount).capitalize()
+    return " ".join(map(str, form.errors.get("amount", []))) if typed else ""
+
+
+# --- Sending ---
+
+
+def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
+    """The one request. What cannot be corrected on the form goes up to the gateway."""
+    amount: Decimal = form.cleaned_data["amount"].quantize(Decimal("0.01"))
+    write = services.submission(borrower, amount, str(form.cleaned_data["submit_id"]))
+    try:
+        application = writing(request, write).applications.submit(borrower.uuid, amount=amount)
+    except AlreadySubmitted as error:
+        return sent_before(request, borrower, error.intent)
+    except Blocked:
+        reason = "An equal application is open: nobody knows yet whether it went through."
+        return form_again(request, borrower, reason, status=409)
+    except NotSent:
+        reason = "The lending service cannot be reached. Try again in a moment."
+        return form_again(request, borrower, reason, status=503)
+    except InvalidInput as error:
+        return form_again(request, borrower, error.message, status=422)
+    except Rejected as error:
+        return form_again(request, borrower, quotes=error.reasons or (error.message,), status=422)
+    intent = WriteIntent.objects.get(submit_id=write.submit_id)
+    toast(request, f"{write.label}: {outcome_of(application)}", url=intent.get_absolute_url())
+    return done(request, reverse("applications:detail", args=[borrower.uuid, application.uuid]))
+
+
+def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) -> HttpResponse:
+    """This page was sent before: on to what came of it, or once more if nothing did."""
+    made = memory.find(intent.subject_kind, intent.subject_uuid)
+    if intent.state == WriteIntent.State.CONFIRMED and made:
+        messages.info(request, f"{intent.label} was sent before; nothing was sent twice.")
+        return done(request, made.get_absolute_url())
+    if intent.state in (WriteIntent.State.REJECTED, WriteIntent.State.NOT_SENT):
+        reason = "This page was sent before and nothing came of it. Check the amount and send it again."
+        return form_again(request, borrower, reason, status=409)
+    messages.warning(request, f"{intent.label} was sent before; nothing was sent twice.")
+    return done(request, intent.get_absolute_url())
+
+
+def outcome_of(application: Application) -> str:
+    """The decision and how many offers came with it."""
+    decision = application.status.decision if application.status else None
+    offers = len(application.offers)
+    words = wording.status(decision).word.lower() if decision else "no decision"
+    return f"{words}, {offers or 'no'} offer{'' if offers == 1 else 's'}"
+
+
+# --- An application for a line ---
+
+
+@requires("applications.open")
+def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
+    """An application for a line that the service has: read by its identifier, and known here from then on."""
+    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    typed = request.POST if request.method == "POST" else None
+    form = OpenForm(typed, initial={"uuid": request.GET.get("uuid")})
+    if form.is_valid():
+        try:
+            record = services.open_line(
+                request.servicing, Actor.of(request), borrower, form.cleaned_data["uuid"]
+            )
+        except NotFound as error:
+            form.add_error("uuid", f"{borrower} has no application for a line under this identifier.")
+            form.add_rejection(*(error.reasons or (error.message,)))
+        else:
+            toast(request, "The application was read and is known here now.")
+            return done(request, record.get_absolute_url())
+    context = {"form": form, "borrower": borrower}
+    return render_page(request, "applications/open.html", context, status=422 if form.is_bound else 200)
