@@ -69,4 +69,4 @@ def _application(record: Record, applications: Sequence[Record]) -> Task:
     if applications:
         first = min(applications, key=lambda one: one.created_at)
         return Task("First application made", first.answer_at or first.created_at, first.created_by)
-    return Task("No application yet")
+    return Task("No application yet", url_name="applications:submit", url_args=(record.uuid,))

@@ -115,7 +115,9 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
     }
 
 
+# The first one is what a servicer comes for: its button is the filled one.
 ACTS = [
+    ("applications.submit", "New application", "plus", "a"),
     ("notes.add", "Add note", "sticker-2", "n"),
     ("summaries.borrower", "Print summary", "printer", "p"),
 ]
@@ -123,9 +125,10 @@ ACTS = [
 
 def act_button(
     request: StaffRequest, record: Record, act: str, words: str, icon: str, key: str
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """A button with its address, or why it is disabled for this person."""
     address = {
+        "applications.submit": lambda: reverse("applications:submit", args=[record.uuid]),
         "notes.add": lambda: reverse("notes:add", args=[record.kind, record.uuid]),
         "summaries.borrower": lambda: reverse("summaries:borrower", args=[record.uuid]),
     }[act]()
@@ -134,6 +137,7 @@ def act_button(
         "words": words,
         "icon": icon,
         "key": key,
+        "is_primary": act == ACTS[0][0],
         "why_not": "" if request.can(act) else reason_for(act),
     }
 
