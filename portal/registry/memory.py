@@ -213,8 +213,8 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "product": (answer.user_type or "").upper(),
                 "entity": str(answer.entity or ""),
                 "search_text": search_text(
-                    answer.uuid,
                     full_name(answer),
+                    answer.uuid,
                     *_contact(answer),
                     *map(full_name, answer.key_people or ()),
                 ),
@@ -223,7 +223,7 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
             return _person_columns(answer) | {
                 "label": full_name(answer),
                 "product": str(answer.title or ""),
-                "search_text": search_text(answer.uuid, full_name(answer), *_contact(answer)),
+                "search_text": search_text(full_name(answer), answer.uuid, *_contact(answer)),
             }
         case Application():
             decision = answer.status.decision if answer.status else None

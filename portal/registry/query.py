@@ -56,6 +56,8 @@ class Query:
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
     conditions: Q = field(default_factory=Q)
     problems: tuple[str, ...] = ()
+    name: str = ""
+    """The text as it may name somebody, if it holds nothing but words."""
     read_as: str = ""
     """What a pasted text was taken for, in words, where the rest of it does not count."""
 
@@ -106,6 +108,7 @@ def read(text: str, *, operators: bool = True) -> Query:
     return replace(
         meant,
         text=typed,
+        name=" ".join(rest.replace('"', " ").split()) if meant.name and not asked.problems else "",
         kinds=tuple(kind for kind in SEARCHED_KINDS if kind in asked.kinds),
         conditions=asked.conditions,
         problems=(*problems, *asked.problems, *meant.problems),
@@ -161,7 +164,7 @@ def _words(text: str, *, phrases: bool) -> Query:
     loose = _PHRASE.sub(" ", text).replace('"', " ") if phrases else text
     terms = tuple(dict.fromkeys(filter(None, [*quoted, *loose.split()])))
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
-    return Query(alternatives=(terms[:MAX_TERMS],) if terms else (), problems=problems)
+    return Query(alternatives=(terms[:MAX_TERMS],) if terms else (), name=text, problems=problems)
 
 
 # --- Operators ---

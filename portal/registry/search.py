@@ -1,7 +1,8 @@
-"""Finds known records by what staff have in hand; best first: a whole line, its beginning, a word's, any part.
+"""Finds known records by what staff have in hand; best first: what it is called, a whole line, a beginning, any part.
 
-A record's search text holds one thing a line, between line breaks, so that where a line begins and ends can be looked
-for like any other character. Hides the two indexes: trigram tables on SQLite, trigram indexes on PostgreSQL.
+A record's search text holds one thing a line, between line breaks, and two breaks stand before what it is called: so
+where a line or a name begins and ends can be looked for like any other character. Hides the two indexes: trigram
+tables on SQLite, trigram indexes on PostgreSQL.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,14 +23,14 @@ TRIGRAM: Final = 3
 FEW: Final = 5_000
 # Kinds whose text names other records, or bank accounts, by identifiers.
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
-# How good a match is: the whole line, its beginning, the beginning of a word in it.
-FORMS: Final = ("\n{}\n", "\n{}", " {}")
+# How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
+FORMS: Final = ("\n\n{}\n", "\n{}\n", "\n\n{}", "\n{}", " {}")
 
 
 def search_text(*parts: str | None) -> str:
-    """What a record can be found by, folded, a line each."""
+    """What a record can be found by, folded, a line each: first what it is called."""
     lines = [line for part in parts if part and (line := " ".join(fold(part).split()))]
-    return "\n".join(["", *lines, ""]) if lines else ""
+    return "\n".join(["", "", *lines, ""]) if lines else ""
 
 
 def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:

@@ -1,0 +1,316 @@
+"""What a search box understands, and in which order it finds."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.db import connection
+from django.utils import timezone
+
+from portal.registry.models import Kind, Record
+from portal.registry.query import read
+from portal.registry.search import FEW, matching, ranked, search_text
+from portal.registry.search_index import index_of, keep_in_step
+
+pytestmark = pytest.mark.django_db
+ONE = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+TWO = "0f0e0d0c-0000-4000-8000-000000000002"
+
+
+def record(*lines: str, kind: Kind = Kind.BORROWER, **fields: object) -> Record:
+    """A known record that can be found by these lines; the first is its name."""
+    uuid = f"r-{Record.objects.count()}"
+    values = {
+        "kind": kind,
+        "uuid": uuid,
+        "label": lines[0] if lines else "",
+        "search_text": search_text(*lines),
+    }
+    return Record.objects.create(**values | fields)
+
+
+def found(text: str, kind: Kind = Kind.BORROWER) -> list[str]:
+    """The names of what a text finds, best first."""
+    keys = ranked(kind, read(text), 100)
+    return [Record.objects.get(pk=key).label for key in keys]
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        "typed",
+        [
+            "(512) 555-0143",
+            "512.555.0143",
+            "+1 512-555-0143",
+            "1 512 555 0143",
+            "tel:+15125550143",
+            "512–555–0143",
+        ],
+    )
+    def test_a_phone_is_its_ten_digits(self, typed: str) -> None:
+        assert read(typed).alternatives == (("5125550143",),)
+
+    @pytest.mark.parametrize(
+        "typed", ["call (512) 555-0143 ext. 7", "Ana, 512-555-0143x7", "phone:(512) 555-0143"]
+    )
+    def test_a_phone_in_a_sentence_is_said_and_the_rest_does_not_count(self, typed: str) -> None:
+        assert read(typed, operators=False).alternatives == (("5125550143",),)
+        assert read(typed, operators=False).read_as == "the phone number (512) 555-0143"
+
+    @pytest.mark.parametrize(
+        "typed",
+        [ONE, ONE.upper(), ONE.replace("-", ""), f"https://desk.example/loans/{ONE}/?tab=1", f"Loan:{ONE},"],
+    )
+    def test_an_identifier_is_found_in_whatever_was_pasted(self, typed: str) -> None:
+        assert read(typed).uuids == (ONE,)
+        assert read(typed).problems == ()
+
+    def test_several_identifiers_are_all_looked_up(self) -> None:
+        assert read(f"/users/{ONE}/loan/{TWO} and {ONE}").uuids == (ONE, TWO)
+
+    @pytest.mark.parametrize(
+        "typed", ["Ana Ortiz <ana@north.example>", "mailto:ANA@north.example", "ana@north.example."]
+    )
+    def test_an_address_is_taken_out_of_a_mail(self, typed: str) -> None:
+        assert read(typed).alternatives == (("ana@north.example",),)
+
+    @pytest.mark.parametrize(
+        "typed", ["25000", "25,000.00", "$25,000", "$ 25000.0", "a payment of $25,000.00 bounced"]
+    )
+    def test_an_amount_is_the_same_however_it_is_written(self, typed: str) -> None:
+        assert read(typed).amount == Decimal(25000)
+
+    @pytest.mark.parametrize("typed", ["1,25,000", "ach-25000", "25000 26000", "$", "9" * 30])
+    def test_what_only_looks_like_an_amount_is_none(self, typed: str) -> None:
+        assert read(typed).amount is None
+
+    def test_a_part_of_a_phone_may_as_well_be_something_else(self) -> None:
+        assert read("555-0143").alternatives == (("5550143",), ("555-0143",))
+
+    def test_case_accents_and_dashes_do_not_matter(self) -> None:
+        assert read("JOSÉ  Peña–Ruiz").alternatives == (("jose", "pena-ruiz"),)
+
+    def test_an_exact_phrase_stays_whole(self) -> None:
+        assert read('"ana ortiz" austin').alternatives == (("ana ortiz", "austin"),)
+
+    @pytest.mark.parametrize("typed", ["\0", "\ud800", " \t\u200b", '""', ""])
+    def test_what_holds_no_text_asks_for_nothing(self, typed: str) -> None:
+        assert read(typed).is_empty
+
+    def test_what_is_too_much_is_said(self) -> None:
+        assert read("x" * 600).problems == ("Only the first 500 characters were read.",)
+        assert read(" ".join("abcdefghijk")).problems == ("Only the first 8 words were used.",)
+        many = " ".join(f"{number:08}{ONE[8:]}" for number in range(6))
+        assert read(many).problems == ("Only the first 5 identifiers were looked up.",)
+
+    @pytest.mark.parametrize(
+        ("typed", "name"),
+        [
+            ("Acme Farms", "Acme Farms"),
+            ("state:TX Acme", "Acme"),
+            ("Acme foo:bar", ""),
+            ("5125550143", ""),
+            ("$5", ""),
+        ],
+    )
+    def test_only_words_can_be_somebodys_name(self, typed: str, name: str) -> None:
+        assert read(typed).name == name
+
+
+class TestOperators:
+    @pytest.mark.parametrize(
+        "typed", ["type:loc", "TYPE:line", 'type:"line of credit"', "type:LOCs", "type:line-of-credit"]
+    )
+    def test_a_type_has_more_than_one_name(self, typed: str) -> None:
+        assert read(typed).kinds == (Kind.LINE,)
+
+    def test_two_types_are_either(self) -> None:
+        assert read("type:loan type:loc").kinds == (Kind.LOAN, Kind.LINE)
+
+    @pytest.mark.parametrize("typed", ["state:TX", "state:texas", "state:Texas"])
+    def test_a_state_goes_by_code_or_name(self, typed: str) -> None:
+        record("Austin Foods", state="TX")
+        record("Denver Foods", state="CO")
+        assert found(f"{typed} foods") == ["Austin Foods"]
+
+    def test_a_state_of_two_words_is_quoted_or_dashed(self) -> None:
+        record("Buffalo Foods", state="NY")
+        assert found('state:"new york"') == found("state:new-york") == ["Buffalo Foods"]
+
+    @pytest.mark.parametrize(
+        ("typed", "names"), [(">0", "c"), ("0", "b"), (">=$0", "bc"), ("<1,000.50", "b"), ("<=1000.50", "bc")]
+    )
+    def test_past_due_is_compared(self, typed: str, names: str) -> None:
+        record("a")
+        record("b", past_due=Decimal(0))
+        record("c", past_due=Decimal("1000.50"))
+        assert sorted(found(f"past_due:{typed}")) == list(names)
+
+    def test_a_status_is_matched_whatever_its_case_and_separators(self) -> None:
+        record("Back", kind=Kind.REPAYMENT, status="FAILED_AFTER_SUCCESS")
+        assert found("status:failed-after-success", Kind.REPAYMENT) == ["Back"]
+
+    def test_delinquent_is_a_status_too(self) -> None:
+        record("Late", kind=Kind.LOAN, status="ACTIVE", flagged=True)
+        record("Good", kind=Kind.LOAN, status="ACTIVE")
+        assert found("status:delinquent", Kind.LOAN) == ["Late"]
+
+    def test_a_status_that_nobody_foresaw_can_be_asked_for_once_it_was_told(self) -> None:
+        assert "No record has this status" in read("status:hibernating").problems[0]
+        record("Asleep", kind=Kind.LOAN, status="HIBERNATING")
+        assert found("status:hibernating", Kind.LOAN) == ["Asleep"]
+
+    @pytest.mark.parametrize(
+        ("typed", "days"),
+        [
+            *[("today", "18"), ("yesterday", "17"), ("this-week", "16 17 18"), ("last-week", "09 15")],
+            *[("this-month", "01 09 15 16 17 18"), ("last-month", "31"), ("2026-11-09", "09")],
+            *[
+                (">2026-11-16", "17 18"),
+                (">=2026-11-16", "16 17 18"),
+                ("<2026-11-09", "01 31"),
+                ("<=2026-11-01", "01 31"),
+            ],
+        ],
+    )
+    @time_machine.travel(datetime(2026, 11, 18, 17, tzinfo=UTC), tick=False)
+    def test_created_counts_days_weeks_and_months(self, typed: str, days: str) -> None:
+        for day in ("10-31", "11-01", "11-09", "11-15", "11-16", "11-17", "11-18"):
+            made = record(day[-2:])
+            Record.objects.filter(pk=made.pk).update(
+                created_at=datetime.fromisoformat(f"2026-{day}T12:00+00:00")
+            )
+        assert sorted(found(f"created:{typed}")) == sorted(days.split())
+
+    @time_machine.travel(datetime(2026, 11, 18, 3, tzinfo=UTC), tick=False)
+    def test_a_day_is_that_of_whoever_looks(self) -> None:
+        record("Evening")
+        with timezone.override("America/New_York"):
+            assert found("created:2026-11-17") == ["Evening"]
+            assert found("created:2026-11-18") == []
+
+    @pytest.mark.parametrize(
+        ("typed", "reason"),
+        [
+            ("type:ship", "There is no such kind of record"),
+            ("state:ZZ", "It is no US state or territory"),
+            ("past_due:lots", "It is no amount"),
+            ("past_due:>", "It is no amount"),
+            ("created:2026-02-30", "It is no day"),
+            ("created:0001-01-01", "It is no day"),
+            ("created:9999-12-31", "It is no day"),
+            ("type:", "Write its value right after the colon"),
+        ],
+    )
+    def test_a_value_that_means_nothing_is_left_out_and_said(self, typed: str, reason: str) -> None:
+        query = read(f"{typed} northwind")
+        assert query.problems[0].startswith(f"“{typed}” was left out. {reason}")
+        assert query.alternatives == (("northwind",),)
+
+    def test_an_unknown_operator_is_a_word_and_said(self) -> None:
+        query = read("colour:blue")
+        assert query.problems[0].startswith(
+            "“colour:” is no operator: there are type, status, state, past_due and created."
+        )
+        assert query.alternatives == (("colour:blue",),)
+
+    def test_what_cannot_be_together_is_said(self) -> None:
+        assert read("type:repayment state:TX").problems[-1].startswith("Nothing can match")
+
+    def test_an_address_of_the_web_is_no_operator(self) -> None:
+        assert read("https://north.example/").problems == ()
+
+
+class TestOrder:
+    def test_the_name_comes_before_other_lines_and_beginnings_before_the_rest(self) -> None:
+        record("Elsewhere", "Port Austin")
+        record("Saint Austin Foods")
+        record("Reaustined LLC")
+        record("Austin Foods")
+        record("Denver Foods", "Austin")
+        record("Austin")
+        assert found("austin") == [
+            "Austin",
+            "Denver Foods",
+            "Austin Foods",
+            "Saint Austin Foods",
+            "Elsewhere",
+            "Reaustined LLC",
+        ]
+
+    def test_words_in_their_order_come_before_words_anywhere(self) -> None:
+        record("Baking Northwind")
+        record("Northwind Baking Co")
+        assert found("northwind baking") == ["Northwind Baking Co", "Baking Northwind"]
+
+    def test_two_characters_find_what_begins_with_them(self) -> None:
+        record("Acme", "Nora Quist")
+        record("Northwind")
+        record("Canopy")
+        assert found("no") == ["Northwind", "Acme"]
+
+    def test_a_single_letter_narrows_other_words(self) -> None:
+        record("Ana Smith")
+        record("Jo Smith")
+        assert found("j smith") == ["Jo Smith"]
+
+    def test_an_identifier_leads_to_the_record_and_to_what_mentions_it(self) -> None:
+        record("Loan", kind=Kind.LOAN, uuid=ONE)
+        record("Payment", ONE, kind=Kind.REPAYMENT)
+        assert found(f"see {ONE}", Kind.LOAN) == ["Loan"]
+        assert found(ONE, Kind.REPAYMENT) == ["Payment"]
+
+    def test_the_first_eight_characters_of_an_identifier_are_enough(self) -> None:
+        record("Loan", ONE, kind=Kind.LOAN)
+        assert found(ONE[:8], Kind.LOAN) == ["Loan"]
+
+    @pytest.mark.parametrize("typed", ["25000", "25,000.00", "$25,000"])
+    def test_an_amount_is_found_in_any_notation(self, typed: str) -> None:
+        record("Loan", kind=Kind.LOAN, amount=Decimal("25000.0000"))
+        record("Other", kind=Kind.LOAN, amount=Decimal(2500))
+        assert found(typed, Kind.LOAN) == ["Loan"]
+
+    @pytest.mark.parametrize(
+        "typed", ["%", "_", "\\", "'; --", '" OR "', "NEAR(a b)", "a AND", "*", "-", "^a", "(", "{}", "%s"]
+    )
+    def test_hostile_text_is_only_text(self, typed: str) -> None:
+        record("Acme")
+        assert found(typed) == []
+        assert list(matching(Record.objects.all(), typed)) == []
+
+    def test_quotation_marks_in_a_name_are_found_as_typed_without_operators(self) -> None:
+        record('The "Best" Bakery')
+        assert matching(Record.objects.all(), 'the "best"').count() == 1
+
+
+class TestIndex:
+    def test_it_follows_every_change_of_a_record(self) -> None:
+        acme = record("Acme")
+        Record.objects.filter(pk=acme.pk).update(search_text=search_text("Birch"), label="Birch")
+        assert (found("acme"), found("birch")) == ([], ["Birch"])
+        Record.objects.filter(pk=acme.pk).update(archived_at=timezone.now())
+        assert found("birch") == []
+        Record.objects.filter(pk=acme.pk).update(search_text=search_text("Cedar"), label="Cedar")
+        Record.objects.filter(pk=acme.pk).update(archived_at=None)
+        assert (found("birch"), found("cedar")) == ([], ["Cedar"])
+        acme.delete()
+        assert found("cedar") == []
+
+    @pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite keeps it by triggers")
+    def test_triggers_that_a_migration_dropped_come_back(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TRIGGER {index_of(Kind.BORROWER)}_insert")
+        keep_in_step(connection)
+        record("Acme")
+        assert found("acme") == ["Acme"]
+
+    def test_a_word_of_very_many_is_looked_for_along_the_list(self) -> None:
+        many = (
+            {"uuid": f"m-{number}", "search_text": search_text(f"{number} LLC")} for number in range(FEW + 1)
+        )
+        Record.objects.bulk_create(Record(kind=Kind.BORROWER, state="CO", **one) for one in many)
+        record("Acme LLC", state="TX")
+        record("Birch Inc", state="TX")
+        assert matching(Record.objects.all(), "llc").count() == FEW + 2
+        assert found("state:TX llc") == ["Acme LLC"]
