@@ -121,6 +121,7 @@ SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
 SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
 SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
 SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
+SERVICING_DOCUMENT_HOSTS = words("SERVICING_DOCUMENT_HOSTS")
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
     stop("SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it.")
@@ -146,6 +147,8 @@ ORGANISATION = text("ORGANISATION", "Servicing Desk")
 DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
 DRAFT_DAYS = at_least("DRAFT_DAYS", 1, 30)
 UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
+UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
+UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
 
 INSTALLED_APPS = [
     "portal.accounts",
@@ -156,6 +159,7 @@ INSTALLED_APPS = [
     "portal.lookup",
     "portal.borrowers",
     "portal.applications",
+    "portal.credit_lines",
     "portal.operations",
     "django.contrib.admin",
     "django.contrib.auth",

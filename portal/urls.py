@@ -11,7 +11,7 @@ urlpatterns = [
     path("borrowers/", include("portal.borrowers.urls")),
     path("", include("portal.applications.urls")),
     path("", include("portal.loans.urls")),
-    path("lines/", include("portal.credit_lines.urls")),
+    path("", include("portal.credit_lines.urls")),
     path("repayments/", include("portal.repayments.urls")),
     path("messages/", include("portal.messaging.urls")),
     path("", include("portal.lookup.urls")),

@@ -2,7 +2,7 @@
 
 import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo
@@ -13,6 +13,7 @@ from servicing.borrowers import BorrowersResource
 from servicing.codec import Cipher
 from servicing.credit_lines import CreditLinesResource
 from servicing.crypto import FieldCipher, key_from_secret
+from servicing.documents import DocumentFetcher
 from servicing.errors import ConfigurationError
 from servicing.loans import LoansResource
 from servicing.masking import Sensitive
@@ -81,6 +82,7 @@ class Client:
         else:
             _require_one_of("auth", auth, ("hmac", "none", "bearer"))
             scheme = BearerAuth(token) if auth == "bearer" else NoAuth()
+        self._service = (base_url, scheme)
         key_text = field_key or secret
         self._cipher = cipher(key_from_secret(key_text)) if key_text else None
         self._of_borrowers: dict[str, str] = {
@@ -114,6 +116,16 @@ class Client:
         except _Stopped as stopped:
             return stopped.call
         raise TypeError("There is no write to preview.")
+
+    def documents(self, *, hosts: Collection[str] = (), allow_loopback_http: bool = False) -> DocumentFetcher:
+        """What fetches the documents of statements, from the service's own host and from `hosts`.
+
+        Only what goes to the service itself carries this client's credentials.
+        """
+        service_url, auth = self._service
+        return DocumentFetcher(
+            hosts=hosts, service_url=service_url, auth=auth, allow_loopback_http=allow_loopback_http
+        )
 
     def close(self) -> None:
         """Give back the idle connections; copies made by `watched_by` share them."""

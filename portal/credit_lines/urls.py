@@ -1,8 +1,13 @@
-"""Addresses of lines of credit."""
+"""Addresses of lines of credit: the list across borrowers, one line of a borrower, the documents of its statements."""
 
 from django.urls import path
 
 from portal.credit_lines import views
 
 app_name = "credit_lines"
-urlpatterns = [path("", views.index, name="index")]
+LINE = "borrowers/<str:borrower_uuid>/lines/<str:line_uuid>/"
+urlpatterns = [
+    path("lines/", views.index, name="index"),
+    path(LINE, views.detail, name="detail"),
+    path(f"{LINE}statements/<str:day>/pdf/", views.pdf, name="pdf"),
+]

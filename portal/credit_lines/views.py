@@ -1,19 +1,181 @@
-"""Lines of credit that this dashboard knows, across borrowers."""
+"""Lines of credit that this dashboard knows: the list across borrowers, one line, the documents of its statements."""
 
-from django.http import HttpRequest, HttpResponse
+from datetime import date
+from typing import Any
 
-from portal.accounts.roles import requires
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_safe
+
+from portal.accounts.roles import reason_for, requires
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.sightings import last_look, saw, shows
+from portal.credit_lines.documents import NotListed, document
+from portal.credit_lines.statements import papers_of, subject
+from portal.credit_lines.trends import samples, trends
+from portal.credit_lines.wording import past_due_words, read_aloud
+from portal.gateway import StaffRequest
+from portal.notes.models import Note
+from portal.payments import Row, table
+from portal.readings import Freshness, Reading, account, show
+from portal.registry import changes, memory
 from portal.registry.lists import known, listing, with_borrowers
-from portal.registry.models import Kind
+from portal.registry.models import Kind, Record
 from portal.ui.htmx import render_page
+from servicing import DocumentRefused, NotFound, ServicingError, Statement, sense
+from servicing.values import calendar_day
 
 SORTS = {"created": "-created_at", "limit": "amount", "past_due": "past_due", "due": "due_date"}
 ORDERS = {"created": "Newest", "limit": "Limit", "past_due": "Past due", "due": "Payment due"}
+PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 
 
+@require_safe
 @requires("credit_lines.index")
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = listing(known(Kind.LINE), request.GET, sorts=SORTS, filters=[])
     context = {"listing": found, "rows": with_borrowers(found.page), "orders": ORDERS}
     return render_page(request, "credit_lines/index.html", context, partial="line-rows")
+
+
+@require_safe
+@requires("credit_lines.detail")
+def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpResponseBase:
+    """The page from its copies, or one of its panels after asking the service."""
+    record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid)
+    if record.borrower_uuid != borrower_uuid:
+        return redirect(record)
+    line_record, listed = account(record)
+    readings = show(request, {"line": [line_record], "line-repayments": [listed]})
+    reading, repayments = readings["line"][0], readings["line-repayments"][0]
+    actor, shown = Actor.of(request), changes.digest(reading.record)
+    look = last_look(actor, record.uuid)
+    context = {
+        "record": reading.record,
+        "owner": memory.find(Kind.BORROWER, borrower_uuid),
+        "fresh": Freshness([reading]),
+        "repayments_fresh": Freshness([repayments]),
+        "table": table(
+            [Row(one) for one in repayments.repayments],
+            covers="of this line",
+            number=request.GET.get("page"),
+            today=timezone.localdate(),
+        ),
+        "look": look,
+        "changes": changes.since(reading.record, look.shown) if look else [],
+        "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
+        "may_note": request.can("notes.add"),
+        "why_no_note": reason_for("notes.add"),
+    } | told(request, reading)
+    if not request.htmx:
+        saw(actor, "credit_lines.detail", **about(record), label=f"line {line_uuid[:8]}", shown=shown)
+    response = render_page(request, "credit_lines/detail.html", context, partial=PANELS)
+    if request.htmx.target == "line":
+        shows(actor, record.uuid, shown)
+        response["HX-Trigger"] = "line:read"
+    return response
+
+
+def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
+    """What the page draws from the line itself; nothing while only its identifier is known."""
+    line, record = reading.answer, reading.record
+    if not isinstance(line, Statement):
+        return {"line": None}
+    limit, available = line.credit_limit, line.available_credit
+    used = None if limit is None or available is None else limit - available
+    history = samples(record)
+    wanted = request.GET.get("statement", "")
+    return {
+        "line": line,
+        "used": used,
+        "used_percent": int(used / limit * 100) if used is not None and limit else None,
+        "marks": (settings.UTILISATION_WARN, settings.UTILISATION_BAD),
+        "past_due": past_due_words(line),
+        "aloud": read_aloud(line, timezone.localdate()),
+        "findings": sense.of_line(line),
+        "history": history[-60:][::-1],
+        "trends": trends(history),
+        "since": history[0].at if history else None,
+        "copies": len(history),
+        "papers": papers_of(Actor.of(request), record.borrower_uuid, record.uuid, line, wanted),
+    }
+
+
+def about(record: Record) -> dict[str, str]:
+    """What an audit entry says of a line."""
+    return {"kind": record.kind, "uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
+
+
+@require_safe
+@requires("credit_lines.pdf")
+@xframe_options_sameorigin
+@csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # knows only views without arguments
+def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> HttpResponseBase:
+    """The document of a statement, fetched by the link that the service gives now; or a sentence why not."""
+    record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
+    billed = calendar_day(day)
+    if billed is None or billed.isoformat() != day:
+        raise Http404
+    try:
+        file = document(request, borrower_uuid, line_uuid, billed)
+    except NotListed:
+        return refusal(
+            request, record, billed, "The lending service no longer lists a document for this day.", 404
+        )
+    except ServicingError as error:
+        return refusal(request, record, billed, words_of(error), status_of(error))
+    saw(
+        Actor.of(request),
+        "credit_lines.pdf",
+        **about(record) | {"uuid": subject(line_uuid, billed)},
+        label=f"statement of {day}, line {line_uuid[:8]}",
+    )
+    response = FileResponse(
+        file,
+        as_attachment="download" in request.GET,
+        filename=f"statement-{day}.pdf",
+        content_type="application/pdf",
+    )
+    response["Cache-Control"] = "no-store"
+    # Nothing but who may frame it: a browser's own viewer needs scripts and styles of its own.
+    response["Content-Security-Policy"] = "frame-ancestors 'self'"
+    return response
+
+
+def refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:
+    """A card in place of the document; that it was refused is kept."""
+    append(
+        Actor.of(request),
+        "credit_lines.pdf",
+        result="rejected",
+        subject_kind=record.kind,
+        subject_uuid=subject(record.uuid, day),
+        subject_label=f"statement of {day}, line {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        reason=words[:500],
+    )
+    context = {"record": record, "day": day, "words": words}
+    return render_page(request, "credit_lines/document.html", context, status=status)
+
+
+def words_of(error: ServicingError) -> str:
+    """Why there is no document, as one sentence."""
+    reasons = "; ".join(error.reasons) or error.message
+    return reasons if reasons.endswith(".") else f"{reasons}."
+
+
+def status_of(error: ServicingError) -> int:
+    """What the answer says to programs."""
+    match error:
+        case NotFound():
+            return 404
+        case DocumentRefused():
+            return 502
+    return 503

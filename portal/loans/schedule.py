@@ -42,12 +42,18 @@ LOOKS = {
 }
 
 
-class Head(NamedTuple):
-    """The head of a column: its words, the form of its values, whether it may go where there is little room."""
+class Cell(NamedTuple):
+    """A value with its form, or the head of a column; a minor one goes where there is little room."""
 
-    label: str
     form: str
+    value: Any
     is_minor: bool = False
+
+    @property
+    def css(self) -> str:
+        """How it is set."""
+        look = {"money": "sd-num", "number": "sd-num", "day": "sd-nowrap"}.get(self.form, "")
+        return f"{look} sd-wide" if self.is_minor else look
 
 
 class Badge(NamedTuple):
@@ -62,7 +68,7 @@ class Badge(NamedTuple):
 class Line:
     """One line of the table: an installment, or the sums of a year."""
 
-    cells: Sequence[tuple[str, Any]]
+    cells: Sequence[Cell]
     title: str = ""
     is_next: bool = False
 
@@ -71,7 +77,7 @@ class Line:
 class ScheduleTable:
     """What of a schedule is on the page."""
 
-    heads: Sequence[Head]
+    heads: Sequence[Cell]
     lines: Sequence[Line]
     sums: Line | None
     span: int
@@ -150,30 +156,35 @@ def _shown_columns(schedule: Schedule, states: Iterable[State]) -> list[Column |
     return [*columns[:leading], None, *columns[leading:]]
 
 
-def _head(column: Column | None) -> Head:
-    if column is None:
-        return Head("State", "state")
-    is_minor = column.name not in ("number", "due_date", "total")
-    return Head(LABELS.get(column.name, column.name), column.form, is_minor and column.is_known)
+def _head(column: Column | None) -> Cell:
+    return Cell("state", "State") if column is None else _cell(column, LABELS.get(column.name, column.name))
 
 
 def _line(row: Installment, state: State, columns: Sequence[Column | None], today: date) -> Line:
     badge = Badge(*LOOKS[state], state_words(row, state, today))
     cells = [
-        (column.form, _shown(row.value(column), column.form)) if column else ("state", badge)
+        _cell(column, _shown(row.value(column), column.form)) if column else Cell("state", badge)
         for column in columns
     ]
     return Line(cells, is_next=state is State.NEXT)
 
 
-def _sums(rows: Sequence[Installment], columns: Sequence[Column | None]) -> list[tuple[str, Any]]:
+def _sums(rows: Sequence[Installment], columns: Sequence[Column | None]) -> list[Cell]:
     """The sums below the columns that have one, behind those that the title takes."""
     return [
-        ("money", total(getattr(row, column.name) for row in rows))
+        _cell(column, total(getattr(row, column.name) for row in rows))
         if column and column.is_known and column.name in SUMMED
-        else ("none", None)
+        else Cell("none", None, is_minor=column is not None and _is_minor(column))
         for column in columns[_span(columns) :]
     ]
+
+
+def _cell(column: Column, value: Any) -> Cell:
+    return Cell(column.form, value, _is_minor(column))
+
+
+def _is_minor(column: Column) -> bool:
+    return column.is_known and column.name not in ("number", "due_date", "total")
 
 
 def _span(columns: Sequence[Column | None]) -> int:

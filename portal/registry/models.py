@@ -114,6 +114,8 @@ class Record(models.Model):
                 return reverse("applications:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.LOAN if self.borrower_uuid:
                 return reverse("loans:detail", args=[self.borrower_uuid, self.uuid])
+            case Kind.LINE if self.borrower_uuid:
+                return reverse("credit_lines:detail", args=[self.borrower_uuid, self.uuid])
             case Kind.REPAYMENT:
                 return reverse("repayments:detail", args=[self.uuid])
             case _:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.contrib.messages.storage.base import Message
 from django.core.paginator import Page
 from django.templatetags.static import static
@@ -224,12 +225,14 @@ def toast_link(message: Message | str) -> str:
 
 @register.inclusion_tag("ui/_meter.html")
 def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used") -> dict[str, Any]:
-    """A share as a bar with marks at 75 and 90 per cent; no bar for what the service did not provide."""
+    """A share as a bar with marks where its use is high; no bar for what the service did not provide."""
     if used is None or not limit or limit < 0:
         return {"percent": None}
     percent = int(used / limit * 100)
-    state = "bad" if percent >= 90 else "warn" if percent >= 75 else "ok"
-    return {"percent": percent, "width": max(0, min(100, percent)), "state": state, "label": label}
+    warn, bad = settings.UTILISATION_WARN, settings.UTILISATION_BAD
+    state = "bad" if percent >= bad else "warn" if percent >= warn else "ok"
+    width = max(0, min(100, percent))
+    return {"percent": percent, "width": width, "state": state, "label": label, "marks": (warn, bad)}
 
 
 @register.inclusion_tag("ui/_pagination.html")

@@ -1,0 +1,25 @@
+"""What statement documents looked like when they were fetched: never their bytes, so that a later change shows."""
+
+from django.db import models
+
+
+class Fingerprint(models.Model):
+    """One content that a line's statement of a day has had."""
+
+    line_uuid = models.CharField(max_length=64)
+    billing_date = models.DateField()
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["first_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["line_uuid", "billing_date", "sha256"], name="one_fingerprint_per_content"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.billing_date} {self.sha256[:8]}"
