@@ -91,6 +91,10 @@ class Count(NamedTuple):
     number: int
     amount: Decimal | None
 
+    @property
+    def words(self) -> str:
+        return f"{self.number:,}"
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -114,7 +118,8 @@ class Group:
     rows: Sequence[Row]
     number: int
     succeeded: Decimal | None
-    is_upcoming: bool = False
+    is_mixed: bool = False
+    """Whether it is no month: what is to come, or a list in another order; it has no subtotal."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +144,8 @@ def table(rows: Iterable[Row], *, covers: str, number: str | None, today: date) 
     months = {title: group_of(title, list(group)) for title, group in groupby(past, key=month_of)}
     shown = []
     for title, group in groupby(page, key=lambda row: "" if row.is_upcoming(today) else month_of(row)):
-        whole = months[title] if title else group_of("Upcoming", ahead, is_upcoming=True)
-        shown.append(Group(whole.title, list(group), whole.number, whole.succeeded, whole.is_upcoming))
+        whole = months[title] if title else group_of("Upcoming", ahead, is_mixed=True)
+        shown.append(Group(whole.title, list(group), whole.number, whole.succeeded, whole.is_mixed))
     return Table(page, shown, summarised(rows, today), covers)
 
 
@@ -150,10 +155,10 @@ def month_of(row: Row) -> str:
     return f"{day:%B} {day.year}" if day else "Without a date"
 
 
-def group_of(title: str, rows: Sequence[Row], *, is_upcoming: bool = False) -> Group:
+def group_of(title: str, rows: Sequence[Row], *, is_mixed: bool = False) -> Group:
     """Rows under one title; what succeeded among them is their subtotal."""
     amounts = [row.repayment.amount for row in rows if row.status == SUCCEEDED]
-    return Group(title, rows, len(rows), total(amounts) if amounts else Decimal(0), is_upcoming)
+    return Group(title, rows, len(rows), total(amounts) if amounts else Decimal(0), is_mixed)
 
 
 def summarised(rows: Sequence[Row], today: date) -> Summary:

@@ -30,6 +30,7 @@ class Step:
     icon: str
     text: str
     meta: str = ""
+    is_dated: bool = True
 
     @property
     def order(self) -> tuple[date, bool, float]:
@@ -84,7 +85,7 @@ def _states(answers: Sequence[Told]) -> Iterator[Step]:
     yield _seen(first, "First told here as")
     if first.status == "FAILED_AFTER_SUCCESS":
         text = "It had succeeded before; when it did was not told here"
-        yield Step(timezone.localdate(first.at), None, "warn", "help-circle", text)
+        yield Step(timezone.localdate(first.at), None, "warn", "help-circle", text, is_dated=False)
     for before, after in pairwise(answers):
         if before.status != after.status:
             gap = f"It changed after {wording.clock(before.at)}; when exactly was not told"

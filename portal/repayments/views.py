@@ -33,7 +33,8 @@ from portal.ui.forms import MoneyField
 from portal.ui.htmx import render_page
 from servicing import Repayment, codec
 
-SORTS = {"effective": "-due_date"}
+SORTS = {"effective": "-due_date", "amount": "-amount", "status": "status"}
+ORDERS = {"effective": "By month", "amount": "Amount", "status": "Status"}
 BATCH = 500
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
@@ -72,7 +73,7 @@ FILTERS = [
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = repayments(request)
-    context = {"listing": found, "table": table_of(found), **options()}
+    context = {"listing": found, "table": table_of(found), "orders": ORDERS, **options()}
     return render_page(request, "repayments/index.html", context, partial="repayment-rows")
 
 
@@ -146,29 +147,53 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
         accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, uuid__in=parents)
         by_uuid = {account.uuid: account for account in accounts}
         for record, borrower in with_borrowers(batch):
-            told = memory.last(record, Repayment) or Repayment(uuid=record.uuid)
-            yield Row(told, by_uuid.get(record.parent_uuid), borrower)
+            told = memory.last(record, Repayment) or _by_columns(record)
+            yield Row(told, by_uuid.get(record.parent_uuid), borrower or _unknown(record))
+
+
+def _by_columns(record: Record) -> Repayment:
+    """A repayment of which no answer is kept, from what lists keep of it."""
+    return Repayment(
+        uuid=record.uuid,
+        product=record.product or None,
+        payment_type=record.entity or None,
+        effective_date=record.due_date,
+        amount=record.amount,
+        status=record.status or None,
+    )
+
+
+def _unknown(record: Record) -> Record | None:
+    """The borrower of whom only the identifier is known."""
+    uuid = record.borrower_uuid
+    return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8]) if uuid else None
 
 
 # --- The table of one page, with sums over all that match ---
 
 
 def table_of(found: Listing) -> Table:
-    """One page of the list in the groups of its months; what is to come stands on top."""
+    """One page of the list, by month what is to come on top; in any other order as one group."""
     today, matching = timezone.localdate(), found.found.order_by()
     rows = list(rows_of(found.page))
-    ahead = sorted(
-        (row for row in rows if row.is_upcoming(today)), key=lambda row: str(row.repayment.effective_date)
-    )
+    covers = "that match" if found.filtered else "known here"
+    if found.sort.removeprefix("-") == "effective":
+        groups = _by_month(rows, matching, today)
+    else:
+        groups = [Group(f"By {ORDERS[found.sort.removeprefix('-')].lower()}", rows, found.total, None, True)]
+    return Table(found.page, groups if rows else [], _summary(matching, today), covers)
+
+
+def _by_month(rows: list[Row], matching: QuerySet[Record], today: date) -> list[Group]:
+    ahead = [row for row in rows if row.is_upcoming(today)]
+    ahead.sort(key=lambda row: row.repayment.effective_date or today)
     past = [row for row in rows if not row.is_upcoming(today)]
-    groups = [_upcoming(ahead, matching, today)] if ahead else []
     months = _months(matching, past, today)
+    groups = [_upcoming(ahead, matching, today)] if ahead else []
     for title, month in groupby(past, key=payments.month_of):
-        number, succeeded = months.get(title, (0, None))
-        groups.append(Group(title, list(month), number, succeeded))
-    return Table(
-        found.page, groups, _summary(matching, today), "that match" if found.filtered else "known here"
-    )
+        shown = list(month)
+        groups.append(Group(title, shown, *months.get(title, (len(shown), None))))
+    return groups
 
 
 def _is_upcoming(today: date) -> Q:
@@ -176,7 +201,7 @@ def _is_upcoming(today: date) -> Q:
 
 
 def _upcoming(rows: list[Row], matching: QuerySet[Record], today: date) -> Group:
-    return Group("Upcoming", rows, matching.filter(_is_upcoming(today)).count(), None, is_upcoming=True)
+    return Group("Upcoming", rows, matching.filter(_is_upcoming(today)).count(), None, is_mixed=True)
 
 
 def _months(
