@@ -161,6 +161,7 @@ INSTALLED_APPS = [
     "portal.applications",
     "portal.credit_lines",
     "portal.operations",
+    "portal.home",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -190,6 +191,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.gateway.GatewayMiddleware",
+    "portal.home.middleware.FrameMiddleware",
     "portal.accounts.adapter.SignInMiddleware",
 ]
 

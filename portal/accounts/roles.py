@@ -31,6 +31,7 @@ _OVERSIGHT = frozenset({Role.SUPERVISOR, Role.AUDITOR, Role.ADMIN})
 # Administrators manage staff and settings; they do not lend.
 ACTS: dict[str, frozenset[Role]] = {
     "home.index": _EVERYBODY,
+    "home.snooze": _WRITERS,
     "borrowers.index": _EVERYBODY,
     "borrowers.create": _WRITERS,
     "borrowers.edit": _WRITERS,

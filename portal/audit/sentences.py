@@ -36,6 +36,8 @@ _DONE = {
     "repayments.detail": "opened",
     "summaries.borrower": "opened the summary of",
     "summaries.print": "printed the summary of",
+    "home.snooze": "put aside:",
+    "home.wake": "brought back:",
     "repayments.export": "exported repayments:",
 }
 _TRIED = {

@@ -2,7 +2,8 @@
 
 A context processor hands one lazy object to the templates, so a fragment without a frame pays nothing for it.
 Who may enter what is not known here: a middleware sets ``request.can`` (an act such as ``borrowers.index``
-gives true or false) and, once somebody measures it, ``request.health`` (a state and its words).
+gives true or false), others ``request.health`` (a state and its words) and ``request.waiting`` (the name of an
+area's page to how much there waits for somebody).
 """
 
 from collections.abc import Callable
@@ -71,6 +72,8 @@ class Link:
     url: str
     key: str
     is_current: bool
+    waiting: int = 0
+    """How much there waits for somebody."""
 
 
 class Frame:
@@ -139,7 +142,8 @@ class Frame:
         match = self._request.resolver_match
         namespace = area.url_name.partition(":")[0]
         is_current = bool(match and match.namespace == namespace)
-        return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current)
+        waiting = getattr(self._request, "waiting", {}).get(area.url_name, 0)
+        return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current, waiting)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:

@@ -15,6 +15,7 @@
 //   data-announce="37 rows" said to screen readers when it arrives
 //   data-ago                a time whose text is its age
 //   data-suggest            the search field with its suggestions
+//   data-refresh            a region that asks for itself every minute; data-item="key" are its rows, data-news says how many are new
 //   data-theme-switch       a form whose buttons change the theme at once
 (() => {
   "use strict";
@@ -212,6 +213,37 @@
     for (const each of all("button", form)) each.setAttribute("aria-pressed", String(each === button));
     fetch(form.action, { method: "POST", body: new FormData(form, button), redirect: "manual" });
   });
+
+  // --- Regions that refresh themselves: not while the page is hidden, not under the pointer or the focus ---
+
+  const REFRESH = 60000;
+  const isRefresh = (event) => event.detail.requestConfig?.triggeringEvent?.type === "refresh";
+
+  setInterval(() => {
+    if (document.hidden) return;
+    for (const region of all("[data-refresh]")) window.htmx.trigger(region, "refresh");
+  }, REFRESH);
+
+  const tellNews = (region, count) => {
+    const news = $("[data-news]", region);
+    const text = `${count} new, show`;
+    if (!news || news.textContent === text) return;
+    news.hidden = false;
+    news.textContent = text;
+    announce(text);
+  };
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!isRefresh(event)) return;
+    const region = event.detail.elt;
+    const known = new Set(all("[data-item]", region).map((row) => row.dataset.item));
+    const arrived = new DOMParser().parseFromString(event.detail.serverResponse, "text/html");
+    const added = all("[data-item]", arrived).filter((row) => !known.has(row.dataset.item)).length;
+    const isFree = !added && !region.matches(":hover, :focus-within");
+    event.detail.shouldSwap = event.detail.xhr.status === 200 && isFree;
+    if (added) tellNews(region, added);
+  });
+  document.addEventListener("htmx:sendError", (event) => isRefresh(event) && event.stopPropagation(), true);
 
   // --- Search suggestions ---
 

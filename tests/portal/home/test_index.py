@@ -1,105 +1,329 @@
-"""The first page: what needs somebody, worst first, and where a person left off."""
+"""The first page: what waits, the worst first, each one click from its proof, and nothing asked of the service."""
 
-import re
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
 from decimal import Decimal
-from uuid import uuid4
+from typing import Any
 
+import pytest
+from django.core.cache import cache
 from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.audit.chain import append
-from portal.audit.models import Actor, WriteIntent
+from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
+from portal.home.attention import SHOWN
+from portal.home.models import Snooze
+from portal.notes.models import FollowUp
+from portal.readings import account, read_again
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.borrowers.wizard import BUSINESS, Wizard
+from tests.conftest import htmx
 
-MAYA = Actor(name="Maya Chen", role="servicer")
-
-
-def home(browser: Browser) -> str:
-    return browser.get("/").content.decode()
+ME = Actor.system("test")
 
 
-def open_write(label: str, state: str = "unknown") -> WriteIntent:
-    known = {"submit_id": uuid4().hex, "operation": "borrowers.create_commercial", "actor_name": "Maya Chen"}
-    return WriteIntent.objects.create(label=label, state=state, **known)
+def days_from_now(days: int) -> date:
+    return timezone.localdate() + timedelta(days=days)
 
 
-def flagged(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Record:
-    record = given.account(kind, given.borrower(sandbox, first_name=name), uuid4().hex)
-    Record.objects.filter(pk=record.pk).update(flagged=True, past_due=past_due and Decimal(past_due))
-    return record
+def read(owner: Record, kind: Kind, uuid: str) -> Record:
+    """Make an account known and read it, with its repayments."""
+    for record in account(given.account(kind, owner, uuid)):
+        assert read_again(ME, record)
+    return Record.objects.get(kind=kind, uuid=uuid)
 
 
-def test_an_empty_desk_says_what_will_appear(viewer: Browser) -> None:
-    page = home(viewer)
-    assert "0 items need someone." in page
-    for sentence in ("Nothing needs attention", "No draft is open", "Onboard a borrower", "Nothing yet"):
-        assert sentence in page
+def unknown_write(browser: Browser, owner: Record, by: str = "servicer") -> WriteIntent:
+    return WriteIntent.objects.create(
+        submit_id=f"{by}-once",
+        operation="applications.submit",
+        state=WriteIntent.State.UNKNOWN,
+        label="an application for $40,000.00",
+        borrower_uuid=owner.uuid,
+        actor_id=User.objects.get(username=by).pk,
+        actor_name=by,
+        request_id="r-1",
+        method="POST",
+        path="/",
+    )
 
 
-def test_unknown_outcomes_come_first_and_lead_to_their_record(viewer: Browser, desk: Sandbox) -> None:
-    flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
-    write = open_write("Northwind LLC")
-    page = home(viewer)
-    assert page.index("Outcome unknown:") < page.index("$310.00 past due")
-    assert f'href="{write.get_absolute_url()}"' in page
-    assert "2 items need someone." in page
+def facts(browser: Browser, query: str = "") -> list[str]:
+    """The lines of the list as they read."""
+    cache.clear()
+    return [item.sentence for item, _ in browser.get(f"/{query}").context["items"]]
 
 
-def test_settled_writes_need_nobody(viewer: Browser) -> None:
-    for state in ("sending", "confirmed", "rejected", "not_sent"):
-        open_write("Northwind LLC", state)
-    assert "0 items need someone." in home(viewer)
+@contextmanager
+def no_calls() -> Iterator[None]:
+    before = RemoteCall.objects.count()
+    yield
+    assert RemoteCall.objects.count() == before
 
 
-def test_a_write_cut_off_by_a_crash_turns_up_as_unknown(viewer: Browser) -> None:
-    write = open_write("Northwind LLC", "sending")
-    WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
-    assert "Outcome unknown:</b> Northwind LLC" in home(viewer)
-    write.refresh_from_db()
-    assert write.state == "unknown"
+class TestAttention:
+    def test_an_empty_desk_says_what_will_appear(self, servicer: Browser) -> None:
+        assert "Nothing needs attention" in servicer.get("/").content.decode()
+
+    def test_everything_that_waits_stands_in_one_list_the_worst_first(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        owner = given.borrower(desk)
+        unknown_write(servicer, owner)
+        line = desk.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
+        loan = desk.world.loan(owner.uuid, delinquent=True)
+        desk.world.repayment(loan["uuid"], amount="88.10", status="FAILED_AFTER_SUCCESS")
+        due = desk.world.line(
+            owner.uuid, payment_due_date=str(days_from_now(3)), payment_amount_due=Decimal("880.50")
+        )
+        read(owner, Kind.LINE, line["uuid"])
+        read(owner, Kind.LOAN, loan["uuid"])
+        read(owner, Kind.LINE, due["uuid"])
+        with no_calls():
+            assert [fact[:22] for fact in facts(servicer)] == [
+                "Outcome unknown: an ap",
+                "Repayment of $88.10 re",
+                "$310.00 past due, 12 d",
+                "Loan delinquent",
+                "Payment of $880.50 due",
+            ]
+
+    def test_a_loan_whose_installment_is_near_is_in_it(self, desk: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(desk)
+        near = [
+            {
+                "number": 1,
+                "due_date": str(days_from_now(2)),
+                "total": Decimal("101.50"),
+                "status": "SCHEDULED",
+            }
+        ]
+        far = [
+            {
+                "number": 1,
+                "due_date": str(days_from_now(40)),
+                "total": Decimal("99.00"),
+                "status": "SCHEDULED",
+            }
+        ]
+        for rows in (near, far):
+            made = desk.world.loan(owner.uuid)
+            desk.world.amend(made["uuid"], installments=rows)
+            read(owner, Kind.LOAN, made["uuid"])
+        (only,) = facts(servicer)
+        assert only.startswith("Payment of $101.50 due")
+
+    def test_each_line_leads_to_its_proof_and_to_its_borrower(self, desk: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(desk)
+        line = read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+        page = servicer.get("/").content.decode()
+        assert f'href="{line.get_absolute_url()}"' in page
+        assert f'href="{owner.get_absolute_url()}"' in page
+        assert servicer.get(line.get_absolute_url()).status_code == 200
+
+    def test_returned_long_ago_is_not_in_it(self, desk: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(desk)
+        loan = desk.world.loan(owner.uuid)
+        for days, amount in ((-6, "6.00"), (-8, "8.00")):
+            desk.world.repayment(
+                loan["uuid"], amount=amount, payment_type="RETURNED", effective_date=days_from_now(days)
+            )
+        read(owner, Kind.LOAN, loan["uuid"])
+        assert [fact for fact in facts(servicer) if "Repayment" in fact] == ["Repayment of $6.00 returned"]
+
+    def test_what_was_not_sent_of_a_new_borrower_waits(self, desk: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(desk)
+        intent = unknown_write(servicer, owner)
+        WriteIntent.objects.filter(pk=intent.pk).update(
+            operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
+        )
+        assert facts(servicer) == ["Asset report not sent and 2 more"]
+        assert facts(servicer, "?show=mine") == facts(servicer)
+
+    def test_only_my_own_old_drafts_are_in_it(self, servicer: Browser, supervisor: Browser) -> None:
+        for name in ("servicer", "supervisor"):
+            Draft.objects.create(
+                owner=User.objects.get(username=name), data={"business": [{"first_name": f"Draft of {name}"}]}
+            )
+        assert facts(servicer) == []
+        Draft.objects.update(updated_at=timezone.now() - timedelta(days=2))
+        assert facts(servicer) == ["Draft not sent: Draft of servicer"]
+
+    def test_filters_count_and_keep_to_their_kind(
+        self, desk: Sandbox, servicer: Browser, supervisor: Browser
+    ) -> None:
+        owner = given.borrower(desk)
+        unknown_write(servicer, owner)
+        unknown_write(servicer, owner, by="supervisor")
+        read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+        counts = {name: count for name, _, count in servicer.get("/").context["attention"].pills}
+        assert counts == {"": 3, "mine": 1, "payments": 0, "past_due": 1, "system": 2}
+        for name, count in counts.items():
+            assert len(facts(servicer, f"?show={name}")) == count
+
+    def test_a_strange_filter_is_no_filter(self, servicer: Browser) -> None:
+        assert servicer.get("/?show=%00<script>&numbers=x").status_code == 200
+
+    def test_more_than_fits_is_counted_and_linked(self, desk: Sandbox, servicer: Browser) -> None:
+        Record.objects.bulk_create(
+            Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b", flagged=True, past_due=n)
+            for n in range(40)
+        )
+        page = servicer.get("/").content.decode()
+        assert f"{40 - SHOWN} more lines past due" in page
+        assert "40 in all" in page
+
+    def test_navigation_counts_what_waits_on_every_page(self, desk: Sandbox, servicer: Browser) -> None:
+        unknown_write(servicer, given.borrower(desk))
+        page = servicer.get("/borrowers/").content.decode()
+        assert '<span class="sd-nav-count">1<' in page
 
 
-def test_accounts_come_by_what_is_past_due(viewer: Browser, desk: Sandbox) -> None:
-    flagged(desk, Kind.LOAN, None, "Delinquent Loan LLC")
-    flagged(desk, Kind.LINE, "12.50", "Small Debt LLC")
-    flagged(desk, Kind.LINE, "9000.00", "Large Debt LLC")
-    names = re.findall(r"(Delinquent Loan|Small Debt|Large Debt) LLC</a>, ", home(viewer))
-    assert names == ["Large Debt", "Small Debt", "Delinquent Loan"]
+class TestSnooze:
+    def put_aside(self, browser: Browser, key: str, **fields: Any) -> Any:
+        day = days_from_now(fields.pop("days", 3))
+        return browser.post(
+            f"/attention/snooze/?item={key}", {"until": day, "reason": "they pay on Friday"} | fields
+        )
+
+    @pytest.fixture
+    def key(self, desk: Sandbox, servicer: Browser) -> str:
+        return f"write:{unknown_write(servicer, given.borrower(desk)).pk}"
+
+    def test_a_line_that_was_put_aside_leaves_everybodys_list(
+        self, servicer: Browser, viewer: Browser, key: str
+    ) -> None:
+        assert self.put_aside(servicer, key).status_code == 303
+        assert facts(servicer) == facts(viewer) == []
+        page = servicer.get("/?show=snoozed").content.decode()
+        assert "they pay on Friday" in page
+
+    def test_it_leaves_one_audit_entry_with_its_reason(self, servicer: Browser, key: str) -> None:
+        self.put_aside(servicer, key)
+        entry = Entry.objects.get(action="home.snooze")
+        assert entry.reason == "they pay on Friday"
+        assert entry.subject_label == "Outcome unknown: an application for $40,000.00"
+
+    def test_it_comes_back_on_its_day(self, servicer: Browser, key: str) -> None:
+        self.put_aside(servicer, key)
+        Snooze.objects.update(until=timezone.localdate())
+        assert len(facts(servicer)) == 1
+
+    def test_it_comes_back_when_somebody_wants_it(self, servicer: Browser, key: str) -> None:
+        self.put_aside(servicer, key)
+        assert servicer.post("/attention/wake/", {"item": key}).status_code == 303
+        assert len(facts(servicer)) == 1
+        assert Entry.objects.filter(action="home.wake").count() == 1
+
+    @pytest.mark.parametrize(
+        "wrong", [{"days": 0}, {"days": -1}, {"days": 31}, {"reason": ""}, {"until": "x"}]
+    )
+    def test_a_wrong_day_or_no_reason_is_refused(
+        self, servicer: Browser, key: str, wrong: dict[str, Any]
+    ) -> None:
+        assert self.put_aside(servicer, key, **wrong).status_code == 422
+        assert not Snooze.objects.exists()
+
+    def test_a_line_that_is_not_there_cannot_be_put_aside(self, servicer: Browser) -> None:
+        assert self.put_aside(servicer, "write:none").status_code == 404
+
+    def test_it_needs_the_role(self, viewer: Browser, key: str) -> None:
+        assert self.put_aside(viewer, key).status_code == 403
+        assert viewer.post("/attention/wake/", {"item": key}).status_code == 403
+        assert "Put aside" not in viewer.get("/").content.decode()
 
 
-def test_an_archived_account_needs_nobody(viewer: Browser, desk: Sandbox) -> None:
-    record = flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
-    Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
-    assert "0 items need someone." in home(viewer)
+class TestNumbers:
+    def test_todays_payments_are_counted_summed_and_proved(self, desk: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(desk)
+        loan, line = desk.world.loan(owner.uuid), desk.world.line(owner.uuid)
+        desk.world.repayment(loan["uuid"], amount="100.10")
+        desk.world.repayment(line["uuid"], amount="0.20")
+        desk.world.repayment(line["uuid"], amount="7.00", status="FAILED")
+        desk.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-20))
+        read(owner, Kind.LOAN, loan["uuid"])
+        read(owner, Kind.LINE, line["uuid"])
+        today = viewer.get("/").context["numbers"].today
+        assert (today.succeeded.count, today.succeeded.sum) == (2, Decimal("100.30"))
+        assert (today.failed.count, today.failed.sum) == (1, Decimal("7.00"))
+        assert {name: paid.count for name, paid, _ in today.products} == {"LOAN": 1, "LOC": 1}
+        for url, count in ((today.succeeded_url, 2), (today.failed_url, 1)):
+            assert viewer.get(url).context["listing"].total == count
+
+    def test_bars_and_table_are_of_the_same_days(self, desk: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(desk)
+        loan = desk.world.loan(owner.uuid)
+        desk.world.repayment(loan["uuid"], amount="50.00")
+        read(owner, Kind.LOAN, loan["uuid"])
+        page = viewer.get("/").content.decode()
+        table = viewer.get("/?numbers=table", headers=htmx("numbers")).content.decode()
+        assert 'fill="var(--chart-bar)"' in page
+        assert table.lstrip().startswith("<section")
+        assert table.count('scope="row"') == 14
+        assert "$50.00" in table
+
+    def test_source_and_coverage_are_said(self, desk: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(desk)
+        read(owner, Kind.LOAN, desk.world.loan(owner.uuid)["uuid"])
+        given.account(Kind.LINE, owner, "0f0e0d0c-0000-4000-8000-000000000009")
+        assert "1 of 2 accounts were read within a day" in viewer.get("/").content.decode()
 
 
-def test_a_draft_is_waiting_for_whoever_began_it(servicer: Browser, supervisor: Browser) -> None:
-    Wizard(servicer).post("business", BUSINESS, act="save")
-    draft = Draft.objects.get(owner=User.objects.get(username="servicer"))
-    assert f'href="{draft.get_absolute_url()}"' in home(servicer)
-    assert "No draft is open" in home(supervisor)
+class TestSections:
+    def test_recent_borrowers_are_those_i_looked_at(
+        self, desk: Sandbox, servicer: Browser, viewer: Browser
+    ) -> None:
+        mine, other = (
+            given.borrower(desk, first_name="Mine LLC"),
+            given.borrower(desk, first_name="Other LLC"),
+        )
+        servicer.get(mine.get_absolute_url())
+        viewer.get(other.get_absolute_url())
+        assert [record.label for record, _ in servicer.get("/").context["recent"]] == ["Mine LLC"]
 
+    def test_my_open_follow_ups_are_there(self, desk: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(desk)
+        user = User.objects.get(username="servicer")
+        for title, done in (("Call Priya", None), ("Done already", timezone.now())):
+            FollowUp.objects.create(
+                borrower_uuid=owner.uuid, title=title, due=days_from_now(0), owner_id=user.pk, done_at=done
+            )
+        page = servicer.get("/").content.decode()
+        assert "Call Priya" in page
+        assert "Done already" not in page
 
-def test_the_teams_work_reads_as_sentences_without_sign_ins(viewer: Browser) -> None:
-    append(MAYA, "lookup.archive", subject_label="Northwind LLC")
-    append(MAYA, "accounts.sign_in")
-    page = home(viewer)
-    assert "Maya Chen archived Northwind LLC" in page
-    assert "signed in" not in page
+    def test_team_activity_tells_acts_and_no_looks(
+        self, desk: Sandbox, servicer: Browser, viewer: Browser
+    ) -> None:
+        owner = given.borrower(desk)
+        servicer.get(owner.get_absolute_url())
+        servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Prefers mornings"})
+        assert [text.split()[0] for _, text in viewer.get("/").context["activity"]] == ["wrote"]
 
+    @pytest.mark.parametrize("section", ["home-health", "attention", "numbers", "work", "activity"])
+    def test_each_refreshes_by_itself(self, viewer: Browser, section: str) -> None:
+        fragment = viewer.get("/", headers=htmx(section)).content.decode()
+        assert fragment.lstrip().startswith("<section")
+        assert f'id="{section}"' in fragment.partition(">")[0]
+        assert "data-refresh" in fragment.partition(">")[0]
+        assert "<html" not in fragment
 
-def test_recent_borrowers_lead_to_their_pages(viewer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk)
-    assert f'<a href="{borrower.get_absolute_url()}">{borrower}</a>' in home(viewer)
+    def test_with_the_service_down_the_page_stands_and_says_so(self, desk: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(desk)
+        line = read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+        RemoteCall.objects.update(at=timezone.now() - timedelta(minutes=5))
+        desk.fail_next("*", times=10, status=503)
+        Record.objects.update(asked_at=None)
+        assert not read_again(ME, line)
+        cache.clear()
+        with no_calls():
+            page = viewer.get("/").content.decode()
+        assert "Statements failing since" in page
+        assert "$5.00 past due" in page
 
-
-def test_it_asks_the_service_nothing(viewer: Browser, desk: Sandbox) -> None:
-    flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
-    home(viewer)
-    assert desk.calls == []
+    def test_nobody_signed_in_sees_nothing(self, anonymous: Browser) -> None:
+        assert "/sign-in/" in anonymous.get("/")["Location"]

@@ -1,0 +1,389 @@
+"""What needs a person, as one list, the worst first, from what is known here. Nothing is asked of the service.
+
+A source gives its lines and how many there are in all; it looks at no more records than are shown, and at one day's
+schedules once a minute. A line is known by its key, under which somebody may put it aside for a while.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from django.core.cache import cache
+from django.db.models import F, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.audit.models import WriteIntent
+from portal.borrowers.handover import handover
+from portal.borrowers.models import Draft
+from portal.home.models import Snooze
+from portal.registry import memory
+from portal.registry.lists import known
+from portal.registry.models import Kind, Record
+from portal.ui import wording
+from servicing import Loan, Statement
+from servicing.schedules import schedule_of, total
+
+SHOWN = 25
+"""Lines of one source."""
+RETURNED_DAYS = 7
+DUE_DAYS = 5
+ONBOARDED_DAYS = 30
+SCHEDULES = 500
+SCHEDULES_KEPT = 60
+COUNT_KEPT = 10
+
+GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
+VERBS = {Kind.LOAN: "Open loan", Kind.LINE: "Open line", Kind.REPAYMENT: "Open payment"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One line: what is, what follows, and the one thing to do."""
+
+    key: str
+    group: str
+    state: str
+    icon: str
+    fact: str
+    rest: str = ""
+    meta: str = ""
+    borrower_uuid: str = ""
+    when: datetime | date | None = None
+    url: str
+    verb: str
+    owner_id: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What is, as plain text."""
+        return f"{self.fact} {self.rest}".strip()
+
+
+@dataclass(frozen=True)
+class Source:
+    """The lines of one kind. Those that are left out stand in a list of their own, where there is one."""
+
+    items: Sequence[Item]
+    total: int
+    name: str = ""
+    url: str = ""
+
+    @property
+    def left_out(self) -> int:
+        return max(0, self.total - len(self.items))
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The whole list, and how much of it there is of each group."""
+
+    sources: Sequence[Source]
+    user_id: int
+    snoozed: Sequence[Snooze]
+
+    def shown(self, group: str) -> list[Item]:
+        """The lines of one group, those of this person, or all."""
+        items = [item for source in self.sources for item in source.items]
+        if group == "mine":
+            return [item for item in items if item.owner_id == self.user_id]
+        return [item for item in items if not group or item.group == group]
+
+    def left_out(self, group: str) -> list[Source]:
+        """Of which sources more is there than is shown."""
+        return [
+            one for one in self.sources if one.items and one.left_out and group in ("", one.items[0].group)
+        ]
+
+    @property
+    def total(self) -> int:
+        return sum(source.total for source in self.sources)
+
+    @property
+    def mine(self) -> int:
+        return len(self.shown("mine"))
+
+    @property
+    def pills(self) -> list[tuple[str, str, int]]:
+        """Name, words and count of each filter."""
+        counted = {
+            name: sum(one.total for one in self.sources if one.items and one.items[0].group == name)
+            for name in GROUPS
+        }
+        groups = [(name, words, counted[name]) for name, words in GROUPS.items()]
+        return [("", "All", self.total), ("mine", "Mine", self.mine), *groups]
+
+
+def attention(user: User) -> Attention:
+    """Everything that waits for somebody, as this person sees it."""
+    today = timezone.localdate()
+    snoozed = list(Snooze.objects.filter(until__gt=today))
+    hidden = {one.key for one in snoozed}
+    sources = (
+        _writes(hidden),
+        _returned(hidden, today),
+        _lines_past_due(hidden),
+        _loans_delinquent(hidden),
+        _due(hidden, today),
+        _handovers(hidden),
+        _drafts(hidden, user),
+    )
+    return Attention([source for source in sources if source.items], user.pk, snoozed)
+
+
+def waiting(user: User) -> dict[str, int]:
+    """How much waits, for the navigation: the name of an area to a number, from a few seconds ago."""
+    count = cache.get_or_set(count_key(user), lambda: attention(user).total, COUNT_KEPT)
+    return {"home:index": count or 0}
+
+
+def count_key(user: User) -> str:
+    """Where the number is kept."""
+    return f"attention:{user.pk}"
+
+
+# --- Sources, the worst first ---
+
+
+def _source(
+    records: QuerySet[Record],
+    hidden: set[str],
+    item: Callable[[Record], Item | None],
+    name: str = "",
+    url: str = "",
+) -> Source:
+    """The first lines of a query that are not put aside, and how many it has."""
+    rows = list(records[: SHOWN + len(hidden) + 1])
+    items = [one for row in rows if (one := item(row)) and one.key not in hidden]
+    is_cut = len(rows) > SHOWN + len(hidden)
+    return Source(items[:SHOWN], records.count() if is_cut else len(items), name, url)
+
+
+def _writes(hidden: set[str]) -> Source:
+    unknown = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN)
+    items = [_of_write(one) for one in unknown[: SHOWN + len(hidden)]]
+    kept = [one for one in items if one.key not in hidden]
+    return Source(kept[:SHOWN], len(kept))
+
+
+def _of_write(intent: WriteIntent) -> Item:
+    return Item(
+        key=f"write:{intent.pk}",
+        group="system",
+        state="bad",
+        icon="help-circle",
+        fact="Outcome unknown:",
+        rest=intent.label,
+        meta=f"Sent by {intent.actor_name}; an equal one is refused until this is settled",
+        borrower_uuid=intent.borrower_uuid,
+        when=intent.created_at,
+        url=intent.get_absolute_url(),
+        verb="Settle it",
+        owner_id=intent.actor_id,
+    )
+
+
+def _returned(hidden: set[str], today: date) -> Source:
+    since = today - timedelta(days=RETURNED_DAYS)
+    returned = Q(status__iexact="FAILED_AFTER_SUCCESS") | Q(entity__iexact="RETURNED")
+    found = known(Kind.REPAYMENT).filter(returned, due_date__gte=since, due_date__lte=today)
+    listed = f"{reverse('repayments:index')}?error=1&from={since}&to={today}"
+    return _source(found.order_by("-due_date", "-id"), hidden, _of_returned, "returned payments", listed)
+
+
+def _of_returned(record: Record) -> Item:
+    after = record.status.upper() == "FAILED_AFTER_SUCCESS"
+    return Item(
+        key=f"repayment:{record.uuid}",
+        group="payments",
+        state="bad",
+        icon="arrow-back-up",
+        fact=f"Repayment of {_money(record)} returned",
+        rest="after it had succeeded" if after else "",
+        meta=f"account {record.parent_uuid[:8]}" if record.parent_uuid else "",
+        borrower_uuid=record.borrower_uuid,
+        when=record.due_date,
+        url=record.get_absolute_url(),
+        verb=VERBS[Kind.REPAYMENT],
+    )
+
+
+def _lines_past_due(hidden: set[str]) -> Source:
+    lines = known(Kind.LINE).filter(flagged=True).order_by(F("past_due").desc(nulls_last=True), "-id")
+    listed = f"{reverse('credit_lines:index')}?sort=-past_due"
+    return _source(lines, hidden, _of_past_due, "lines past due", listed)
+
+
+def _of_past_due(record: Record) -> Item:
+    told = memory.last(record, Statement)
+    days = told.days_past_due if told else None
+    fact = f"{wording.money(record.past_due)} past due" if record.past_due else "Past due"
+    return Item(
+        key=f"line:{record.uuid}",
+        group="past_due",
+        state="bad",
+        icon="alert-circle",
+        fact=f"{fact}," if days else fact,
+        rest=f"{days} day{'' if days == 1 else 's'}" if days else "",
+        meta=f"line {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        when=timezone.localdate() - timedelta(days=days) if days and 0 < days < 36_500 else record.answer_at,
+        url=record.get_absolute_url(),
+        verb=VERBS[Kind.LINE],
+    )
+
+
+def _loans_delinquent(hidden: set[str]) -> Source:
+    loans = known(Kind.LOAN).filter(flagged=True).order_by(F("amount").desc(nulls_last=True), "-id")
+    return _source(loans, hidden, _of_delinquent, "delinquent loans", reverse("loans:index"))
+
+
+def _of_delinquent(record: Record) -> Item:
+    loan = memory.last(record, Loan)
+    overdue = schedule_of(loan).overdue(timezone.localdate()) if loan else []
+    amount = wording.money(total(row.total for row in overdue))
+    words = f"{len(overdue)} installment{'' if len(overdue) == 1 else 's'} overdue"
+    return Item(
+        key=f"loan:{record.uuid}",
+        group="past_due",
+        state="bad",
+        icon="alert-circle",
+        fact="Loan delinquent," if overdue else "Loan delinquent",
+        rest=f"{words}, {amount}" if amount else words if overdue else "",
+        meta=f"loan {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        when=overdue[0].due_date if overdue else record.answer_at,
+        url=record.get_absolute_url(),
+        verb=VERBS[Kind.LOAN],
+    )
+
+
+def _due(hidden: set[str], today: date) -> Source:
+    """Payments of the next days, the soonest first; accounts past due stand above."""
+    until = today + timedelta(days=DUE_DAYS)
+    lines = known(Kind.LINE).filter(flagged=False, due_date__gte=today, due_date__lte=until)
+    loans = Record.objects.filter(pk__in=_loans_with_a_date(today, until))
+    found = [_of_line_due(one) for one in lines.order_by("due_date", "id")[:SCHEDULES]]
+    found += [_of_loan_due(one, today, until) for one in loans]
+    items = sorted((one for one in found if one and one.key not in hidden), key=lambda one: str(one.when))
+    return Source(items[:SHOWN], len(items), "payments due", f"{reverse('credit_lines:index')}?sort=due")
+
+
+def _loans_with_a_date(today: date, until: date) -> list[int]:
+    """Loans whose last answer names one of these days; what the day is, their schedule says.
+
+    The registry has no column for the next installment, and to decode every schedule takes too long.
+    """
+
+    def search() -> list[int]:
+        days = [today + timedelta(days=n) for n in range((until - today).days + 1)]
+        named = Q()
+        for day in days:
+            named |= Q(answer__contains=str(day))
+        return list(known(Kind.LOAN).filter(named, flagged=False).values_list("pk", flat=True)[:SCHEDULES])
+
+    return cache.get_or_set(f"loans-due:{today}", search, SCHEDULES_KEPT) or []
+
+
+def _of_line_due(record: Record) -> Item | None:
+    told = memory.last(record, Statement)
+    amount = told.payment_amount_due if told else None
+    if not record.due_date or (amount is not None and amount <= 0):
+        return None
+    return _of_due(record, record.due_date, wording.money(amount), "")
+
+
+def _of_loan_due(record: Record, today: date, until: date) -> Item | None:
+    loan = memory.last(record, Loan)
+    row = schedule_of(loan).next_due(today) if loan else None
+    if not loan or not row or not row.due_date or row.due_date > until:
+        return None
+    autopay = {True: ", autopay on", False: ", autopay off", None: ""}[loan.autopay_enabled]
+    return _of_due(record, row.due_date, wording.money(row.total), autopay)
+
+
+def _of_due(record: Record, day: date, amount: str | None, autopay: str) -> Item:
+    return Item(
+        key=f"due:{record.uuid}:{day}",
+        group="payments",
+        state="waiting",
+        icon="calendar-event",
+        fact=f"Payment of {amount} due" if amount else "Payment due",
+        rest=wording.day(day, weekday=True) or "",
+        meta=f"{record.get_kind_display().split()[0].lower()} {record.uuid[:8]}{autopay}",
+        borrower_uuid=record.borrower_uuid,
+        when=day,
+        url=record.get_absolute_url(),
+        verb=VERBS[Kind(record.kind)],
+    )
+
+
+def _handovers(hidden: set[str]) -> Source:
+    """Borrowers created here lately of whom something was not yet sent."""
+    since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
+    created = WriteIntent.objects.filter(
+        operation="borrowers.create_commercial", state=WriteIntent.State.CONFIRMED, finished_at__gte=since
+    )
+    found = [_of_handover(intent) for intent in created[: SHOWN + len(hidden)]]
+    items = [one for one in found if one and one.key not in hidden]
+    return Source(items, len(items))
+
+
+def _of_handover(intent: WriteIntent) -> Item | None:
+    record = known(Kind.BORROWER).filter(uuid=intent.borrower_uuid).first()
+    if not record:
+        return None
+    people = known(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id")
+    applications = known(Kind.APPLICATION).filter(borrower_uuid=record.uuid)
+    tasks = [one for one in handover(record, list(people), list(applications)) if not one.done_at]
+    if not tasks:
+        return None
+    more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+    return Item(
+        key=f"handover:{record.uuid}",
+        group="",
+        state="waiting",
+        icon="list-check",
+        fact=tasks[0].title,
+        rest=more.strip(),
+        meta="hand-over list",
+        borrower_uuid=record.uuid,
+        when=intent.finished_at,
+        url=f"{record.get_absolute_url()}#handover",
+        verb="Complete",
+        owner_id=intent.actor_id,
+    )
+
+
+def _drafts(hidden: set[str], user: User) -> Source:
+    old = Draft.objects.filter(owner=user, updated_at__lt=timezone.now() - timedelta(days=1))
+    items = [_of_draft(one) for one in old[: SHOWN + len(hidden)]]
+    kept = [one for one in items if one.key not in hidden]
+    return Source(kept[:SHOWN], len(kept))
+
+
+def _of_draft(draft: Draft) -> Item:
+    return Item(
+        key=f"draft:{draft.pk}",
+        group="",
+        state="neutral",
+        icon="file-pencil",
+        fact="Draft not sent:",
+        rest=draft.title,
+        meta=f"At the step {draft.step_label}",
+        when=draft.updated_at,
+        url=draft.get_absolute_url(),
+        verb="Go on",
+        owner_id=draft.owner_id,
+    )
+
+
+def _money(record: Record) -> str:
+    return wording.money(record.amount) or "an amount that was not told"
+
+
+def borrowers_of(items: Iterable[Item]) -> Mapping[str, Record]:
+    """The borrower of each line by uuid, in one query."""
+    uuids = {item.borrower_uuid for item in items}
+    return {one.uuid: one for one in Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids)}
