@@ -1,10 +1,11 @@
 """The first page: what waits, the worst first, each one click from its proof, and nothing asked of the service."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
@@ -12,16 +13,17 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.chain import append
+from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.home.attention import SHOWN
-from portal.home.models import Snooze
 from portal.notes.models import FollowUp
 from portal.readings import account, read_again
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
+from tests.portal.borrowers.wizard import BUSINESS, Wizard
 
 ME = Actor.system("test")
 
@@ -37,7 +39,7 @@ def read(owner: Record, kind: Kind, uuid: str) -> Record:
     return Record.objects.get(kind=kind, uuid=uuid)
 
 
-def unknown_write(browser: Browser, owner: Record, by: str = "servicer") -> WriteIntent:
+def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
     return WriteIntent.objects.create(
         submit_id=f"{by}-once",
         operation="applications.submit",
@@ -58,6 +60,12 @@ def facts(browser: Browser, query: str = "") -> list[str]:
     return [item.sentence for item, _ in browser.get(f"/{query}").context["items"]]
 
 
+def flagged(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Record:
+    record = given.account(kind, given.borrower(sandbox, first_name=name), uuid4().hex)
+    Record.objects.filter(pk=record.pk).update(flagged=True, past_due=past_due and Decimal(past_due))
+    return record
+
+
 @contextmanager
 def no_calls() -> Iterator[None]:
     before = RemoteCall.objects.count()
@@ -73,7 +81,7 @@ class TestAttention:
         self, desk: Sandbox, servicer: Browser
     ) -> None:
         owner = given.borrower(desk)
-        unknown_write(servicer, owner)
+        unknown_write(owner)
         line = desk.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
         loan = desk.world.loan(owner.uuid, delinquent=True)
         desk.world.repayment(loan["uuid"], amount="88.10", status="FAILED_AFTER_SUCCESS")
@@ -137,7 +145,7 @@ class TestAttention:
 
     def test_what_was_not_sent_of_a_new_borrower_waits(self, desk: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(desk)
-        intent = unknown_write(servicer, owner)
+        intent = unknown_write(owner)
         WriteIntent.objects.filter(pk=intent.pk).update(
             operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
         )
@@ -157,8 +165,8 @@ class TestAttention:
         self, desk: Sandbox, servicer: Browser, supervisor: Browser
     ) -> None:
         owner = given.borrower(desk)
-        unknown_write(servicer, owner)
-        unknown_write(servicer, owner, by="supervisor")
+        unknown_write(owner)
+        unknown_write(owner, by="supervisor")
         read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
         counts = {name: count for name, _, count in servicer.get("/").context["attention"].pills}
         assert counts == {"": 3, "mine": 1, "payments": 0, "past_due": 1, "system": 2}
@@ -178,63 +186,43 @@ class TestAttention:
         assert "40 in all" in page
 
     def test_navigation_counts_what_waits_on_every_page(self, desk: Sandbox, servicer: Browser) -> None:
-        unknown_write(servicer, given.borrower(desk))
+        unknown_write(given.borrower(desk))
         page = servicer.get("/borrowers/").content.decode()
         assert '<span class="sd-nav-count">1<' in page
 
+    def test_settled_writes_need_nobody(self, desk: Sandbox, viewer: Browser, servicer: Browser) -> None:
+        intent = unknown_write(given.borrower(desk))
+        for state in ("sending", "confirmed", "rejected", "not_sent"):
+            WriteIntent.objects.filter(pk=intent.pk).update(state=state)
+            assert facts(viewer) == []
 
-class TestSnooze:
-    def put_aside(self, browser: Browser, key: str, **fields: Any) -> Any:
-        day = days_from_now(fields.pop("days", 3))
-        return browser.post(
-            f"/attention/snooze/?item={key}", {"until": day, "reason": "they pay on Friday"} | fields
+    def test_a_write_cut_off_by_a_crash_turns_up_as_unknown(
+        self, desk: Sandbox, viewer: Browser, servicer: Browser
+    ) -> None:
+        write = unknown_write(given.borrower(desk))
+        WriteIntent.objects.update(state="sending", created_at=timezone.now() - timedelta(minutes=5))
+        assert facts(viewer) == ["Outcome unknown: an application for $40,000.00"]
+        write.refresh_from_db()
+        assert write.state == "unknown"
+
+    def test_accounts_come_by_what_is_past_due(self, desk: Sandbox, viewer: Browser) -> None:
+        flagged(desk, Kind.LOAN, None, "Delinquent Loan LLC")
+        flagged(desk, Kind.LINE, "12.50", "Small Debt LLC")
+        flagged(desk, Kind.LINE, "9000.00", "Large Debt LLC")
+        names = re.findall(
+            r"(Delinquent Loan|Small Debt|Large Debt) LLC</a>, ", viewer.get("/").content.decode()
         )
+        assert names == ["Large Debt", "Small Debt", "Delinquent Loan"]
 
-    @pytest.fixture
-    def key(self, desk: Sandbox, servicer: Browser) -> str:
-        return f"write:{unknown_write(servicer, given.borrower(desk)).pk}"
+    def test_an_archived_account_needs_nobody(self, desk: Sandbox, viewer: Browser) -> None:
+        record = flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
+        Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
+        assert facts(viewer) == []
 
-    def test_a_line_that_was_put_aside_leaves_everybodys_list(
-        self, servicer: Browser, viewer: Browser, key: str
-    ) -> None:
-        assert self.put_aside(servicer, key).status_code == 303
-        assert facts(servicer) == facts(viewer) == []
-        page = servicer.get("/?show=snoozed").content.decode()
-        assert "they pay on Friday" in page
-
-    def test_it_leaves_one_audit_entry_with_its_reason(self, servicer: Browser, key: str) -> None:
-        self.put_aside(servicer, key)
-        entry = Entry.objects.get(action="home.snooze")
-        assert entry.reason == "they pay on Friday"
-        assert entry.subject_label == "Outcome unknown: an application for $40,000.00"
-
-    def test_it_comes_back_on_its_day(self, servicer: Browser, key: str) -> None:
-        self.put_aside(servicer, key)
-        Snooze.objects.update(until=timezone.localdate())
-        assert len(facts(servicer)) == 1
-
-    def test_it_comes_back_when_somebody_wants_it(self, servicer: Browser, key: str) -> None:
-        self.put_aside(servicer, key)
-        assert servicer.post("/attention/wake/", {"item": key}).status_code == 303
-        assert len(facts(servicer)) == 1
-        assert Entry.objects.filter(action="home.wake").count() == 1
-
-    @pytest.mark.parametrize(
-        "wrong", [{"days": 0}, {"days": -1}, {"days": 31}, {"reason": ""}, {"until": "x"}]
-    )
-    def test_a_wrong_day_or_no_reason_is_refused(
-        self, servicer: Browser, key: str, wrong: dict[str, Any]
-    ) -> None:
-        assert self.put_aside(servicer, key, **wrong).status_code == 422
-        assert not Snooze.objects.exists()
-
-    def test_a_line_that_is_not_there_cannot_be_put_aside(self, servicer: Browser) -> None:
-        assert self.put_aside(servicer, "write:none").status_code == 404
-
-    def test_it_needs_the_role(self, viewer: Browser, key: str) -> None:
-        assert self.put_aside(viewer, key).status_code == 403
-        assert viewer.post("/attention/wake/", {"item": key}).status_code == 403
-        assert "Put aside" not in viewer.get("/").content.decode()
+    def test_it_asks_the_service_nothing(self, desk: Sandbox, viewer: Browser) -> None:
+        flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
+        viewer.get("/")
+        assert desk.calls == []
 
 
 class TestNumbers:
@@ -285,6 +273,12 @@ class TestSections:
         viewer.get(other.get_absolute_url())
         assert [record.label for record, _ in servicer.get("/").context["recent"]] == ["Mine LLC"]
 
+    def test_a_draft_is_waiting_for_whoever_began_it(self, servicer: Browser, supervisor: Browser) -> None:
+        Wizard(servicer).post("business", BUSINESS, act="save")
+        draft = Draft.objects.get(owner=User.objects.get(username="servicer"))
+        assert f'href="{draft.get_absolute_url()}"' in servicer.get("/").content.decode()
+        assert "Nothing yet" in supervisor.get("/", headers=htmx("work")).content.decode()
+
     def test_my_open_follow_ups_are_there(self, desk: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(desk)
         user = User.objects.get(username="servicer")
@@ -303,6 +297,14 @@ class TestSections:
         servicer.get(owner.get_absolute_url())
         servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Prefers mornings"})
         assert [text.split()[0] for _, text in viewer.get("/").context["activity"]] == ["wrote"]
+
+    def test_the_teams_work_reads_as_sentences_without_sign_ins(self, viewer: Browser) -> None:
+        maya = Actor(name="Maya Chen", role="servicer")
+        append(maya, "lookup.archive", subject_label="Northwind LLC")
+        append(maya, "accounts.sign_in")
+        page = viewer.get("/").content.decode()
+        assert "Maya Chen archived Northwind LLC" in page
+        assert "signed in" not in page
 
     @pytest.mark.parametrize("section", ["home-health", "attention", "numbers", "work", "activity"])
     def test_each_refreshes_by_itself(self, viewer: Browser, section: str) -> None:
