@@ -18,12 +18,13 @@ from portal.borrowers.position import position
 from portal.borrowers.timeline import KINDS, PAGE, timeline
 from portal.gateway import StaffRequest
 from portal.notes.models import FollowUp, Note
+from portal.payments import Row, account_of, table
 from portal.readings import Reading, account, show
 from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
 from portal.ui.htmx import render_page
-from servicing import Borrower, KeyPerson, Repayment
+from servicing import Borrower, KeyPerson
 
 # More accounts than this are shown from copies; each has its own page, which asks.
 ASKED = 12
@@ -174,7 +175,12 @@ def tab_context(
         case "loans" | "lines":
             context["shown"] = readings[f"card-{tab}"]
         case "repayments":
-            context["repayments"] = repayments[:200]
+            context["table"] = table(
+                repayments,
+                covers="of this borrower",
+                number=request.GET.get("page"),
+                today=timezone.localdate(),
+            )
         case "notes":
             context |= {"notes": notes[:200], "follow_ups": follow_ups[:200]}
         case "history":
@@ -222,7 +228,6 @@ def last_changes(record: Record) -> dict[str, Entry]:
     return found
 
 
-def repayments_in(lists: Sequence[Reading]) -> list[tuple[Repayment, Record]]:
-    """Every repayment of the borrower with the list it is from, newest first."""
-    found = [(repayment, one.record) for one in lists for repayment in one.repayments]
-    return sorted(found, key=lambda pair: str(pair[0].effective_date or ""), reverse=True)
+def repayments_in(lists: Sequence[Reading]) -> list[Row]:
+    """Every repayment of the borrower with the account it is on."""
+    return [Row(repayment, account_of(one.record)) for one in lists for repayment in one.repayments]

@@ -10,8 +10,9 @@ from django.utils import timezone
 from portal.audit.models import Entry
 from portal.audit.sentences import sentence
 from portal.notes.models import Note
+from portal.payments import account_of
 from portal.readings import Reading
-from portal.registry.models import Kind, Record
+from portal.registry.models import Record
 from portal.ui import wording
 from servicing import Repayment, Statement
 
@@ -123,9 +124,3 @@ def _of_statements(statement: Statement, record: Record) -> Iterator[Event]:
                 text=f"Statement of line {record.uuid[:8]}",
                 url=record.get_absolute_url(),
             )
-
-
-def account_of(record: Record) -> Record:
-    """The loan or line behind a list of repayments."""
-    kinds = {Kind.LOAN_REPAYMENTS: Kind.LOAN, Kind.LINE_REPAYMENTS: Kind.LINE}
-    return Record(kind=kinds[Kind(record.kind)], uuid=record.uuid, borrower_uuid=record.borrower_uuid)
