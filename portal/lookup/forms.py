@@ -57,6 +57,18 @@ class AddForm(StaffForm):
         return data
 
 
+class OpenAsForm(StaffForm):
+    """What an identifier is taken for, and whose it is: the service reads accounts only under their borrower."""
+
+    kind = forms.ChoiceField(
+        choices=[(kind.value, kind.label) for kind in (Kind.LOAN, Kind.LINE, Kind.APPLICATION)]
+    )
+    uuid = UuidField(max_length=300)
+    borrower_uuid = forms.ModelChoiceField(
+        Record.objects.filter(kind=Kind.BORROWER, archived_at__isnull=True), to_field_name="uuid"
+    )
+
+
 class CorrectForm(StaffForm):
     """A better name or the right owner for a record."""
 

@@ -7,6 +7,7 @@ from portal.lookup import views
 app_name = "lookup"
 urlpatterns = [
     path("search/", views.search, name="search"),
+    path("search/open/", views.open_as, name="open_as"),
     path("registry/add/", views.add, name="add"),
     path("registry/import/", views.import_records, name="import_records"),
     path("registry/<str:kind>/<str:uuid>/", views.record, name="record"),

@@ -8,43 +8,75 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
-from portal.lookup import services
-from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm
+from portal.lookup import searching, services
+from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
 from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
-from portal.registry.lists import with_borrowers
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.query import uuid_in
-from portal.registry.search import matching
+from portal.readings import READS
+from portal.registry.models import Kind, Record
+from portal.registry.query import Query, read
 from portal.ui.htmx import done, render_page
-from servicing import codec
-
-PER_GROUP = {"suggestions": 5, "results": 50}
+from servicing import NotFound, codec
 
 
 @requires("lookup.search")
 def search(request: StaffRequest) -> HttpResponse:
-    """Everything known that matches, grouped by kind; an unknown uuid offers to add it."""
-    query = request.GET.get("q", "").strip()[:500]
-    known = Record.objects.filter(archived_at__isnull=True)
-    limit = PER_GROUP["suggestions" if request.htmx.target == "suggestions" else "results"]
-    groups = []
-    for kind in SEARCHED_KINDS if query else []:
-        found = matching(known.filter(kind=kind), query).order_by("label", "-id")[: limit + 1]
-        if rows := list(found):
-            groups.append((kind, with_borrowers(rows[:limit]), len(rows) > limit))
+    """Everything known that matches, by kind; what an unknown identifier may be, and whose."""
+    query = read(request.GET.get("q", ""))
+    if request.htmx.target != "suggestions":
+        return search_page(request, query, of=request.GET.get("of", ""))
     context = {
         "query": query,
-        "search_text": query,
+        "groups": searching.suggested(query),
+        "places": searching.places(query, request.can),
+        "unknown": searching.unknown(query, ""),
+    }
+    return render_page(request, "lookup/search.html", context, partial="suggestions")
+
+
+@require_POST
+@requires("lookup.search")
+def open_as(request: StaffRequest) -> HttpResponse:
+    """Ask the service for an identifier as one of a borrower's accounts; its answer makes it known here."""
+    form = OpenAsForm(request.POST)
+    if not form.is_valid():
+        return search_page(request, read(request.POST.get("uuid", "")), status=422)
+    kind, uuid, owner = (form.cleaned_data[name] for name in ("kind", "uuid", "borrower_uuid"))
+    try:
+        READS[kind](request.servicing, owner.uuid, uuid)
+    except NotFound:
+        refusal = f"The lending service has no {Kind(kind).label.lower()} with this identifier under {owner}."
+        return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
+    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    messages.success(
+        request, f"The lending service knows it: it is {owner}’s, and is known here from now on."
+    )
+    return done(request, found.get_absolute_url())
+
+
+def search_page(
+    request: StaffRequest, query: Query, *, of: str = "", refusal: str = "", status: int = 200
+) -> HttpResponse:
+    """The results by kind, or a page of one kind."""
+    kind = request.GET.get("kind", "")
+    groups = searching.results(query, kind=kind, page=request.GET.get("page"))
+    context = {
+        "query": query,
+        "search_text": query.text,
         "groups": groups,
-        "unknown_uuid": None if groups else uuid_in(query),
+        "chosen": next((group for group in groups if group.kind == kind), None),
+        "is_too_short": len(query.text) < searching.SHORTEST,
+        "places": searching.places(query, request.can),
+        "unknown": searching.unknown(query, of),
+        "refusal": refusal,
         "may_add": request.can("lookup.add"),
     }
-    return render_page(request, "lookup/search.html", context, partial=("suggestions", "results"))
+    return render_page(request, "lookup/search.html", context, partial="results", status=status)
 
 
 @requires("lookup.search")

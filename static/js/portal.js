@@ -264,6 +264,9 @@
     choose(null);
   };
 
+  // Enter must not open the best hit of what was typed a moment ago.
+  const answersWhatIsTyped = () => $("#suggestions").dataset.query === search.value.trim().replace(/\s+/g, " ");
+
   const suggestionKeys = (event) => {
     const list = options();
     const current = list.findIndex((option) => option.getAttribute("aria-selected") === "true");
@@ -271,7 +274,7 @@
     if (step && list.length) {
       event.preventDefault();
       choose(list.at((current + step + list.length + (current < 0 && step < 0 ? 1 : 0)) % list.length));
-    } else if (event.key === "Enter" && current >= 0) {
+    } else if (event.key === "Enter" && current >= 0 && answersWhatIsTyped()) {
       event.preventDefault();
       list[current].click();
     } else if (event.key === "Escape" && list.length) {
@@ -294,6 +297,7 @@
       if (event.detail.elt.id !== "suggestions") return;
       options().forEach((option, index) => { option.id = `suggestion-${index}`; });
       search.setAttribute("aria-expanded", String(options().length > 0));
+      choose(options().find((option) => option.getAttribute("aria-selected") === "true"));
     });
   }
 

@@ -1,0 +1,205 @@
+"""What the search box answers: hits by kind, pages and acts, and for an unknown identifier what could resolve it."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from django.core.paginator import Page, Paginator
+from django.urls import reverse
+
+from portal.registry.lists import with_borrowers
+from portal.registry.models import Kind, Record
+from portal.registry.query import Query, fold, read
+from portal.registry.search import ranked
+from portal.ui import wording
+from portal.ui.frame import AREAS
+
+SHORTEST: Final = 2
+MOST: Final = 1_000
+SUGGESTED: Final = 5
+SHOWN: Final = 10
+PER_PAGE: Final = 25
+OWNERS: Final = 5
+
+PLURALS: Final = {
+    Kind.BORROWER: "Borrowers",
+    Kind.KEY_PERSON: "Key people",
+    Kind.APPLICATION: "Applications",
+    Kind.LOAN: "Loans",
+    Kind.LINE: "Lines of credit",
+    Kind.REPAYMENT: "Repayments",
+}
+ICONS: Final = {
+    Kind.BORROWER: "building-store",
+    Kind.KEY_PERSON: "user",
+    Kind.APPLICATION: "file-text",
+    Kind.LOAN: "cash",
+    Kind.LINE: "wallet",
+    Kind.REPAYMENT: "arrows-exchange",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page or an act of this desk that a person may go to."""
+
+    label: str
+    icon: str
+    url: str
+
+
+# A line of search text that is a name of a person or a place.
+_NAME = re.compile(r"[^\W\d_]+(?:[ '.,-]+[^\W\d_]+)*\.?")
+ACTS: Final = (
+    ("New borrower", "plus", "borrowers:create", "borrowers.create"),
+    ("Add existing by identifier", "plus", "lookup:add", "lookup.add"),
+    ("Import records", "upload", "lookup:import_records", "lookup.import_records"),
+    ("Your settings", "settings", "accounts:profile", "accounts.profile"),
+)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A record that matches."""
+
+    record: Record
+    borrower: Record | None
+    words: Sequence[str]
+    is_best: bool
+
+    @property
+    def title(self) -> str:
+        """The name, or what it is and how its identifier begins."""
+        return self.record.label or f"{self.record.get_kind_display()} {self.record.uuid[:8]}"
+
+    @cached_property
+    def reason(self) -> str:
+        """What matches, where the title does not show it."""
+        if any(word in fold(self.title) for word in self.words):
+            return ""
+        lines = (
+            line for line in self.record.search_text.split("\n") if any(word in line for word in self.words)
+        )
+        return next((wording.phone(line) or "" for line in lines), "")
+
+    @property
+    def marks(self) -> list[str]:
+        """What to mark in the title and in the reason; of a phone number all, however it was typed."""
+        return [*self.words, *([self.reason] if self.reason.startswith("(") else [])]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The hits of one kind, best first: those of one page."""
+
+    kind: Kind
+    hits: Sequence[Hit]
+    page: Page[int]
+
+    @property
+    def name(self) -> str:
+        return PLURALS[self.kind]
+
+    @property
+    def icon(self) -> str:
+        return ICONS[self.kind]
+
+    @property
+    def total(self) -> int:
+        return self.page.paginator.count
+
+    @property
+    def total_words(self) -> str:
+        """How many, as far as they were counted."""
+        return f"{self.total:,}{'+' if self.total >= MOST else ''}"
+
+
+def suggested(query: Query) -> list[Group]:
+    """A few hits of each kind; the best of all is marked, it is what Enter opens."""
+    found = _found(query, SUGGESTED)
+    best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
+    return [
+        _group(kind, list(ranks), query, SUGGESTED, has_best=kind == best) for kind, ranks in found.items()
+    ]
+
+
+def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
+    """The hits of each kind, counted; of the chosen kind one page, of the others the first few."""
+    return [
+        _group(one, list(ranks), query, PER_PAGE, page=page)
+        if one == kind
+        else _group(one, list(ranks), query, SHOWN)
+        for one, ranks in _found(query, MOST).items()
+    ]
+
+
+def _found(query: Query, most: int) -> dict[Kind, dict[int, int]]:
+    if len(query.text) < SHORTEST:
+        return {}
+    found = {kind: ranked(kind, query, most) for kind in query.kinds}
+    return {kind: ranks for kind, ranks in found.items() if ranks}
+
+
+def _group(
+    kind: Kind, keys: list[int], query: Query, size: int, *, page: str | None = None, has_best: bool = False
+) -> Group:
+    shown = Paginator(keys, size).get_page(page)
+    stored = Record.objects.in_bulk(list(shown.object_list))
+    rows = with_borrowers(stored[key] for key in shown.object_list if key in stored)
+    hits = [
+        Hit(record, borrower, query.words, is_best=has_best and number == 0)
+        for number, (record, borrower) in enumerate(rows)
+    ]
+    return Group(kind, hits, shown)
+
+
+def places(query: Query, may: Callable[[str], bool]) -> list[Place]:
+    """Pages and acts whose name has words that begin like those typed."""
+    words = fold(query.text).split()
+    areas = ((area.label, area.icon, area.url_name, area.act) for group in AREAS.values() for area in group)
+    return [
+        Place(label, icon, reverse(url_name))
+        for label, icon, url_name, act in (*areas, *ACTS)
+        if words and may(act) and all(_begins(word, label) for word in words)
+    ][:SUGGESTED]
+
+
+def _begins(word: str, label: str) -> bool:
+    return any(one.startswith(word) for one in fold(label).split())
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Pasted identifiers that this desk does not know, or has put away, and whose they might be."""
+
+    uuids: Sequence[str]
+    archived: Sequence[Record]
+    owners: Sequence[Record]
+    of: str
+    """What was typed to find the borrower."""
+
+
+def unknown(query: Query, of: str) -> Unknown | None:
+    """What of the pasted identifiers cannot be shown as a hit; nothing if there is nothing of that sort."""
+    stored = list(Record.objects.filter(uuid__in=query.uuids))
+    known = {record.uuid for record in stored}
+    missing = [uuid for uuid in query.uuids if uuid not in known]
+    archived = [record for record in stored if record.archived_at]
+    if not missing and not archived:
+        return None
+    return (
+        Unknown(missing, archived, list(_owners(stored, of)), of)
+        if missing
+        else Unknown((), archived, (), "")
+    )
+
+
+def _owners(beside: Iterable[Record], of: str) -> Iterator[Record]:
+    """The borrowers of what was pasted together, then those that are searched for."""
+    keys = list(ranked(Kind.BORROWER, read(of), OWNERS)) if len(of) >= SHORTEST else []
+    pasted = {record.borrower_uuid for record in beside}
+    yield from Record.objects.filter(kind=Kind.BORROWER, uuid__in=pasted, archived_at__isnull=True)
+    stored = Record.objects.in_bulk(keys)
+    yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

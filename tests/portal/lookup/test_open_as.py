@@ -1,0 +1,67 @@
+"""Opening an unknown identifier as an account of a borrower: the service is asked, its answer makes it known."""
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import RemoteCall
+from portal.registry.models import Kind, Record, Source
+from servicing.sandbox import Sandbox
+from tests import given
+
+UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+def opened(browser: Browser, kind: str, uuid: str, owner: str) -> object:
+    return browser.post("/search/open/", {"kind": kind, "uuid": uuid, "borrower_uuid": owner})
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAN, Kind.LINE, Kind.APPLICATION])
+def test_what_the_service_has_becomes_known_and_opens(viewer: Browser, desk: Sandbox, kind: Kind) -> None:
+    owner = given.borrower(desk)
+    make = {"loan": desk.world.loan, "line": desk.world.line, "application": desk.world.line_application}[
+        kind
+    ]
+    uuid = make(owner.uuid)["uuid"]
+    answer = opened(viewer, kind, uuid, owner.uuid)
+    record = Record.objects.get(kind=kind, uuid=uuid)
+    assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
+    assert (record.borrower_uuid, record.source) == (owner.uuid, Source.SERVICE)
+
+
+def test_what_the_service_does_not_have_is_said_and_nothing_is_kept(viewer: Browser, desk: Sandbox) -> None:
+    owner = given.borrower(desk, first_name="Acme LLC")
+    answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
+    assert answer.status_code == 404
+    html = answer.content.decode()
+    assert "The lending service has no loan with this identifier under Acme LLC. Nothing was changed." in html
+    assert "as line of credit" in html
+    assert not Record.objects.filter(uuid=UNKNOWN).exists()
+
+
+def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, desk: Sandbox) -> None:
+    owner = given.borrower(desk)
+    for _ in range(3):
+        desk.fail_next("loans.get", status=503)
+    assert opened(viewer, "loan", UNKNOWN, owner.uuid).status_code == 503
+
+
+@pytest.mark.parametrize(
+    ("kind", "uuid", "owner"),
+    [
+        ("repayment", UNKNOWN, None),
+        ("loan", "no/uuid", None),
+        ("loan", UNKNOWN, "nobody"),
+        ("", "", ""),
+        ("loan", "\0", None),
+    ],
+)
+def test_what_cannot_be_asked_is_not_asked(
+    viewer: Browser, desk: Sandbox, kind: str, uuid: str, owner: str | None
+) -> None:
+    known = given.borrower(desk)
+    assert opened(viewer, kind, uuid, known.uuid if owner is None else owner).status_code == 422
+    assert not RemoteCall.objects.exists()
+
+
+def test_it_is_not_opened_by_following_a_link(viewer: Browser) -> None:
+    assert viewer.get("/search/open/").status_code == 405

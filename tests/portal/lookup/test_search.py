@@ -1,0 +1,225 @@
+"""The search box: suggestions while typing, the page of results, and ways on where nothing is known."""
+
+import re
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+
+UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+def suggestions(browser: Browser, text: str) -> str:
+    answer = browser.get("/search/", {"q": text}, headers=htmx("suggestions"))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def results(browser: Browser, text: str, **state: str) -> str:
+    answer = browser.get("/search/", {"q": text, **state})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def best(html: str) -> str:
+    """Where Enter leads."""
+    found = re.findall(r'aria-selected="true"[^>]*href="([^"]+)"', html)
+    return found[0] if len(found) == 1 else ""
+
+
+class TestSuggestions:
+    def test_they_are_grouped_by_kind_and_marked(self, viewer: Browser, desk: Sandbox) -> None:
+        people = [{"first_name": "Harriet", "last_name": "Underhill"}]
+        given.borrower(desk, first_name="Harbor Street Bakery LLC", key_people=people)
+        html = suggestions(viewer, "har")
+        assert 'aria-label="Borrowers"' in html
+        assert 'aria-label="Key people"' in html
+        assert "<mark>Har</mark>bor Street Bakery LLC" in html
+        assert "<mark>Har</mark>riet Underhill" in html
+
+    def test_they_are_a_fragment_that_names_what_it_answers(self, viewer: Browser) -> None:
+        html = suggestions(viewer, " acme   farms ").strip()
+        assert html.startswith('<div id="suggestions"')
+        assert 'data-query="acme farms"' in html
+        assert "<html" not in html
+
+    def test_a_kind_shows_five_at_most(self, viewer: Browser, desk: Sandbox) -> None:
+        for number in range(6):
+            given.borrower(desk, first_name=f"Acme {number} LLC", key_people=[])
+        assert suggestions(viewer, "acme").count("<mark>Acme</mark>") == 5
+
+    def test_one_character_is_not_enough(self, viewer: Browser, desk: Sandbox) -> None:
+        given.borrower(desk, first_name="Acme LLC")
+        assert "Acme" not in suggestions(viewer, "a")
+
+    def test_the_best_hit_of_all_kinds_is_the_one_that_enter_opens(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        named = given.borrower(desk, first_name="Ana Lopez Consulting LLC", key_people=[{"first_name": "Bo"}])
+        ana = {"first_name": "Ana", "last_name": "Lopez", "middle_name": None}
+        owner = given.borrower(desk, first_name="Zeta LLC", key_people=[ana])
+        assert best(suggestions(viewer, "ana lopez")) == f"/borrowers/{owner.uuid}/?tab=people"
+        assert best(suggestions(viewer, "ana lopez c")) == f"/borrowers/{named.uuid}/"
+
+    def test_a_hit_says_what_matches_where_its_name_does_not(self, viewer: Browser, desk: Sandbox) -> None:
+        given.borrower(desk, first_name="Acme LLC", phone="5125550143", key_people=[{"first_name": "Elena"}])
+        assert "<mark>(512) 555-0143</mark>" in suggestions(viewer, "512-555-0143")
+        assert "<mark>Elena</mark>" in suggestions(viewer, "elena")
+
+    @pytest.mark.parametrize("text", ["25000", "25,000.00", "$25,000"])
+    def test_a_loan_is_found_by_its_amount_and_says_whose_it_is(
+        self, viewer: Browser, desk: Sandbox, text: str
+    ) -> None:
+        owner = given.borrower(desk, first_name="Acme LLC")
+        loan = given.account(Kind.LOAN, owner, "loan-1")
+        Record.objects.filter(pk=loan.pk).update(amount=25000)
+        assert "$25,000.00, Acme LLC" in suggestions(viewer, text)
+
+    def test_pages_and_actions_are_found_by_their_words(self, viewer: Browser, servicer: Browser) -> None:
+        assert 'href="/lines/"' in suggestions(viewer, "lines cred")
+        assert 'href="/borrowers/new/"' in suggestions(servicer, "new borr")
+
+    def test_what_a_person_may_not_do_is_not_suggested(self, viewer: Browser) -> None:
+        assert "/borrowers/new/" not in suggestions(viewer, "new borrower")
+        assert "/audit/" not in suggestions(viewer, "audit")
+
+    def test_all_results_come_last(self, viewer: Browser, desk: Sandbox) -> None:
+        given.borrower(desk, first_name="Acme LLC")
+        last = suggestions(viewer, "acme").rsplit("<a ", 1)[1]
+        assert "All results for “acme”" in last
+        assert 'href="/search/?q=acme"' in last
+
+    def test_an_unknown_name_may_become_a_new_borrower(self, viewer: Browser, servicer: Browser) -> None:
+        assert "New borrower named “Acme Farms”" in suggestions(servicer, "Acme Farms")
+        assert "New borrower named" not in suggestions(viewer, "Acme Farms")
+
+    @pytest.mark.parametrize(
+        "text", ["<script>alert(1)</script>", '"><b>', "\0", "\ud800", "x" * 10_000, "%s{}"]
+    )
+    def test_hostile_text_stays_text(self, servicer: Browser, text: str) -> None:
+        html = suggestions(servicer, text.encode("utf-8", "replace").decode())
+        assert "<script" not in html
+        assert "<b>" not in html
+
+
+class TestResults:
+    def test_they_are_shown_by_kind_with_their_counts(self, viewer: Browser, desk: Sandbox) -> None:
+        for number in range(12):
+            given.borrower(desk, first_name=f"Acme {number} LLC", key_people=[])
+        html = results(viewer, "acme")
+        assert html.count("<mark>Acme</mark>") == 10
+        assert '<span class="sd-count">12</span>' in html
+        assert "Show all" in html
+
+    def test_a_kind_is_paged(self, viewer: Browser, desk: Sandbox) -> None:
+        for number in range(27):
+            Record.objects.create(
+                kind=Kind.LOAN, uuid=f"l-{number}", label=f"Acme {number}", search_text=f"\n\nacme {number}\n"
+            )
+        assert "26 to 27 of 27" in results(viewer, "acme", kind="loan", page="2")
+
+    def test_the_page_of_a_kind_can_be_swapped(self, viewer: Browser, desk: Sandbox) -> None:
+        answer = viewer.get("/search/?q=acme", headers=htmx("results")).content.decode().strip()
+        assert answer.startswith('<div id="results"')
+
+    @pytest.mark.parametrize(
+        "typed", ["5125550143", "(512) 555-0143", "+1 512.555.0143", "call 512-555-0143 please"]
+    )
+    def test_a_borrower_is_found_by_phone_in_any_notation(
+        self, viewer: Browser, desk: Sandbox, typed: str
+    ) -> None:
+        given.borrower(desk, first_name="Acme LLC", phone="5125550143")
+        assert "Acme LLC" in results(viewer, typed)
+
+    def test_a_state_is_found_by_its_name(self, viewer: Browser, desk: Sandbox) -> None:
+        address = {
+            "line_1": "1 Main St",
+            "city": "Austin",
+            "state": "TX",
+            "zip": "78701",
+            "country": "UNITED STATES",
+        }
+        given.borrower(desk, first_name="Acme LLC", address=address)
+        assert "Acme LLC" in results(viewer, "texas")
+
+    def test_a_loan_is_found_by_the_id_it_has_elsewhere(self, viewer: Browser, desk: Sandbox) -> None:
+        owner = given.borrower(desk, first_name="Acme LLC")
+        loan = desk.world.loan(owner.uuid)
+        desk.world.amend(loan["uuid"], external_id="EXT-2207")
+        viewer.post("/search/open/", {"kind": "loan", "uuid": loan["uuid"], "borrower_uuid": owner.uuid})
+        assert loan["uuid"][:8] in results(viewer, "ext-2207")
+
+    def test_what_a_text_was_taken_for_is_said(self, viewer: Browser) -> None:
+        assert "Read as the phone number (512) 555-0143." in results(viewer, "please call 512 555 0143")
+
+    def test_what_was_not_understood_is_said(self, viewer: Browser) -> None:
+        html = results(viewer, "state:ZZ colour:blue")
+        assert "“state:ZZ” was left out." in html
+        assert "“colour:” is no operator" in html
+
+    def test_archived_records_are_left_out(self, viewer: Browser, desk: Sandbox) -> None:
+        Record.objects.filter(pk=given.borrower(desk, first_name="Acme LLC").pk).update(
+            archived_at=timezone.now()
+        )
+        assert "Acme LLC" not in results(viewer, "acme")
+
+    def test_nothing_found_says_what_can_be_done(self, viewer: Browser, servicer: Browser) -> None:
+        assert "Nothing known here matches" in results(viewer, "acme farms")
+        assert 'href="/borrowers/new/?name=acme%20farms"' in results(servicer, "acme farms")
+
+    def test_an_empty_box_says_what_to_type_and_what_is_understood(self, viewer: Browser) -> None:
+        html = results(viewer, "")
+        assert "Type what you have" in html
+        assert "past_due:&gt;0" in html
+
+    @pytest.mark.parametrize(
+        "state", [{"kind": "ship"}, {"page": "x"}, {"page": "-1"}, {"kind": "loan", "page": "99"}]
+    )
+    def test_a_state_that_means_nothing_breaks_nothing(self, viewer: Browser, state: dict[str, str]) -> None:
+        results(viewer, "acme", **state)
+
+    def test_it_asks_the_database_only_a_few_times(
+        self, viewer: Browser, desk: Sandbox, django_assert_max_num_queries: object
+    ) -> None:
+        given.borrower(desk, first_name="Acme LLC")
+        with django_assert_max_num_queries(60):  # type: ignore[operator]
+            results(viewer, "acme")
+
+
+class TestUnknownIdentifier:
+    def test_the_look_ups_that_could_resolve_it_are_offered(self, servicer: Browser, desk: Sandbox) -> None:
+        given.borrower(desk, first_name="Acme LLC")
+        html = results(servicer, f"see {UNKNOWN}", of="acme")
+        for words in ("Open as loan", "as line of credit", "as application for a line", "Add as borrower"):
+            assert words in html
+        assert "under Acme LLC" in html
+
+    def test_the_borrower_pasted_beside_it_is_offered_at_once(self, viewer: Browser, desk: Sandbox) -> None:
+        owner = given.borrower(desk, first_name="Acme LLC")
+        assert "under Acme LLC" in results(viewer, f"/v1/users/{owner.uuid}/loan/{UNKNOWN}")
+
+    def test_so_is_the_borrower_of_a_loan_pasted_beside_it(self, viewer: Browser, desk: Sandbox) -> None:
+        owner = given.borrower(desk, first_name="Acme LLC")
+        given.account(Kind.LOAN, owner, UNKNOWN.replace("3f", "aa"))
+        assert "under Acme LLC" in results(viewer, f"{UNKNOWN} {UNKNOWN.replace('3f', 'aa')}")
+
+    def test_a_borrower_that_is_not_found_is_said(self, viewer: Browser) -> None:
+        assert "No borrower known here matches “nobody”" in results(viewer, UNKNOWN, of="nobody")
+
+    def test_who_may_not_add_reads_why(self, viewer: Browser) -> None:
+        assert "Needs role servicer or supervisor" in results(viewer, UNKNOWN)
+
+    def test_suggestions_lead_to_the_look_ups(self, viewer: Browser) -> None:
+        assert "Not known here: look it up" in suggestions(viewer, UNKNOWN)
+
+    def test_an_archived_record_is_not_unknown(self, viewer: Browser, desk: Sandbox) -> None:
+        loan = given.account(Kind.LOAN, given.borrower(desk), UNKNOWN)
+        Record.objects.filter(pk=loan.pk).update(archived_at=timezone.now())
+        html = results(viewer, UNKNOWN)
+        assert "This loan is archived" in html
+        assert "Not known here" not in html
