@@ -193,6 +193,7 @@ class ProfileForm(StaffForm):
     def add_refusal(self, words: Iterable[str]) -> None:
         """The lending service refused: its words above the form, a mark on the fields they name."""
         self.add_rejection(*words)
+        self.nothing_happened = "Nothing was changed."
         named = set(re.findall(r"\w+", " ".join(words).casefold()))
         for name in filter(named.__contains__, self.typed_names):
             self.add_error(name, REFUSED)

@@ -124,9 +124,9 @@ class Subject:
         return client.borrowers.update(self.record.uuid, **changes)
 
     def unsettled(self) -> list[WriteIntent]:
-        """Earlier changes of which nobody knows whether they were made."""
+        """The latest changes of which nobody knows whether they were made."""
         sent = WriteIntent.objects.filter(operation=self.operation, subject_uuid=self.record.uuid)
-        return list(sent.filter(state__in=WriteIntent.OPEN))
+        return list(sent.filter(state__in=WriteIntent.OPEN)[:3])
 
 
 # --- Somebody else changed it meanwhile ---

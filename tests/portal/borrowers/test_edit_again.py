@@ -34,6 +34,7 @@ def test_a_refusal_shows_the_words_and_keeps_everything_but_the_ssn(of_person: E
     desk.fail_next(UPDATE, status=422, message="email belongs to somebody else")
     page = is_refused(of_person.send(TWICE, email="taken@maya.example", **WITH_SSN))
     assert "<q>email belongs to somebody else</q>" in page
+    assert "One field needs a correction. Nothing was changed." in page
     assert "The lending service did not accept this" in page
     kept = {"email": "taken@maya.example", "reason": "On the phone"} | WITH_SSN
     assert fields(page).items() >= kept.items()
