@@ -1,6 +1,6 @@
 """Applications that this desk knows, across borrowers: the list, and the same as CSV."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -19,7 +19,7 @@ from portal.registry.models import Kind, Record
 from portal.ui import wording
 from portal.ui.exports import csv_file
 from portal.ui.htmx import render_page
-from servicing import Application
+from servicing import Application, RemoteTime
 
 SORTS = {"created": "-created_at", "amount": "-amount", "decision": "status", "product": "product"}
 NOT_TOLD = "none"
@@ -65,6 +65,11 @@ class Row:
     def offers(self) -> int | None:
         """How many offers it has; ``None`` while it was never read."""
         return len(self.answer.offers) if self.answer else None
+
+    @property
+    def created(self) -> RemoteTime | None:
+        """When it was made, in the service's words."""
+        return self.answer.created_at if self.answer else None
 
     @property
     def best_apr(self) -> Decimal | None:
@@ -128,23 +133,19 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
             yield Row(record, borrower, memory.last(record, Application))
 
 
-def csv_row(row: Row) -> Sequence[Any]:
+def csv_row(row: Row) -> list[Any]:
     """One line of the file, in the order of the columns."""
-    record, created = row.record, row.answer.created_at if row.answer else None
+    record = row.record
     return [
-        *(
-            record.uuid,
-            str(row.borrower or ""),
-            record.borrower_uuid,
-            record.product,
-            record.amount,
-            record.status,
-        ),
-        *(
-            row.offers,
-            row.best_apr,
-            created and created.text,
-            record.created_at.isoformat(),
-            record.created_by,
-        ),
+        record.uuid,
+        str(row.borrower or ""),
+        record.borrower_uuid,
+        record.product,
+        record.amount,
+        record.status,
+        row.offers,
+        row.best_apr,
+        row.created and row.created.text,
+        record.created_at.isoformat(timespec="seconds"),
+        record.created_by,
     ]
