@@ -28,3 +28,13 @@ def account(kind: Kind, owner: Record, uuid: str, label: str = "") -> Record:
     """A loan, line or application of which only the uuid is known."""
     item = memory.Known(kind=kind, uuid=uuid, borrower_uuid=owner.uuid, label=label)
     return memory.remember([item], source=Source.FILE)[0]
+
+
+def loan(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
+    """A loan that the service has; this desk knows its identifier."""
+    return account(Kind.LOAN, owner, sandbox.world.loan(owner.uuid, **terms)["uuid"])
+
+
+def line(sandbox: Sandbox, owner: Record, **terms: Any) -> Record:
+    """A line of credit that the service has; this desk knows its identifier."""
+    return account(Kind.LINE, owner, sandbox.world.line(owner.uuid, **terms)["uuid"])

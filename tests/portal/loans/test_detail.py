@@ -1,0 +1,295 @@
+"""One loan's page: figures, schedule and chart from what the service told, and nothing made up."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.audit.models import Entry, Sighting
+from portal.loans.chart import chart
+from portal.registry.models import Kind, Record
+from servicing import Loan
+from servicing.sandbox import Sandbox
+from servicing.schedules import schedule_of
+from tests import given
+from tests.portal.pages import an_hour_later, forget, page, panel, plain
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+
+
+def read(browser: Browser, record: Record, query: str = "") -> str:
+    """The loan after its panel asked the service."""
+    return panel(browser, f"{record.get_absolute_url()}{query}", "loan")
+
+
+class TestFigures:
+    @pytest.mark.parametrize("shape", ["snake", "pascal"])
+    def test_both_shapes_give_the_five_figures(
+        self, viewer: Browser, desk: Sandbox, borrower: Record, shape: str
+    ) -> None:
+        loan = given.loan(desk, borrower, amount="12000.00", interest_rate="0", paid=3, shape=shape)
+        shown = read(viewer, loan)
+        for words in ("$1,000.00", "3 of 12 installments, 25.0% of the total", "$3,000.00", "$9,000.00"):
+            assert words in shown
+
+    def test_what_is_overdue_is_counted_and_summed(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        opened = timezone.localdate() - timedelta(days=100)
+        loan = given.loan(desk, borrower, amount="1200.00", interest_rate="0", opened=opened)
+        desk.world.amend(loan.uuid, delinquent=True)
+        shown = read(viewer, loan)
+        assert "3 installments, since" in shown
+        assert '<b class="sd-figure-2 sd-bad">$300.00</b>' in shown
+        assert "Delinquent" in shown
+
+    def test_without_installments_each_figure_says_why(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, installments=0, repayments_start_date="2027-07-24")
+        shown = read(viewer, loan)
+        assert shown.count("The service lists no installments") == 4
+        assert "No installments exist yet" in shown
+        assert "Repayments start on Saturday 24 Jul 2027." in shown
+        assert '<svg class="sd-chart-plot"' not in shown
+
+    def test_a_loan_that_names_another_borrower_says_so(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan, other = given.loan(desk, borrower), given.borrower(desk, first_name="Cedar Mill Dental PC")
+        desk.world.amend(loan.uuid, user_uuid=other.uuid)
+        shown = read(viewer, loan)
+        assert "The loan names another borrower" in shown
+        assert "Cedar Mill Dental PC" in shown
+
+    def test_what_does_not_add_up_is_noticed_quietly(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, apr=Decimal("1.0"), interest_rate="9.5")
+        assert "Data check: APR below interest rate." in read(viewer, loan)
+
+    def test_a_total_that_adds_up_is_said_too(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        loan = given.loan(desk, borrower, amount="1200.00", interest_rate="0")
+        desk.world.amend(loan.uuid, total_repayment_amount=Decimal("1200.0"))
+        assert "the total equals the total repayment amount of the service, $1,200.00" in read(viewer, loan)
+
+
+class TestSchedule:
+    def test_a_long_one_opens_where_somebody_has_to_look(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, installments=360, paid=40)
+        shown = read(viewer, loan)
+        assert "360 installments, 12 shown" in shown
+        assert "Show the 37 earlier installments" in shown
+        assert "Show the 311 later installments" in shown
+        assert 'id="next-installment"' in shown
+
+    def test_all_of_it_is_one_click_away(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        loan = given.loan(desk, borrower, installments=360, paid=40)
+        read(viewer, loan)
+        shown = panel(viewer, f"{loan.get_absolute_url()}?rows=all", "loan-schedule")
+        assert shown.startswith('<section class="sd-card" id="loan-schedule"')
+        assert shown.count('<th scope="row">') == 360
+
+    def test_its_sums_are_exact(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        rows = [{"number": n, "due_date": f"2027-0{n}-01", "total": Decimal("0.1")} for n in range(1, 4)]
+        loan = given.loan(desk, borrower, installments=0)
+        desk.world.amend(loan.uuid, installments=rows)
+        shown = read(viewer, loan)
+        assert "Total, 3 installments" in shown
+        assert "$0.30" in shown
+
+    def test_years_have_subtotals_unless_they_are_unwanted(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(
+            desk, borrower, amount="1200.00", interest_rate="0", opened=date(2026, 10, 24), installments=12
+        )
+        assert "Subtotal 2026, 2 installments" in read(viewer, loan)
+        assert "Subtotal" not in panel(viewer, f"{loan.get_absolute_url()}?subtotals=off", "loan-schedule")
+
+    def test_an_unknown_shape_keeps_its_keys_and_gives_no_figures(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, installments=0)
+        desk.world.amend(
+            loan.uuid, installments=[{"Rate": 3, "Memo": "<b>x</b>", "When": {"from": "2027-01-01"}}]
+        )
+        shown = read(viewer, loan)
+        for words in ("Rate", "Memo", "&lt;b&gt;x&lt;/b&gt;", "2027-01-01"):
+            assert words in shown
+        assert shown.count("Not every installment has a day and an amount") == 5
+        assert "sd-chart-plot" not in shown
+
+    def test_the_chart_draws_every_installment_for_any_width(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, installments=12, paid=3)
+        shown = read(viewer, loan)
+        assert shown.count("<g><title>") == 12
+        assert "12 installments from" in shown
+        assert "3 paid, 0 overdue" in shown
+        assert "style=" not in shown
+
+
+class TestChart:
+    def drawn(self, *rows: dict[str, Any]) -> Any:
+        return chart(schedule_of(Loan(uuid="l-1", installments=rows)), date(2026, 11, 20))
+
+    def test_it_is_absent_rather_than_wrong(self) -> None:
+        row = {"due_date": "2026-12-01", "total": 5}
+        assert self.drawn() is None
+        assert self.drawn(row, {"total": 5}) is None
+        assert self.drawn(row, {"due_date": "2027-01-01"}) is None
+        assert self.drawn({"due_date": "2026-12-01", "total": -5}) is None
+        assert self.drawn({"due_date": "2026-12-01", "total": 0}) is None
+
+    def test_bars_stand_in_the_order_of_their_days_beside_today(self) -> None:
+        found = self.drawn(
+            {"due_date": "2026-12-01", "principal": 60, "interest": 40},
+            {"due_date": "2026-11-01", "principal": 80, "interest": 20},
+        )
+        assert [bar.words for bar in found.bars] == ["1 Nov 2026: $100.00", "1 Dec 2026: $100.00"]
+        assert found.today == 50
+        assert [bar.is_overdue for bar in found.bars] == [True, False]
+        assert {bar.y for bar in found.bars} == {found.grid[-1].at}
+
+    def test_the_two_parts_of_a_bar_are_its_whole(self) -> None:
+        (bar,) = self.drawn({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars
+        assert sum(block.height for block in bar.blocks) + 2 == bar.height
+
+
+class TestPanels:
+    def test_the_page_asks_nothing_and_its_panels_once_in_half_a_minute(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower)
+        assert "Not read yet" in page(viewer, loan.get_absolute_url())
+        assert desk.calls == []
+        for name in ("loan", "loan-repayments", "loan", "loan-repayments", "loan-schedule"):
+            panel(viewer, loan.get_absolute_url(), name)
+        assert [call.operation for call in desk.calls] == ["loans.get", "repayments.of_loan"]
+
+    def test_whoever_wants_it_now_gets_it_now(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        loan = given.loan(desk, borrower)
+        read(viewer, loan)
+        desk.world.amend(loan.uuid, status="CHARGED_OFF")
+        assert "CHARGED_OFF" in read(viewer, loan, "?refresh=1")
+
+    def test_one_failing_call_spoils_one_panel_and_keeps_its_copy(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, amount="12345.00")
+        read(viewer, loan)
+        forget(loan)
+        desk.fail_next("loans.get", status=500, message="Out of order", times=None)
+        spoilt = read(viewer, loan)
+        assert "Showing copy of" in spoilt
+        assert "$12,345.00" in spoilt
+        assert "Not answering" not in panel(viewer, loan.get_absolute_url(), "loan-repayments")
+
+    def test_without_any_copy_a_failure_is_a_card_of_its_own(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower)
+        desk.fail_next("loans.get", status=500, message="Out of order")
+        shown = read(viewer, loan)
+        assert "The loan could not be read" in shown
+        assert "Out of order" in shown
+
+    @pytest.mark.django_db(transaction=True)
+    def test_without_scripts_the_page_asks_before_it_comes(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, amount="12345.00")
+        desk.world.repayment(loan.uuid, amount="310.00")
+        shown = plain(viewer, loan.get_absolute_url())
+        assert "$12,345.00" in shown
+        assert "$310.00" in shown
+
+    @pytest.mark.django_db(transaction=True)
+    def test_without_scripts_a_silent_service_is_not_waited_for(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, amount="12345.00")
+        desk.world.repayment(loan.uuid, amount="310.00")
+        desk.fail_next("loans.get", delay=2)
+        shown = plain(viewer, loan.get_absolute_url())
+        assert "Asking the lending service" in shown
+        assert "$310.00" in shown
+        assert "$12,345.00" not in shown
+
+
+class TestLooks:
+    def test_the_first_look_says_that_it_is_one(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        assert "for the first time" in read(viewer, given.loan(desk, borrower))
+
+    def test_what_changed_since_somebody_looked_is_marked(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower, amount="12000.00")
+        page(viewer, loan.get_absolute_url())
+        read(viewer, loan)
+        an_hour_later()
+        desk.world.amend(loan.uuid, amount=Decimal("11000.00"), delinquent=True)
+        forget(loan)
+        page(viewer, loan.get_absolute_url())
+        shown = read(viewer, loan)
+        for words in ("$12,000.00</del>", "$11,000.00</ins>", "Delinquent</dt>"):
+            assert words in shown
+
+    def test_what_a_colleague_saw_is_still_new_to_others(
+        self, viewer: Browser, servicer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower)
+        page(viewer, loan.get_absolute_url())
+        read(viewer, loan)
+        an_hour_later()
+        desk.world.amend(loan.uuid, status="CHARGED_OFF")
+        assert "CHARGED_OFF" in read(servicer, loan, "?refresh=1")
+        page(servicer, loan.get_absolute_url())
+        assert "CHARGED_OFF</ins>" in page(viewer, loan.get_absolute_url())
+
+    def test_a_look_is_recorded_once(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        loan = given.loan(desk, borrower)
+        for _ in range(2):
+            page(viewer, loan.get_absolute_url())
+        panel(viewer, loan.get_absolute_url(), "loan")
+        assert Entry.objects.get(action="loans.detail").subject_uuid == loan.uuid
+        assert Sighting.objects.get(subject_uuid=loan.uuid).count == 2
+
+
+class TestAround:
+    def test_a_loan_under_another_borrower_leads_to_its_own_address(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower)
+        answer = viewer.get(f"/borrowers/somebody/loans/{loan.uuid}/")
+        assert (answer.status_code, answer["Location"]) == (302, loan.get_absolute_url())
+
+    def test_an_unknown_loan_has_no_page(self, viewer: Browser, borrower: Record) -> None:
+        assert viewer.get(f"/borrowers/{borrower.uuid}/loans/nothing/").status_code == 404
+
+    def test_a_servicer_may_note_and_a_viewer_is_told_why_not(
+        self, viewer: Browser, servicer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower)
+        servicer.post(f"/notes/new/loan/{loan.uuid}/", {"text": "Calls on Mondays"})
+        assert "Calls on Mondays" in page(viewer, loan.get_absolute_url())
+        assert "needs role servicer or supervisor" in page(viewer, loan.get_absolute_url())
+        assert f'href="/notes/new/loan/{loan.uuid}/"' in page(servicer, loan.get_absolute_url())
+
+    def test_the_lists_lead_to_it(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        loan = given.loan(desk, borrower)
+        assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"
+        assert loan.get_absolute_url() in page(viewer, "/loans/")
+        assert Record(kind=Kind.LOAN, uuid="l-1").get_absolute_url() == "/registry/loan/l-1/"

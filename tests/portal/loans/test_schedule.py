@@ -1,0 +1,49 @@
+"""A schedule as a file: every installment exactly as it was told, and nothing that a spreadsheet would run."""
+
+import csv
+import io
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.pages import panel
+
+
+def lines(browser: Browser, address: str) -> list[list[str]]:
+    answer = browser.get(f"{address}schedule.csv")
+    assert answer.status_code == 200
+    content = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+    return list(csv.reader(io.StringIO(content.removeprefix("\ufeff"), newline="")))
+
+
+@pytest.mark.parametrize("count", [0, 12, 360])
+def test_every_installment_is_a_line(viewer: Browser, desk: Sandbox, count: int) -> None:
+    loan = given.loan(desk, given.borrower(desk), installments=count)
+    panel(viewer, loan.get_absolute_url(), "loan")
+    heads, *rows = lines(viewer, loan.get_absolute_url())
+    assert len(rows) == count
+    assert heads[-1] == "State here"
+    assert count == 0 or heads[:4] == ["No.", "Due", "Principal", "Interest"]
+
+
+def test_what_the_service_words_cannot_run(viewer: Browser, desk: Sandbox) -> None:
+    loan = given.loan(desk, given.borrower(desk), installments=0)
+    desk.world.amend(loan.uuid, installments=[{"Memo": "=1+1"}])
+    panel(viewer, loan.get_absolute_url(), "loan")
+    assert lines(viewer, loan.get_absolute_url())[1][0] == "'=1+1"
+
+
+def test_a_loan_that_was_never_read_gives_an_empty_file(viewer: Browser, desk: Sandbox) -> None:
+    loan = given.loan(desk, given.borrower(desk))
+    assert lines(viewer, loan.get_absolute_url()) == [["State here"]]
+
+
+def test_whoever_takes_it_is_recorded(viewer: Browser, desk: Sandbox) -> None:
+    loan = given.loan(desk, given.borrower(desk))
+    panel(viewer, loan.get_absolute_url(), "loan")
+    lines(viewer, loan.get_absolute_url())
+    entry = Entry.objects.get(action="loans.schedule")
+    assert (entry.subject_uuid, entry.detail) == (loan.uuid, {"rows": 12})

@@ -1,0 +1,43 @@
+"""How tests read a page: as a browser with scripts gets it (from copies), one of its panels, or without scripts."""
+
+from datetime import timedelta
+
+from django.test import Client as Browser
+
+from portal.audit.models import Sighting
+from portal.registry.models import Record
+from tests.conftest import htmx
+
+
+def page(browser: Browser, address: str) -> str:
+    """The page from copies: its panels will ask by themselves."""
+    browser.cookies["js"] = "1"
+    return plain(browser, address)
+
+
+def plain(browser: Browser, address: str) -> str:
+    """The page as whoever asks gets it."""
+    answer = browser.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def panel(browser: Browser, address: str, name: str) -> str:
+    """One panel after it asked."""
+    browser.cookies["js"] = "1"
+    answer = browser.get(address, headers=htmx(name))
+    assert answer.status_code == 200
+    return answer.content.decode().strip()
+
+
+def forget(record: Record) -> None:
+    """Half a minute passes: the record may be asked for again."""
+    Record.objects.filter(uuid=record.uuid).update(asked_at=None)
+
+
+def an_hour_later() -> None:
+    """The looks up to now were an hour ago."""
+    for one in Sighting.objects.all():
+        Sighting.objects.filter(pk=one.pk).update(
+            first_at=one.first_at - timedelta(hours=1), last_at=one.last_at - timedelta(hours=1)
+        )
