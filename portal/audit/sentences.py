@@ -19,6 +19,7 @@ _DONE = {
     "lookup.archive": "archived",
     "lookup.restore": "restored",
     "lookup.import_records": "imported",
+    "lookup.refresh_portfolio": "read the whole portfolio again",
     "notes.add": "wrote a note on",
     "notes.unpin": "unpinned a note:",
     "notes.add_follow_up": "planned a follow-up on",
