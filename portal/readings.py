@@ -6,7 +6,7 @@ when: nobody asks twice for the same record within half a minute unless a person
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -37,6 +37,7 @@ READS: dict[str, Callable[[Client, str, str], object]] = {
 REPAYMENTS_OF = {Kind.LOAN.value: Kind.LOAN_REPAYMENTS, Kind.LINE.value: Kind.LINE_REPAYMENTS}
 
 _pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="readings")
+_under_way: set[Future[None]] = set()
 
 
 @dataclass
@@ -130,10 +131,21 @@ def ask(
 ) -> None:
     """Read each record that is due, side by side; after the deadline the rest goes on by itself."""
     mine = [record for record in records if claim(record, force=force)]
-    if len(mine) == 1 and deadline is None:
-        read(actor, mine[0])
-    elif mine:
-        wait([_pool.submit(_read_in_thread, actor, record) for record in mine], timeout=deadline)
+    # Within a transaction no other thread sees what this one wrote, nor gets to write itself.
+    if (len(mine) == 1 and deadline is None) or connection.in_atomic_block:
+        for record in mine:
+            read(actor, record)
+        return
+    begun = {_pool.submit(_read_in_thread, actor, record) for record in mine}
+    _under_way.update(begun)
+    for one in begun:
+        one.add_done_callback(_under_way.discard)
+    wait(begun, timeout=deadline)
+
+
+def finish(timeout: float) -> None:
+    """Wait for the reads that outlived the page that began them."""
+    wait(set(_under_way), timeout=timeout)
 
 
 def claim(record: Record, *, force: bool = False) -> bool:

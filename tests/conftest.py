@@ -23,7 +23,7 @@ from django.conf import LazySettings, settings
 from django.core.cache import cache
 from django.test import Client as Browser
 
-from portal import gateway
+from portal import gateway, readings
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from servicing import Client
@@ -78,6 +78,10 @@ def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox
     gateway.client.cache_clear()
     cache.clear()
     yield sandbox
+    sandbox.heal()
+    readings.finish(
+        timeout=10
+    )  # What a page left to finish by itself must not write into the next test's database.
     gateway.client.cache_clear()
 
 

@@ -16,13 +16,12 @@ def listen() -> None:
     user_login_failed.connect(_failed, dispatch_uid="audit")
 
 
-def _signed_in(request: HttpRequest | None, user: Any, **kwargs: Any) -> None:
-    if request is not None:
-        append(Actor.of(request, user), "accounts.sign_in")
+def _signed_in(request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    append(Actor.of(request, user), "accounts.sign_in")
 
 
-def _signed_out(request: HttpRequest | None, user: Any, **kwargs: Any) -> None:
-    if request is not None and user is not None:
+def _signed_out(request: HttpRequest, user: Any, **kwargs: Any) -> None:
+    if user is not None:
         append(Actor.of(request, user), "accounts.sign_out")
 
 

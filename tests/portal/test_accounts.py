@@ -3,7 +3,9 @@
 from io import StringIO
 
 import pytest
+from allauth.account.adapter import get_adapter
 from django.conf import LazySettings
+from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 from django.http import HttpResponse
 from django.test import Client as Browser
@@ -80,7 +82,12 @@ class TestSigningIn:
     def test_a_fragment_from_nowhere_leads_to_the_first_page(self, anonymous: Browser) -> None:
         assert anonymous.get("/loans/", headers=htmx("loan-rows"))["HX-Redirect"] == "/sign-in/?next=/"
 
+    def test_a_check_of_a_password_outside_a_request_is_no_attempt_to_sign_in(self, maya: User) -> None:
+        assert authenticate(username="maya", password="guess") is None
+        assert not Entry.objects.exists()
+
     def test_nobody_can_register_themselves(self, anonymous: Browser) -> None:
+        assert not get_adapter().is_open_for_signup(None)
         assert "account_signup" not in anonymous.get("/sign-in/").content.decode()
         assert anonymous.get("/sign-in/signup/").status_code == 404
 

@@ -25,7 +25,9 @@ CHECK = [sys.executable, "manage.py", "check"]
 
 def start(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Start the portal in a process that knows only these settings."""
-    system = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    system = {
+        name: text for name, text in os.environ.items() if name in ("PATH", "HOME") or "COVERAGE" in name
+    }
     settings = {"ENV_FILE": os.devnull, "DJANGO_SETTINGS_MODULE": "portal.settings"} | environment
     return subprocess.run(
         command or CHECK,

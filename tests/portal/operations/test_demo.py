@@ -32,7 +32,9 @@ def answers(port: int) -> bool:
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """A newcomer's: nothing but a folder and two free ports."""
-    system = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    system = {
+        name: text for name, text in os.environ.items() if name in ("PATH", "HOME") or "COVERAGE" in name
+    }
     ports = {"PORT": str(free_port()), "SANDBOX_PORT": str(free_port())}
     return system | ports | {"DEBUG": "1", "ENV_FILE": os.devnull, "DATA_DIR": str(tmp_path)}
 
