@@ -1,0 +1,170 @@
+"""A statement's document: by the link that the service gives now, whole or not at all, and framed by nobody else."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.http import HttpResponseBase
+from django.test import Client as Browser
+
+from portal.audit.models import Entry, RemoteCall, Sighting
+from portal.credit_lines import documents
+from portal.credit_lines.models import Fingerprint
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.pages import page, panel
+
+DAY = "2026-03-15"
+
+
+@pytest.fixture(autouse=True)
+def loopback(settings: LazySettings) -> Any:
+    """Documents may come from this machine, as in local use."""
+    settings.DEBUG = True
+    documents._fetcher.cache_clear()
+
+
+@pytest.fixture
+def line(desk: Sandbox) -> Record:
+    record = given.line(desk, given.borrower(desk), opened=date(2026, 1, 1))
+    desk.world.statement(record.uuid, DAY)
+    return record
+
+
+def fetched(browser: Browser, line: Record, query: str = "", day: str = DAY) -> HttpResponseBase:
+    return browser.get(f"{line.get_absolute_url()}statements/{day}/pdf/{query}")
+
+
+def bytes_of(answer: HttpResponseBase) -> bytes:
+    return b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+
+
+def refused(browser: Browser, line: Record, status: int) -> str:
+    answer = fetched(browser, line)
+    assert answer.status_code == status
+    assert answer["Content-Type"].startswith("text/html")
+    assert answer["X-Frame-Options"] == "SAMEORIGIN"
+    return answer.content.decode()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_it_comes_whole_with_headers_of_our_own(viewer: Browser, line: Record) -> None:
+    answer = fetched(viewer, line)
+    assert bytes_of(answer).startswith(b"%PDF-")
+    assert answer.status_code == 200
+    assert {name: answer[name] for name in ("Content-Type", "X-Frame-Options", "X-Content-Type-Options")} == {
+        "Content-Type": "application/pdf",
+        "X-Frame-Options": "SAMEORIGIN",
+        "X-Content-Type-Options": "nosniff",
+    }
+    assert answer["Content-Disposition"] == f'inline; filename="statement-{DAY}.pdf"'
+    assert answer["Content-Security-Policy"] == "frame-ancestors 'self'"
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_no_other_page_may_be_framed(viewer: Browser, line: Record) -> None:
+    viewer.cookies["js"] = "1"
+    assert viewer.get(line.get_absolute_url())["X-Frame-Options"] == "DENY"
+
+
+def test_it_can_be_downloaded(viewer: Browser, line: Record) -> None:
+    answer = fetched(viewer, line, "?download=1")
+    assert answer["Content-Disposition"].startswith("attachment;")
+    bytes_of(answer)
+
+
+def test_the_link_is_read_anew_and_never_the_browsers(viewer: Browser, desk: Sandbox, line: Record) -> None:
+    bytes_of(fetched(viewer, line, "?url=http://169.254.169.254/&statement=evil"))
+    assert [call.operation for call in desk.calls] == ["credit_lines.statement", "documents.fetch"]
+
+
+def test_each_view_is_recorded_and_each_call_has_its_row(viewer: Browser, line: Record) -> None:
+    bytes_of(fetched(viewer, line))
+    entry = Entry.objects.get(action="credit_lines.pdf")
+    assert entry.subject_label == f"statement of {DAY}, line {line.uuid[:8]}"
+    assert entry.borrower_uuid == line.borrower_uuid
+    call = RemoteCall.objects.get(operation="documents.fetch")
+    assert (call.outcome, call.status) == ("confirmed", 200)
+    assert call.path.startswith("127.0.0.1/documents/")
+
+
+def test_a_statement_is_new_until_it_was_viewed(viewer: Browser, servicer: Browser, line: Record) -> None:
+    panel(viewer, line.get_absolute_url(), "line")
+    assert ">New</span>" in page(viewer, line.get_absolute_url())
+    bytes_of(fetched(viewer, line))
+    assert ">New</span>" not in page(viewer, line.get_absolute_url())
+    assert ">New</span>" in page(servicer, line.get_absolute_url())
+
+
+def test_the_same_bytes_leave_one_fingerprint(viewer: Browser, line: Record) -> None:
+    for _ in range(2):
+        content = bytes_of(fetched(viewer, line))
+    seen = Fingerprint.objects.get()
+    assert (seen.size, str(seen.billing_date)) == (len(content), DAY)
+    assert seen.last_at > seen.first_at
+
+
+def test_changed_bytes_are_flagged_with_both_dates(viewer: Browser, desk: Sandbox, line: Record) -> None:
+    bytes_of(fetched(viewer, line))
+    desk.fail_next("documents.fetch", body=b"%PDF-1.7 another content")
+    bytes_of(fetched(viewer, line))
+    panel(viewer, line.get_absolute_url(), "line")
+    shown = page(viewer, f"{line.get_absolute_url()}?statement={DAY}")
+    assert "Changed" in shown
+    assert ", then " in shown
+    assert all(one.sha256[:8] in shown for one in Fingerprint.objects.all())
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "sentence"),
+    [
+        ({"html": True}, 502, "is not a PDF"),
+        ({"status": 302, "headers": {"Location": "http://169.254.169.254/latest/"}}, 502, "not a host"),
+        ({"size": 200 * 1024 * 1024}, 502, "too large"),
+        ({"status": 403}, 502, "status 403"),
+        ({"truncate": True}, 503, "cut"),
+        ({"cut_before": True}, 503, "gave no document"),
+    ],
+)
+def test_what_is_not_a_whole_pdf_is_refused_with_a_sentence(
+    viewer: Browser, desk: Sandbox, line: Record, fault: dict[str, Any], status: int, sentence: str
+) -> None:
+    desk.fail_next("documents.fetch", **fault)
+    shown = refused(viewer, line, status)
+    assert sentence in shown
+    assert "Try again" in shown
+    assert Entry.objects.get(action="credit_lines.pdf").result == "rejected"
+    assert not Fingerprint.objects.exists()
+    assert not Sighting.objects.exists()
+
+
+def test_a_host_that_nobody_named_is_not_asked(viewer: Browser, desk: Sandbox, line: Record) -> None:
+    elsewhere = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
+    desk.fail_next("credit_lines.statement", changes={"statements": elsewhere})
+    assert "files.example, which is not a host" in refused(viewer, line, 502)
+    call = RemoteCall.objects.get(operation="documents.fetch")
+    assert call.path == "files.example/a.pdf"
+
+
+def test_without_debug_this_machine_is_not_asked(
+    viewer: Browser, line: Record, settings: LazySettings
+) -> None:
+    settings.DEBUG = False
+    assert "does not use https" in refused(viewer, line, 502)
+
+
+def test_a_day_the_service_lists_no_more_says_so(viewer: Browser, desk: Sandbox, line: Record) -> None:
+    desk.fail_next("credit_lines.statement", changes={"statements": []})
+    assert "no longer lists a document for this day" in refused(viewer, line, 404)
+
+
+def test_a_service_that_is_down_says_so_in_the_frame(viewer: Browser, desk: Sandbox, line: Record) -> None:
+    desk.fail_next("credit_lines.statement", status=500, message="Out of order", times=None)
+    assert "Out of order" in refused(viewer, line, 503)
+
+
+@pytest.mark.parametrize("day", ["evil", "2026-3-15", "2026-02-30", "2026-03-15T00:00"])
+def test_what_is_no_day_is_no_address(viewer: Browser, desk: Sandbox, line: Record, day: str) -> None:
+    assert fetched(viewer, line, day=day).status_code == 404
+    assert desk.calls == []
