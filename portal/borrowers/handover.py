@@ -44,7 +44,7 @@ def _report(record: Record, bodies: Bodies) -> Task:
     for intent, body in bodies:
         if body.get("asset_report_json_gzip"):
             return Task("Asset report sent", intent.finished_at, intent.actor_name)
-    return Task("Asset report not sent")
+    return Task("Asset report not sent", url_name="borrowers:edit", url_args=(record.uuid,))
 
 
 def _ssn(record: Record, person: Record, bodies: Bodies) -> Task:
@@ -53,7 +53,9 @@ def _ssn(record: Record, person: Record, bodies: Bodies) -> Task:
             return Task(f"SSN of {person} sent", intent.finished_at, intent.actor_name)
         if intent.operation == "borrowers.create_commercial" and _sent_at_creation(person, body):
             return Task(f"SSN of {person} sent", intent.finished_at, intent.actor_name)
-    return Task(f"SSN of {person} not sent")
+    return Task(
+        f"SSN of {person} not sent", url_name="borrowers:edit_person", url_args=(record.uuid, person.uuid)
+    )
 
 
 def _sent_at_creation(person: Record, body: dict[str, object]) -> bool:

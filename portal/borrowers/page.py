@@ -111,6 +111,7 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
         "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=timezone.localdate()),
         "acts": [act_button(request, record, *act) for act in ACTS],
         "may_note": request.can("notes.add"),
+        "may_edit": request.can("borrowers.edit"),
         "may_correct": request.can("lookup.correct"),
         "may_archive": request.can("lookup.archive"),
     }
@@ -119,8 +120,9 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
 # The first one is what a servicer comes for: its button is the filled one.
 ACTS = [
     ("applications.submit", "New application", "plus", "a"),
-    ("notes.add", "Add note", "sticker-2", "n"),
+    ("borrowers.edit", "Edit", "pencil", "e"),
     ("summaries.borrower", "Print summary", "printer", "p"),
+    ("notes.add", "Add note", "sticker-2", "n"),
 ]
 
 
@@ -130,6 +132,7 @@ def act_button(
     """A button with its address, or why it is disabled for this person."""
     address = {
         "applications.submit": lambda: reverse("applications:submit", args=[record.uuid]),
+        "borrowers.edit": lambda: reverse("borrowers:edit", args=[record.uuid]),
         "notes.add": lambda: reverse("notes:add", args=[record.kind, record.uuid]),
         "summaries.borrower": lambda: reverse("summaries:borrower", args=[record.uuid]),
     }[act]()
