@@ -1,9 +1,15 @@
 """Repayments that this desk knows, across borrowers."""
 
+import csv
+import io
+from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 from django.test import Client as Browser
+from django.utils import timezone
 
+from portal.audit.models import Entry
 from portal.registry.models import Kind
 from servicing.sandbox import Sandbox
 from tests.portal.lists import AccountList
@@ -24,3 +30,84 @@ class TestList(AccountList):
         less, more = self.known(desk, amount=Decimal("12.50")), self.known(desk, amount=Decimal("310"))
         one_way = self.order(self.fragment(viewer, "?sort=amount"), less, more)
         assert self.order(self.fragment(viewer, "?sort=-amount"), less, more) == one_way[::-1]
+
+    @pytest.mark.parametrize(
+        ("query", "columns"),
+        [
+            ("?product=LOC", {"product": "LOC"}),
+            ("?status=FAILED", {"status": "FAILED"}),
+            ("?type=RETURNED", {"entity": "RETURNED"}),
+            ("?from=2026-03-08&to=2026-03-08", {"due_date": "2026-03-08"}),
+            ("?least=310&most=%24310.00", {"amount": Decimal("310")}),
+            ("?error=yes", {"flagged": True}),
+        ],
+    )
+    def test_it_is_narrowed(
+        self, viewer: Browser, desk: Sandbox, query: str, columns: dict[str, object]
+    ) -> None:
+        wanted = self.known(desk, **columns)
+        other = self.known(desk, product="LOAN", status="SUCCEEDED", amount=Decimal(9), due_date="2026-01-01")
+        found = self.fragment(viewer, query)
+        assert wanted.get_absolute_url() in found
+        assert other.get_absolute_url() not in found
+
+    @pytest.mark.parametrize("query", ["?from=soon", "?to=2026-02-30", "?least=much", "?most=1e9"])
+    def test_a_value_that_means_nothing_is_named(self, viewer: Browser, desk: Sandbox, query: str) -> None:
+        known = self.known(desk)
+        found = self.fragment(viewer, query)
+        assert "was left out" in found
+        assert known.get_absolute_url() in found
+
+    def test_a_month_and_the_summary_are_exact(self, viewer: Browser, desk: Sandbox) -> None:
+        for amount in ("0.1", "0.2", "90071992547409.91"):
+            self.known(desk, amount=Decimal(amount), status="SUCCEEDED", due_date="2026-03-08")
+        self.known(desk, amount=Decimal(5), status="FAILED", due_date="2026-03-09")
+        found = self.fragment(viewer)
+        assert "4 repayments, $90,071,992,547,410.21 succeeded" in found
+        assert "4 repayments known here" in found
+
+    def test_what_matches_is_summed_and_said_so(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, amount=Decimal("1.10"), status="SUCCEEDED", due_date="2026-03-08")
+        self.known(desk, amount=Decimal(5), status="FAILED", due_date="2026-03-09")
+        found = self.fragment(viewer, "?status=SUCCEEDED")
+        assert "1 repayment that match" in found
+        assert "$5.00" not in found
+
+    def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, status="SUCCEEDED", due_date="2026-03-08")
+        assert "no sum: an amount is missing" in self.fragment(viewer)
+
+    def test_what_is_to_come_is_on_top(self, viewer: Browser, desk: Sandbox) -> None:
+        day = timezone.localdate()
+        past = self.known(desk, status="SUCCEEDED", due_date=day - timedelta(days=3))
+        later, soon = (
+            self.known(desk, status="SCHEDULED", due_date=day + timedelta(days=days), amount=Decimal(days))
+            for days in (9, 2)
+        )
+        found = self.fragment(viewer)
+        assert self.order(found, soon, later, past) == [0, 1, 2]
+        assert "Upcoming" in found
+        assert "Next scheduled" in found
+
+    def lines(self, browser: Browser, query: str = "") -> list[list[str]]:
+        answer = browser.get(f"/repayments/export.csv{query}")
+        text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+        return list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))[1:]
+
+    def test_it_holds_what_the_filters_leave(self, viewer: Browser, desk: Sandbox) -> None:
+        wanted = self.known(desk, "=cmd", status="FAILED", amount=Decimal("310.00"))
+        self.known(desk, status="SUCCEEDED")
+        ((uuid, borrower, *_, bank, batch, ach),) = self.lines(viewer, "?status=FAILED&all=1")
+        assert (uuid, borrower, bank, batch, ach) == (wanted.uuid, "'=cmd", "", "", "")
+
+    def test_a_page_or_all_of_it(self, viewer: Browser, desk: Sandbox) -> None:
+        for _ in range(27):
+            self.known(desk)
+        assert len(self.lines(viewer)) == 25
+        assert len(self.lines(viewer, "?all=1")) == 27
+
+    def test_whoever_takes_it_is_recorded(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, status="FAILED")
+        self.lines(viewer, "?status=FAILED&all=1")
+        entry = Entry.objects.get(action="repayments.export")
+        assert entry.detail == {"query": "", "filters": {"status": "FAILED"}, "rows": 1}

@@ -1,0 +1,133 @@
+"""The table of repayments on the pages of loan, line and borrower: order, groups, sums, words."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.payments import Row
+from portal.registry.models import Record
+from servicing import Repayment
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.pages import page, panel
+
+
+@pytest.fixture
+def loan(desk: Sandbox) -> Record:
+    return given.loan(desk, given.borrower(desk))
+
+
+def read(browser: Browser, loan: Record, query: str = "") -> str:
+    return panel(browser, f"{loan.get_absolute_url()}{query}", "loan-repayments")
+
+
+def in_days(days: int) -> str:
+    return str(timezone.localdate() + timedelta(days=days))
+
+
+def test_what_is_to_come_is_on_top_the_soonest_first(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    for amount, days in (("40", 20), ("30", 5), ("20", -40), ("10", -80)):
+        status = "SCHEDULED" if days > 0 else "SUCCEEDED"
+        desk.world.repayment(loan.uuid, amount=amount, status=status, effective_date=in_days(days))
+    rows = read(viewer, loan).partition("<tbody>")[2]
+    assert "Upcoming" in rows
+    places = [rows.index(f'sd-strong">${amount}.00') for amount in (30, 40, 20, 10)]
+    assert places == sorted(places)
+
+
+def test_the_summary_says_what_it_covers(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    for amount in ("0.1", "0.2"):
+        desk.world.repayment(loan.uuid, amount=amount)
+    desk.world.repayment(loan.uuid, amount="310", status="SCHEDULED", effective_date=in_days(4))
+    shown = read(viewer, loan)
+    assert "3 repayments of this loan" in shown
+    assert '<b class="sd-tnum">2</b>, $0.30' in shown
+    assert "Next scheduled" in shown
+
+
+def test_a_month_is_summed_over_all_of_its_pages(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    for _ in range(30):
+        desk.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
+    assert "March 2026" in read(viewer, loan)
+    second = read(viewer, loan, "?page=2")
+    assert "26 to 30 of 30" in second
+    assert "30 repayments, $33.00 succeeded" in second
+
+
+def test_an_amount_that_is_missing_leaves_no_sum(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    desk.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
+    desk.world.repayment(loan.uuid, effective_date="2026-03-09", amount="2")
+    desk.fail_next("repayments.of_loan", changes={"amount": None})
+    shown = read(viewer, loan)
+    assert "no sum: an amount is missing" in shown
+    assert "$0.00" not in shown
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [("R01 - Insufficient funds", "R01 - Insufficient funds"), ("", "no reason given")]
+)
+def test_a_return_is_told_in_words_with_its_reason(
+    viewer: Browser, desk: Sandbox, loan: Record, error: str, words: str
+) -> None:
+    desk.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS", error_description=error)
+    shown = read(viewer, loan)
+    assert "Returned after it had succeeded" in shown
+    assert f"<small>{words}</small>" in shown
+
+
+def test_a_split_that_is_not_told_never_becomes_zero(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    desk.world.repayment(loan.uuid, amount="250.00", effective_date="2026-03-08")
+    shown = read(viewer, loan)
+    assert "$0.00" not in shown.partition("<tbody>")[2]
+    assert "sd-split" not in shown
+
+
+def test_parts_are_a_bar_and_noticed_when_they_do_not_add_up(
+    viewer: Browser, desk: Sandbox, loan: Record
+) -> None:
+    parts = {"principal": Decimal(60), "interest": Decimal(30), "fees": Decimal(0), "suspense": Decimal(0)}
+    desk.world.repayment(loan.uuid, amount="100.00", **parts)
+    shown = read(viewer, loan)
+    assert "Parts are not the amount" in shown
+    assert 'aria-label="Split: principal $60.00, interest $30.00, fees $0.00, suspense $0.00"' in shown
+
+
+@pytest.mark.parametrize(
+    ("parts", "widths"),
+    [
+        ({"principal": "75", "interest": 25}, [75, 25]),
+        ({"principal": "75", "interest": 20, "fees": "5"}, [75, 20, 5]),
+        ({"principal": "75"}, []),
+        ({"principal": "0", "interest": 0}, []),
+        ({"principal": "-5", "interest": 10}, []),
+        ({"principal": "much", "interest": 10}, []),
+    ],
+)
+def test_the_bar_is_drawn_only_from_parts_that_were_told(parts: dict[str, object], widths: list[int]) -> None:
+    assert [part.width for part in Row(Repayment(uuid="r-1", **parts)).parts] == widths
+
+
+def test_two_thousand_come_page_by_page(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    many = [
+        {"uuid": f"r-{number}", "amount": 1, "status": "SUCCEEDED", "effective_date": "2026-03-08"}
+        for number in range(2000)
+    ]
+    desk.fail_next("repayments.of_loan", body=many)
+    shown = read(viewer, loan)
+    assert "1 to 25 of 2000" in shown
+    assert shown.count("data-row") == 25
+
+
+def test_the_borrowers_tab_shows_those_of_all_accounts(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+    line = given.line(desk, Record.objects.get(kind="borrower"))
+    desk.world.repayment(loan.uuid, amount="12.50")
+    desk.world.repayment(line.uuid, amount="310.00")
+    read(viewer, loan)
+    panel(viewer, line.get_absolute_url(), "line-repayments")
+    shown = page(viewer, f"/borrowers/{loan.borrower_uuid}/?tab=repayments")
+    assert "2 repayments of this borrower" in shown
+    assert line.get_absolute_url() in shown
+    assert loan.get_absolute_url() in shown
