@@ -285,7 +285,8 @@ class SendForm(WriteForm):
         for name in REPORTS & wanted:
             only = {"hx-post": url, "hx-params": f"action,{name}"}
             self.fields[name].widget.attrs.update(MEASURE, **only)
-            self.fields[name].help_text = f"At most {settings.UPLOAD_LIMIT_MB} MB; compressed as it is sent."
+            again = "Choose it again, nothing of it was kept. " if self.is_bound else ""
+            self.fields[name].help_text = f"{again}At most {settings.UPLOAD_LIMIT_MB} MB before compression."
         self.fields["reason"].required = must_explain
 
     def clean_reason(self) -> str:

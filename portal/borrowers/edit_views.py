@@ -37,11 +37,13 @@ View = Callable[..., HttpResponse]
 def uploading(view: View) -> View:
     """Keep uploaded reports in memory. Who handles an upload is settled before CSRF looks at what was posted."""
 
+    protected = csrf_protect(view)
+
     @csrf_exempt
     @wraps(view)
     def prepared(request: StaffRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         request.upload_handlers = [InMemory(request, frozenset(LATER))]
-        return csrf_protect(view)(request, *args, **kwargs)
+        return protected(request, *args, **kwargs)
 
     return prepared
 

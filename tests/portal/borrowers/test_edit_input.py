@@ -140,6 +140,13 @@ def test_a_report_that_was_announced_must_come(editor: Editor, desk: Sandbox) ->
     assert not desk.calls
 
 
+def test_a_refused_sending_asks_for_the_file_again(of_person: Editor, desk: Sandbox) -> None:
+    file = SimpleUploadedFile("assets.json", b"{}")
+    page = is_refused(of_person.send({"asset_report": file}, with_asset_report="on", **WITH_SSN))
+    assert "Choose it again, nothing of it was kept." in page
+    assert not desk.calls
+
+
 def test_a_chosen_file_is_measured_before_it_is_sent(editor: Editor, desk: Sandbox) -> None:
     file = SimpleUploadedFile("credit.xml", b"<a>" + b" " * 20_000 + b"</a>")
     page = html(editor.post({"credit_report": file}, "measure", headers=htmx("")))
