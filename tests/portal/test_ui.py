@@ -550,7 +550,7 @@ def test_the_sprite_holds_the_icons_in_use_and_no_other() -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
 def test_templates_hold_nothing_that_the_content_policy_forbids(template: Path) -> None:
-    banned = r"""\sstyle=|<style|\son\w+=|hx-on|js:|<script(?![^>]*\ssrc=)|bg-\w+-lt"""
+    banned = r"""\sstyle=|<style|\son\w+=["']|hx-on|js:|<script(?![^>]*\ssrc=)|bg-\w+-lt"""
     assert not re.search(banned, template.read_text())
 
 
