@@ -233,7 +233,7 @@ UNKNOWN = Trouble(
     HTTPStatus.GATEWAY_TIMEOUT,
     "We do not know whether it went through",
     "The request left this desk, and the answer was lost: it may or may not have been done.",
-    "Do not send it again. Open the record of this write to see what to ask the lending service.",
+    "Open the record of this write: it says whether it may be sent again, and what to ask the lending service.",
 )
 PAGES: dict[type[servicing.ServicingError], Trouble] = {
     servicing.InvalidInput: Trouble(
