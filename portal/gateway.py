@@ -123,7 +123,7 @@ class Watcher:
                     status=outcome.status,
                     message="; ".join(outcome.error.reasons) if outcome.error else "",
                     subject=(items[0].kind, items[0].uuid) if items else None,
-                    detail={"answer": outcome.body, "duration_ms": milliseconds(outcome)},
+                    detail={"answer": kept(outcome.body), "duration_ms": milliseconds(outcome)},
                 )
 
     def _record(self, call: Call, outcome: Outcome, intent: WriteIntent | None) -> None:
@@ -172,6 +172,12 @@ def milliseconds(outcome: Outcome) -> int:
 def json_text(body: Any) -> str:
     """A masked body as text, cut where it would fill the database."""
     return "" if body is None else json.dumps(body, cls=DjangoJSONEncoder, ensure_ascii=False)[:BODY_LIMIT]
+
+
+def kept(body: Any) -> Any:
+    """A masked body as an audit entry keeps it: whole, or as much of its text as is kept of any body."""
+    text = json_text(body)
+    return text if len(text) >= BODY_LIMIT else body
 
 
 class GatewayMiddleware:

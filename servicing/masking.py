@@ -33,15 +33,17 @@ def masked(value: Any, *, _depth: int = 0) -> Any:
     if _depth > MAX_DEPTH:
         return "[nested too deep]"
     if isinstance(value, dict):
-        return {key: _masked_field(str(key), item, _depth + 1) for key, item in value.items()}
+        return {
+            masked_text(str(key)): _masked_field(str(key), item, _depth + 1) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [masked(item, _depth=_depth + 1) for item in value]
     return masked_text(value) if isinstance(value, str) else value
 
 
 def masked_text(text: str) -> str:
-    """Running text without anything that looks like an EIN or SSN."""
-    return _NINE_DIGITS.sub(HIDDEN, text)
+    """Running text without anything that looks like an EIN or SSN, nor the one character that databases refuse."""
+    return _NINE_DIGITS.sub(HIDDEN, text.replace("\0", "\ufffd"))
 
 
 def _masked_field(key: str, value: Any, depth: int) -> Any:
@@ -53,7 +55,7 @@ def _masked_field(key: str, value: Any, depth: int) -> Any:
     if name.endswith("_gzip"):
         return f"[{len(value):,} characters]" if isinstance(value, str) else HIDDEN
     if name.endswith("_id") and isinstance(value, str):
-        return value  # A bank's reference may well have nine digits.
+        return value.replace("\0", "\ufffd")  # A bank's reference may well have nine digits.
     return masked(value, _depth=depth)
 
 

@@ -58,9 +58,7 @@ def uuid_problem(text: str) -> str | None:
     """Why a text cannot be an identifier of the service, if it cannot."""
     if not text:
         return "is missing"
-    if len(text) > 64 or not all(
-        character.isascii() and (character.isalnum() or character in "-_") for character in text
-    ):
+    if not memory.IDENTIFIER.fullmatch(text):
         return "may hold letters, digits, dashes and underscores only, at most 64"
     return None
 
@@ -138,6 +136,8 @@ def _parsed_profile(line: str) -> Parsed:
         borrower = codec.decode(Borrower, line)
     except ServicingError as error:
         return f"not a user object: {error.message}"
-    if problem := uuid_problem(borrower.uuid):
-        return f"uuid {problem}"
-    return memory.known(borrower)
+    items = memory.known(borrower)
+    for item in items:
+        if problem := uuid_problem(item.uuid):
+            return f"uuid {problem}"
+    return items

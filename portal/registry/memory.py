@@ -5,9 +5,11 @@ One way in, :func:`remember`, for live answers, imported files and records that 
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import msgspec
@@ -31,6 +33,8 @@ KIND_OF: dict[type, Kind] = {
     Repayment: Kind.REPAYMENT,
 }
 BATCH = 500
+IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+TOO_MUCH = Decimal(10) ** 16
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 
@@ -61,7 +65,14 @@ def known(answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uui
 
 
 def told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
-    """What an answer of the service tells, with the ids of the call that asked."""
+    """What an answer of the service tells, with the ids of the call that asked.
+
+    A record whose uuid cannot be part of an address is left out: no page could lead to it.
+    """
+    return [item for item in _told(answer, ids) if IDENTIFIER.fullmatch(item.uuid)]
+
+
+def _told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
     owner = ids.get("borrower_id", "")
     account = ids.get("loan_id") or ids.get("line_id") or ""
     if isinstance(answer, list):
@@ -192,8 +203,16 @@ def _absorb_answer(
     if source == Source.SERVICE:
         record.checked_at, record.failing_since, record.failure = at, None, ""
     for name, value in columns(answer).items():
-        setattr(record, name, value)
+        setattr(record, name, _storable(name, value))
     return replaced
+
+
+def _storable(name: str, value: Any) -> Any:
+    """The value as its column holds it in every database: a text cut to its length, an absurd amount left out."""
+    if isinstance(value, str):
+        longest = getattr(Record._meta.get_field(name), "max_length", None)
+        return value.replace("\0", "\ufffd")[:longest]
+    return None if isinstance(value, Decimal) and abs(value) >= TOO_MUCH else value
 
 
 def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
@@ -255,7 +274,7 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
             return _credit_columns(answer.uuid, answer.product, answer.status) | {
                 "amount": answer.amount,
                 "due_date": _day(answer.effective_date),
-                "entity": (answer.payment_type or "")[:40],
+                "entity": answer.payment_type or "",
                 "flagged": has_failed or bool((answer.error_description or "").strip()),
                 "search_text": found,
             }
@@ -264,16 +283,16 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
 def full_name(person: Borrower | KeyPerson) -> str:
     """First, middle and last name; of a business the legal name."""
     parts = (person.first_name, person.middle_name, person.last_name)
-    return " ".join(part for part in parts if part)[:300]
+    return " ".join(part for part in parts if part)
 
 
 def _person_columns(person: Borrower | KeyPerson) -> dict[str, Any]:
     address = person.address
     return {
-        "state": (address.state or "")[:10] if address else "",
-        "city": (address.city or "")[:100] if address else "",
-        "phone": (person.phone or "")[:20],
-        "email": (person.email or "")[:254],
+        "state": (address.state or "") if address else "",
+        "city": (address.city or "") if address else "",
+        "phone": person.phone or "",
+        "email": person.email or "",
     }
 
 
@@ -290,8 +309,8 @@ def _references(loan: Loan) -> list[str]:
 
 def _credit_columns(uuid: str, product: str | None, status: str | None) -> dict[str, Any]:
     return {
-        "product": (product or "")[:40],
-        "status": (status or "")[:40],
+        "product": product or "",
+        "status": status or "",
         "search_text": search_text(uuid, product, status),
     }
 

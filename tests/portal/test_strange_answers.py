@@ -1,0 +1,124 @@
+"""What the service should never answer: it is remembered as far as it can be, and breaks no page and no write."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client as Browser
+
+from portal.audit.models import Entry, WriteIntent
+from portal.registry import memory
+from portal.registry.models import Kind, Record, Source
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from servicing.sandbox import Sandbox
+from tests import given
+
+LONG = "x" * 600
+OWNER = {"borrower_id": "owner-1", "line_id": "line-1"}
+ADDRESS = {"line_1": LONG, "city": LONG, "state": LONG, "zip": LONG, "country": LONG}
+PERSON = {"first_name": LONG, "last_name": "Nul \0 byte", "phone": LONG, "email": LONG, "address": ADDRESS}
+STRANGE: list[tuple[type[Any], dict[str, Any]]] = [
+    (
+        Borrower,
+        PERSON | {"user_type": LONG, "entity": LONG, "key_people": [PERSON | {"uuid": "p-1", "title": LONG}]},
+    ),
+    (Borrower, {"first_name": 5, "address": "nowhere", "key_people": [None, 7, {}]}),
+    (KeyPerson, PERSON | {"title": "\0"}),
+    (Application, {"product": LONG, "amount": 1e30, "status": {"decision": LONG}}),
+    (Application, {"product": "\0", "amount": "many", "status": "APPROVED"}),
+    (Loan, {"amount": -1e18, "state": LONG, "status": LONG, "product": LONG, "external_id": "\0"}),
+    (Loan, {"amount": 0.123456789, "repayments_start_date": "0000-00-00", "delinquent": "perhaps"}),
+    (Statement, {"credit_limit": 1e25, "past_due_balance": 1e16, "payment_due_date": "9999-12-31"}),
+    (
+        Repayment,
+        {"amount": 12345678901234567890.5, "ach_id": "\0", "effective_date": "9999-12-31 23:59:59 PST"},
+    ),
+    (
+        Repayment,
+        {"status": LONG, "payment_type": LONG, "error_description": LONG, "effective_date": "0001-01-01"},
+    ),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("model", "body"), STRANGE, ids=lambda value: getattr(value, "__name__", "body"))
+def test_it_is_remembered_in_a_form_that_every_database_holds(model: type[Any], body: dict[str, Any]) -> None:
+    answer = codec.decode(model, json.dumps({"uuid": "u-1"} | body))
+    memory.remember(memory.told(answer, OWNER), source=Source.SERVICE)
+    records = list(Record.objects.all())
+    assert records
+    for record in records:
+        assert not [name for name, value in vars(record).items() if isinstance(value, str) and "\0" in value]
+        assert problems(record) == {}
+        assert type(memory.last(record, memory_model(record))) is memory_model(record)
+
+
+def problems(record: Record) -> dict[str, list[str]]:
+    """What its columns could not hold."""
+    try:
+        record.clean_fields(exclude=[f.name for f in record._meta.fields if getattr(record, f.name) is None])
+    except ValidationError as refused:
+        return refused.message_dict
+    return {}
+
+
+def memory_model(record: Record) -> type[Any]:
+    return next(model for model, kind in memory.KIND_OF.items() if kind == record.kind)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("uuid", ["../x", "a/b", "a b", "é", "x" * 65, "a\0"])
+def test_what_no_address_can_lead_to_is_left_out(uuid: str) -> None:
+    borrower = {"uuid": "b-1", "key_people": [{"uuid": uuid}, {"uuid": "p-1"}]}
+    answer = codec.decode(Borrower, json.dumps(borrower))
+    assert [item.uuid for item in memory.told(answer, {})] == ["b-1", "p-1"]
+    loan = codec.decode(Loan, json.dumps({"uuid": uuid}))
+    assert memory.told(loan, OWNER) == []
+
+
+@pytest.mark.urls("tests.portal.trial_urls")
+class TestWrite:
+    @pytest.fixture
+    def borrower(self, desk: Sandbox) -> Record:
+        return given.borrower(desk)
+
+    def submit(self, browser: Browser, borrower: Record) -> WriteIntent:
+        typed = {"submit_id": "one", "borrower": borrower.uuid, "amount": "1200.00"}
+        assert browser.post("/trial/submit/", typed).status_code < 500
+        return WriteIntent.objects.get()
+
+    def test_one_that_names_an_unusable_uuid_is_confirmed_all_the_same(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next("applications.submit", changes={"uuid": "../x", "amount": 1e30, "product": LONG})
+        intent = self.submit(servicer, borrower)
+        assert (intent.state, intent.subject_uuid) == ("confirmed", "")
+        assert servicer.get(intent.get_absolute_url()).status_code == 200
+
+    def test_absurd_values_hide_no_outcome(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+        desk.fail_next(
+            "applications.submit", changes={"amount": 1e30, "product": LONG, "status": {"decision": "\0"}}
+        )
+        assert self.submit(servicer, borrower).state == "confirmed"
+        assert Record.objects.get(kind=Kind.APPLICATION).amount is None
+
+    def test_words_are_kept_without_what_no_database_holds(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next(
+            "applications.submit", status=400, body={"message": "Nul \0 byte", "\0key": {"ach_id": "\0"}}
+        )
+        intent = self.submit(servicer, borrower)
+        kept = json.dumps([intent.message, Entry.objects.get(phase="outcome").detail])
+        assert intent.state == "rejected"
+        assert "Nul \\ufffd byte" in kept
+        assert "\\u0000" not in kept
+
+    def test_an_endless_answer_is_kept_as_far_as_any_body(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
+    ) -> None:
+        desk.fail_next("applications.submit", changes={"purpose": "x" * 1_000_000})
+        self.submit(servicer, borrower)
+        answer = Entry.objects.get(phase="outcome").detail["answer"]
+        assert len(answer) == 20_000
