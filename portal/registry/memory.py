@@ -195,7 +195,9 @@ def _absorb_answer(
     record: Record, answer: Answer | list[Repayment], text: str, source: str, at: datetime
 ) -> list[Snapshot]:
     if record.answer_at and at < record.answer_at:  # an old file must not hide a newer answer
-        return [_snapshot(record, text, at, source)] if text != record.answer else []
+        late = _snapshot(record, text, at, source)
+        kept = text == record.answer or record.snapshots.filter(at=at, digest=late.digest).exists()
+        return [] if kept else [late]
     replaced = []
     if record.answer and record.answer_at and record.answer != text:
         replaced = [_snapshot(record, record.answer, record.answer_at, record.source)]

@@ -108,6 +108,15 @@ def test_an_old_export_hides_no_newer_answer(supervisor: Browser, desk: Sandbox)
     assert (record.source, record.snapshots.get().source) == (Source.SERVICE, Source.FILE)
 
 
+def test_the_same_old_export_twice_is_one_earlier_copy(supervisor: Browser, desk: Sandbox) -> None:
+    user = desk.world.borrower()
+    record = given.told(user)
+    day = (timezone.localdate() - timedelta(days=30)).isoformat()
+    for _ in range(2):
+        upload(supervisor, profiles=dumps(user | {"email": "then@northwind.example"}), exported_on=day)
+    assert record.snapshots.count() == 1
+
+
 def test_a_newer_export_becomes_the_copy_marked_with_its_day(supervisor: Browser, desk: Sandbox) -> None:
     record = given.told(desk.world.borrower())
     Record.objects.update(answer_at=timezone.now() - timedelta(days=30))
