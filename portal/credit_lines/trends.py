@@ -12,7 +12,7 @@ from typing import NamedTuple
 from portal.registry.models import Record
 from servicing import Statement, codec
 
-KEPT = 400
+KEPT = 200
 """So many earlier answers are drawn."""
 HEIGHT = 40
 MICRO = timedelta(microseconds=1)

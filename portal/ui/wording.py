@@ -8,7 +8,7 @@ import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils import timezone
@@ -91,15 +91,15 @@ def rate(value: Decimal | int | None) -> str | None:
     return f"{value:.{places}f}{settings.SERVICING_RATE_UNIT}"
 
 
-def day(value: date | str | None, *, weekday: bool = False) -> str | None:
-    """A calendar day, never moved by a zone; text that is no ISO day stays as it is."""
+def day(value: Any, *, weekday: bool = False) -> str | None:
+    """A calendar day, never moved by a zone; whatever else stands in its place stays as it is."""
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value[:10])
         except ValueError:
             return str(value)
-    if value is None:
-        return None
+    if not isinstance(value, date):
+        return None if value is None else str(value)
     return f"{f'{value:%A} ' if weekday else ''}{value.day} {value:%b} {value.year}"
 
 
