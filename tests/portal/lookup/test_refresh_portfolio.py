@@ -1,0 +1,70 @@
+"""Reading every known account again."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from portal import readings
+from portal.audit.models import Entry, RemoteCall
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(desk: Sandbox) -> Record:
+    """A borrower with a loan and a line of which only the uuids are known."""
+    record = given.borrower(desk)
+    given.account(Kind.LOAN, record, desk.world.loan(record.uuid)["uuid"])
+    given.account(Kind.LINE, record, desk.world.line(record.uuid)["uuid"])
+    return record
+
+
+def refresh(**options: object) -> str:
+    out = StringIO()
+    call_command("refresh_portfolio", rate=1000, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_accounts_and_their_repayments_are_read(desk: Sandbox, owner: Record) -> None:
+    assert "4 read, 0 failed" in refresh()
+    assert {call.operation for call in desk.calls} == {
+        "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
+    }  # fmt: skip
+    assert readings.coverage() == (2, 2)
+    assert set(RemoteCall.objects.values_list("actor_name", flat=True)) == {"system"}
+
+
+def test_what_was_just_read_is_left_alone(desk: Sandbox, owner: Record) -> None:
+    refresh()
+    assert "0 read" in refresh()
+
+
+def test_what_failed_is_read_the_next_time(desk: Sandbox, owner: Record) -> None:
+    desk.fail_next("loans.get", status=500)
+    assert "4 read, 1 failed" in refresh()
+    loan = Record.objects.get(kind=Kind.LOAN)
+    assert loan.failing_since
+    Record.objects.update(asked_at=None)
+    assert "1 read, 0 failed" in refresh()
+    loan.refresh_from_db()
+    assert (loan.failing_since, loan.failure) == (None, "")
+
+
+def test_one_kind_alone(desk: Sandbox, owner: Record) -> None:
+    assert "2 read" in refresh(kind="loan")
+    assert {call.operation for call in desk.calls} == {"loans.get", "repayments.of_loan"}
+
+
+def test_the_run_is_in_the_trail(desk: Sandbox, owner: Record) -> None:
+    refresh()
+    entry = Entry.objects.get(action="lookup.refresh_portfolio")
+    assert entry.detail == {"read": 4, "failed": 0}
+
+
+def test_an_impossible_rate_is_said(desk: Sandbox) -> None:
+    with pytest.raises(CommandError, match="--rate must be above 0"):
+        call_command("refresh_portfolio", rate=0)

@@ -1,0 +1,83 @@
+"""What colleagues tell each other: notes, pinned warnings, follow-ups."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.audit.models import Entry
+from portal.notes.models import FollowUp, Note
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def record(desk: Sandbox) -> Record:
+    return given.borrower(desk)
+
+
+def day_after(days: int) -> str:
+    return (timezone.localdate() + timedelta(days=days)).isoformat()
+
+
+def test_a_note_stands_on_the_borrowers_page(servicer: Browser, record: Record) -> None:
+    answer = servicer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "Prefers <b>mornings</b>"})
+    assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{record.uuid}/")
+    page = servicer.get(f"/borrowers/{record.uuid}/?tab=notes").content.decode()
+    assert "Prefers &lt;b&gt;mornings&lt;/b&gt;" in page
+    assert Entry.objects.filter(action="notes.add", subject_uuid=record.uuid).count() == 1
+
+
+def test_a_pinned_note_warns_until_its_day(servicer: Browser, record: Record) -> None:
+    servicer.post(
+        f"/notes/new/borrower/{record.uuid}/",
+        {"text": "Talk to the controller", "pinned_until": day_after(1)},
+    )
+    note = Note.objects.get()
+    assert note.is_pinned
+    assert "Pinned by" in servicer.get(f"/borrowers/{record.uuid}/").content.decode()
+    servicer.post(f"/notes/{note.pk}/unpin/")
+    assert "Pinned by" not in servicer.get(f"/borrowers/{record.uuid}/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        ({"text": ""}, "nothing was entered"),
+        ({"text": "x" * 2001}, "at most 2,000"),
+        ({"text": "x", "pinned_until": "2020-01-01"}, "This day has passed"),
+        ({"text": "x", "pinned_until": "2026-02-30"}, "There is no such day"),
+        ({"text": "a\0b"}, "could not be read"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_kept(
+    servicer: Browser, record: Record, sent: dict[str, str], reason: str
+) -> None:
+    answer = servicer.post(f"/notes/new/borrower/{record.uuid}/", sent)
+    assert answer.status_code == 422
+    assert reason in answer.content.decode()
+    assert not Note.objects.exists()
+
+
+def test_a_follow_up_is_planned_and_finished_once(servicer: Browser, record: Record) -> None:
+    servicer.post(
+        f"/notes/follow-ups/new/{record.uuid}/", {"title": "Call about the return", "due": day_after(0)}
+    )
+    planned = FollowUp.objects.get()
+    assert planned.is_due
+    assert "Call about the return" in servicer.get(f"/borrowers/{record.uuid}/").content.decode()
+    for _ in range(2):
+        servicer.post(f"/notes/follow-ups/{planned.pk}/finish/")
+    planned.refresh_from_db()
+    assert not planned.is_due
+    assert Entry.objects.filter(action="notes.finish").count() == 1
+
+
+def test_a_viewer_may_not_write(viewer: Browser, record: Record) -> None:
+    assert viewer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "x"}).status_code == 403
+    assert viewer.post(f"/notes/follow-ups/new/{record.uuid}/", {"title": "x"}).status_code == 403
+    assert not Note.objects.exists()
