@@ -1,9 +1,13 @@
 """Applications that this desk knows, across borrowers."""
 
+import pytest
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.registry.models import Kind
 from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.applications.answers import known, offer
 from tests.portal.lists import AccountList
 
 
@@ -17,3 +21,56 @@ class TestList(AccountList):
         found = self.fragment(viewer, "?status=REJECTED")
         assert rejected.get_absolute_url() in found
         assert approved.get_absolute_url() not in found
+
+    def test_a_row_tells_decision_offers_and_the_best_rate(self, viewer: Browser, desk: Sandbox) -> None:
+        known(given.borrower(desk), offer(0), offer(1, apr=13.04))
+        found = self.fragment(viewer)
+        for words in (
+            "$40,000.00",
+            "Approved",
+            ">2</td>",
+            "13.04%",
+            "20 Nov 2026, 13:31:07 EST",
+            "Ana Reyes",
+        ):
+            assert words in found
+
+    def test_a_rate_that_is_missing_leaves_no_best_one(self, viewer: Browser, desk: Sandbox) -> None:
+        known(given.borrower(desk), offer(0), offer(1, apr=None))
+        assert "14.92%" not in self.fragment(viewer)
+
+    def test_it_is_narrowed_to_what_was_not_told(self, viewer: Browser, desk: Sandbox) -> None:
+        told, untold = self.known(desk, status="APPROVED", product="LOAN"), self.known(desk)
+        for query in ("?status=none", "?product=none"):
+            found = self.fragment(viewer, query)
+            assert untold.get_absolute_url() in found
+            assert told.get_absolute_url() not in found
+
+    def test_a_filter_is_a_chip_that_can_be_taken_off(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, status="REJECTED")
+        found = self.fragment(viewer, "?status=REJECTED")
+        assert "Decision: Rejected" in found
+        assert 'aria-label="Remove the filter Decision"' in found
+
+    def test_every_value_that_occurs_can_be_chosen(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, status="COUNTER_OFFERED", product="MICRO_LEASE")
+        page = viewer.get(self.address).content.decode()
+        assert '<option value="COUNTER_OFFERED">COUNTER_OFFERED</option>' in page
+        assert '<option value="MICRO_LEASE">MICRO_LEASE</option>' in page
+
+    @pytest.mark.parametrize(
+        ("sort", "order"),
+        [("created", [2, 1, 0]), ("-created", [0, 1, 2]), ("amount", [0, 2, 1]), ("decision", [2, 0, 1])],
+    )
+    def test_it_is_sorted(self, viewer: Browser, desk: Sandbox, sort: str, order: list[int]) -> None:
+        columns = [
+            {"amount": 3, "status": "REJECTED"},
+            {"amount": 1, "status": "APPROVED"},
+            {"amount": 2, "status": "PENDING"},
+        ]
+        records = [self.known(desk, **each) for each in columns]
+        assert self.order(self.fragment(viewer, f"?sort={sort}"), *records) == order
+
+    def test_an_account_that_does_not_answer_is_marked(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, failing_since=timezone.now())
+        assert "Not answering" in self.fragment(viewer)

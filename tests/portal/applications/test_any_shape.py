@@ -1,0 +1,122 @@
+"""Whatever an application looks like, every screen of it renders."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+from hypothesis import HealthCheck, settings
+from hypothesis import given as for_any
+from hypothesis import strategies as st
+
+from portal.accounts.roles import Role
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of, htmx
+from tests.portal.applications.answers import UUID, answer, offer, told
+
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**25), 10**25)
+    | st.decimals(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(
+        ["", " ", "0", "-1", "1e30", "NaN", "2026-02-30", "2026-12-01", "\0", "{{ x }}", "<b>", "\u202e"]
+    )
+    | st.text()
+)
+ANYTHING = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+)
+
+
+def bent(whole: dict[str, Any], *, keep: tuple[str, ...] = ()) -> st.SearchStrategy[dict[str, Any]]:
+    """An object in which any field may be null, missing, or anything at all, and to which others may be added."""
+    fields = {
+        name: st.just(value) | st.none() | ANYTHING for name, value in whole.items() if name not in keep
+    }
+    kept = {name: whole[name] for name in keep}
+    return st.builds(
+        lambda some, more: more | some | kept,
+        st.fixed_dictionaries({}, optional=fields),
+        st.dictionaries(st.text(), ANYTHING, max_size=2),
+    )
+
+
+OFFERS = st.lists(bent(offer(0)) | st.builds(offer, st.integers(0, 9)) | ANYTHING, max_size=6)
+STATUS = bent({"decision": "APPROVED", "details": None, "name": "REJECTED"})
+APPLICATIONS = st.builds(
+    lambda whole, offers, status: whole | {"offers": offers, "status": status},
+    bent(answer(), keep=("uuid",)),
+    OFFERS | ANYTHING,
+    STATUS | ANYTHING,
+)
+
+
+@pytest.fixture
+def browser(desk: Sandbox) -> Browser:
+    browser = browser_of(Role.SERVICER)
+    browser.cookies["js"] = "1"
+    return browser
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk)
+
+
+def every_screen(browser: Browser, record: Record) -> None:
+    """The page in its states, its offers alone, the question about one, its files, the list, the form beside it."""
+    address = record.get_absolute_url()
+    pages = [
+        address,
+        f"{address}?raw=1&sort=-explanation&offer=A&offer=B",
+        f"{address}prefer/",
+        "/applications/",
+        f"/borrowers/{record.borrower_uuid}/applications/new/",
+    ]
+    assert [browser.get(page).status_code for page in pages] == [200] * 5
+    assert browser.get(f"{address}?sort=apr&differing=1", headers=htmx("offers")).status_code == 200
+    for file in (f"{address}offers/?all=1", "/applications/export/?all=1"):
+        answered: Any = browser.get(file)
+        assert b"".join(answered)
+
+
+@for_any(application=APPLICATIONS)
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_any_application_is_shown(browser: Browser, borrower: Record, application: dict[str, Any]) -> None:
+    every_screen(browser, told(borrower, application))
+
+
+@for_any(nulls=st.sets(st.sampled_from(sorted(set(offer()) - {"uuid"}))))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_subset_of_nulls_is_shown(browser: Browser, borrower: Record, nulls: set[str]) -> None:
+    offers = [offer(0), offer(1, **dict.fromkeys(nulls))]
+    every_screen(browser, told(borrower, answer(*offers)))
+
+
+def test_two_thousand_offers_are_shown(browser: Browser, borrower: Record) -> None:
+    offers = [offer(0, uuid=f"51aa7f20-0000-4000-8000-{n:012}", apr=n) for n in range(2000)]
+    details = {"reasons": [f"Reason {n}" for n in range(2000)]}
+    every_screen(browser, told(borrower, answer(*offers, details=details)))
+
+
+@pytest.mark.parametrize("amount", [10**17, 10**30, "1e20", "1e-30", "-0", "0.00005", 9999999999999999.99])
+def test_amounts_beyond_all_reason_are_shown(browser: Browser, borrower: Record, amount: Any) -> None:
+    every_screen(browser, told(borrower, answer(offer(0, amount=amount, term=amount), amount=amount)))
+
+
+def test_what_is_very_deep_is_shown(browser: Browser, borrower: Record) -> None:
+    deep: Any = "core"
+    for _ in range(200):
+        deep = {"in": [deep]}
+    every_screen(browser, told(borrower, answer(offer(0, explanation=deep), details=deep, n=1)))
+
+
+@pytest.mark.parametrize("uuid", [UUID.format(2), "c-1", "C_40e91d7"])
+def test_any_identifier_of_the_service_has_a_page(browser: Browser, borrower: Record, uuid: str) -> None:
+    every_screen(browser, told(borrower, answer(offer(0), uuid=uuid)))

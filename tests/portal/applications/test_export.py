@@ -1,0 +1,96 @@
+"""What leaves as CSV is what the screen shows, exact and audited."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.applications.answers import UUID, known, offer
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk, first_name="=Northwind Baking Co LLC")
+
+
+def lines(browser: Browser, address: str) -> list[dict[str, str]]:
+    answer: Any = browser.get(address)
+    assert answer.status_code == 200
+    text = b"".join(answer).decode().removeprefix("\ufeff")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+class TestOffers:
+    def test_rows_of_the_screen_are_columns_with_exact_numbers(
+        self, viewer: Browser, borrower: Record
+    ) -> None:
+        record = known(borrower, offer(0, apr="14.9200001", amount=35000.5, explanation="=cmd()", term=None))
+        (line,) = lines(viewer, f"{record.get_absolute_url()}offers/")
+        assert list(line)[:5] == [
+            "Offer",
+            "Identifier",
+            "Product",
+            "Amount",
+            "Difference to requested (calculated here)",
+        ]
+        assert (line["Offer"], line["Amount"], line["APR"]) == ("A", "35000.5", "14.9200001")
+        assert line["Difference to requested (calculated here)"] == "-4999.5"
+        assert (line["Start"], line["Explanation"]) == ("2026-12-01", "'=cmd()")
+        assert (line["Total of payments (calculated here)"], line["Interest-only period"]) == ("", "")
+
+    def test_shown_offers_in_their_order_or_all_of_them(self, viewer: Browser, borrower: Record) -> None:
+        record = known(borrower, *[offer(n, apr=20 - n) for n in range(6)])
+        address = f"{record.get_absolute_url()}offers/"
+        assert [line["Offer"] for line in lines(viewer, f"{address}?sort=apr")] == list("FEDC")
+        assert [line["Offer"] for line in lines(viewer, f"{address}?all=1")] == list("ABCDEF")
+
+    def test_it_is_audited(self, viewer: Browser, borrower: Record) -> None:
+        record = known(borrower, offer(0), offer(1))
+        lines(viewer, f"{record.get_absolute_url()}offers/")
+        entry = Entry.objects.get(action="applications.export_offers")
+        assert (entry.subject_uuid, entry.detail, entry.actor_name) == (record.uuid, {"rows": 2}, "Viewer")
+
+    def test_what_was_never_read_has_no_file(self, viewer: Browser, borrower: Record) -> None:
+        record = given.account("application", borrower, UUID.format(9))
+        assert viewer.get(f"{record.get_absolute_url()}offers/").status_code == 404
+
+
+class TestList:
+    def test_a_line_holds_what_a_row_shows(self, viewer: Browser, borrower: Record) -> None:
+        record = known(borrower, offer(0), offer(1, apr=13.04))
+        (line,) = lines(viewer, "/applications/export/")
+        assert line["Application"] == record.uuid
+        assert (line["Borrower"], line["Product"], line["Decision"]) == (
+            "'=Northwind Baking Co LLC",
+            "LOAN",
+            "APPROVED",
+        )
+        assert (line["Requested"], line["Offers"], line["Best APR"]) == ("40000.0000", "2", "13.04")
+        assert (line["Created"], line["Made known by"]) == ("2026-11-20 10:31:07 PST", "Ana Reyes")
+
+    def test_filters_and_page_hold_for_the_file_too(self, viewer: Browser, borrower: Record) -> None:
+        for n in range(9):
+            known(borrower, n=n, status={"decision": "REJECTED" if n % 3 else "APPROVED"})
+        assert len(lines(viewer, "/applications/export/?status=APPROVED")) == 3
+        assert len(lines(viewer, "/applications/export/?status=REJECTED&all=1")) == 6
+
+    def test_a_page_is_a_page_and_all_is_all(self, viewer: Browser, borrower: Record) -> None:
+        given_ids = [f"c40e91d7-0000-4000-8000-0000000000{n:02}" for n in range(30)]
+        for uuid in given_ids:
+            given.account("application", borrower, uuid)
+        assert len(lines(viewer, "/applications/export/?page=2")) == 5
+        assert {line["Application"] for line in lines(viewer, "/applications/export/?all=1")} == set(
+            given_ids
+        )
+
+    def test_it_is_audited_with_filters_and_count(self, viewer: Browser, borrower: Record) -> None:
+        known(borrower)
+        lines(viewer, "/applications/export/?status=APPROVED&all=1")
+        entry = Entry.objects.get(action="applications.export")
+        assert entry.detail == {"query": "", "filters": {"status": "APPROVED"}, "rows": 1}

@@ -1,0 +1,133 @@
+"""A preferred offer is a note for colleagues: with a reason, a name and an audit entry, and sent to nobody."""
+
+import json
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client as Browser
+
+from portal.accounts.roles import Role
+from portal.applications.models import Preference
+from portal.audit.models import Entry
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of, htmx
+from tests.portal.applications.answers import known, offer
+from tests.portal.pages import page
+
+A, B = offer(0)["uuid"], offer(1)["uuid"]
+REASON = "Lowest payment stress for Q1"
+
+
+@pytest.fixture
+def record(desk: Sandbox) -> Record:
+    return known(given.borrower(desk), offer(0), offer(1))
+
+
+def prefer(
+    browser: Browser, record: Record, offer_uuid: str, reason: str = REASON, **headers: Any
+) -> HttpResponse:
+    return browser.post(
+        f"{record.get_absolute_url()}prefer/", {"offer": offer_uuid, "reason": reason}, **headers
+    )
+
+
+def test_an_offer_is_marked_with_a_reason_and_a_name(
+    servicer: Browser, record: Record, desk: Sandbox
+) -> None:
+    answer = prefer(servicer, record, B)
+    assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
+    shown = page(servicer, record.get_absolute_url())
+    assert "Offer B is preferred by Servicer" in shown
+    assert f"“{REASON}”" in shown
+    assert desk.calls == []
+
+
+def test_with_htmx_the_page_is_told_and_the_dialog_closes(servicer: Browser, record: Record) -> None:
+    answer = prefer(servicer, record, A, headers=htmx("dialog"))
+    assert answer.status_code == 204
+    assert {"application:preferred", "dialog:close"} <= set(json.loads(answer["HX-Trigger"]))
+
+
+def test_another_one_takes_its_place_and_the_audit_keeps_both(servicer: Browser, record: Record) -> None:
+    prefer(servicer, record, A)
+    prefer(browser_of(Role.SUPERVISOR), record, B, "Cheaper in the end")
+    assert (Preference.objects.get().offer_uuid, Preference.objects.get().author_name) == (B, "Supervisor")
+    first, second = Entry.objects.filter(action="applications.prefer").order_by("id")
+    assert (first.changes, first.reason) == ({"preferred offer": ["", A]}, REASON)
+    assert (second.changes, second.actor_name) == ({"preferred offer": [A, B]}, "Supervisor")
+
+
+def test_it_can_be_withdrawn(servicer: Browser, record: Record) -> None:
+    prefer(servicer, record, A)
+    prefer(servicer, record, "", "Borrower declined")
+    assert not Preference.objects.exists()
+    assert Entry.objects.latest("id").changes == {"preferred offer": [A, ""]}
+
+
+def test_the_question_names_the_offer_and_asks_why(servicer: Browser, record: Record) -> None:
+    address = f"{record.get_absolute_url()}prefer/?offer={A}"
+    whole = servicer.get(address).content.decode()
+    dialog = servicer.get(address, headers=htmx("dialog")).content.decode().strip()
+    assert "<html" in whole
+    assert dialog.startswith('<div id="dialog">')
+    for html in (whole, dialog):
+        assert "Mark offer 51aa7f20 as preferred?" in html
+        assert "Nothing is sent to the lending service." in html
+
+
+def test_withdrawing_is_another_question(servicer: Browser, record: Record) -> None:
+    assert b"Withdraw the preferred mark?" in servicer.get(f"{record.get_absolute_url()}prefer/").content
+
+
+@pytest.mark.parametrize(
+    ("offer_uuid", "reason", "words"),
+    [
+        (A, "", "This is needed"),
+        (A, "x" * 201, "at most 200 are accepted"),
+        (A, "\x00", "could not be read"),
+        ("51aa7f29-0000-4000-8000-000000000009", REASON, "no such offer"),
+        ("'; DROP TABLE", REASON, "no such offer"),
+        ("x" * 5000, REASON, "at most 64"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(
+    servicer: Browser, record: Record, offer_uuid: str, reason: str, words: str
+) -> None:
+    for headers in ({}, {"headers": htmx("dialog")}):
+        answer = prefer(servicer, record, offer_uuid, reason, **headers)
+        assert answer.status_code == 422
+        assert words in answer.content.decode()
+    assert not Preference.objects.exists()
+    assert not Entry.objects.filter(action="applications.prefer").exists()
+
+
+def test_it_needs_a_role_that_lends(desk: Sandbox, record: Record) -> None:
+    for role in Role:
+        expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
+        assert prefer(browser_of(role), record, A).status_code == expected
+
+
+def test_offers_that_share_an_identifier_cannot_be_told_apart(servicer: Browser, desk: Sandbox) -> None:
+    record = known(given.borrower(desk), offer(0), offer(0), offer(1, uuid=None))
+    assert prefer(servicer, record, A).status_code == 422
+    shown = page(servicer, record.get_absolute_url())
+    assert "It has no identifier of its own" in shown
+    assert "Mark as preferred" not in shown
+
+
+def test_a_mark_whose_offer_is_gone_is_still_told(servicer: Browser, desk: Sandbox, record: Record) -> None:
+    prefer(servicer, record, A)
+    Preference.objects.update(offer_uuid="gone")
+    assert "An offer that is no longer here is preferred by Servicer" in page(
+        servicer, record.get_absolute_url()
+    )
+
+
+def test_of_an_application_that_was_never_read_no_offer_can_be_preferred(
+    servicer: Browser, desk: Sandbox
+) -> None:
+    record = given.account(Kind.APPLICATION, given.borrower(desk), "c40e91d7-0000-4000-8000-000000000009")
+    assert prefer(servicer, record, A).status_code == 404
