@@ -45,6 +45,9 @@ class User(AbstractUser):
     theme = models.CharField(max_length=10, choices=Theme.choices, default=Theme.LIGHT)
     density = models.CharField(max_length=12, choices=Density.choices, default=Density.COMFORTABLE)
     shortcuts = models.BooleanField("keyboard shortcuts", default=True)
+    list_columns = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="For a list the columns this person chose."
+    )
 
     objects = UserManager()  # type: ignore[misc]
 

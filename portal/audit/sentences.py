@@ -30,6 +30,7 @@ _DONE = {
     "accounts.refused": "may not do",
     "accounts.profile": "changed their preferences",
     "borrowers.detail": "opened borrower",
+    "borrowers.export": "exported borrowers:",
     "loans.detail": "opened",
     "loans.schedule": "exported the schedule of",
     "credit_lines.detail": "opened",

@@ -101,6 +101,11 @@ class Listing:
         return self.filtered and self.total >= COUNTED
 
     @property
+    def total_words(self) -> str:
+        """The same as it is shown."""
+        return f"{self.total:,}{'+' if self.has_more else ''}"
+
+    @property
     def filtered(self) -> bool:
         """Whether anything hides rows."""
         return bool(self.query or any(self.filters.values()))
@@ -109,6 +114,11 @@ class Listing:
     def known(self) -> int:
         """How many there are without any filter."""
         return self.records.count()
+
+    @property
+    def known_words(self) -> str:
+        """The same as it is shown."""
+        return f"{self.known:,}"
 
 
 def known(kind: str) -> QuerySet[Record]:

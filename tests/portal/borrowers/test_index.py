@@ -1,12 +1,17 @@
 """The list of borrowers that this desk knows, with what each one has."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry import memory
+from portal.registry.lists import COUNTED
+from portal.registry.models import Kind, Record, Source
+from servicing import Application, Decision, Statement
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -74,6 +79,181 @@ def test_it_is_paged_and_keeps_its_filters(viewer: Browser) -> None:
     assert "Borrower 25" not in first
     assert "Borrower 25" in second
     assert "state=TX" in second
+
+
+def listed(browser: Browser, query: str) -> str:
+    """The names in the table, in their order."""
+    return " ".join(re.findall(r'<th scope="row"><a [^>]*>([^<]+)</a>', rows(browser, query)))
+
+
+@pytest.fixture
+def three(desk: Sandbox) -> list[Record]:
+    """Late owes, Asker waits for a decision, Quiet has nothing."""
+    late, asker, quiet = (
+        given.borrower(desk, first_name=name, key_people=[]) for name in ("Late", "Asker", "Quiet")
+    )
+    line = desk.world.line(late.uuid)
+    statement = Statement(credit_limit=Decimal(5000), past_due_balance=Decimal("310.50"))
+    memory.remember(
+        memory.known(statement, uuid=line["uuid"], borrower_uuid=late.uuid), source=Source.SERVICE
+    )
+    given.account(Kind.APPLICATION, asker, "application-1")
+    return [late, asker, quiet]
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("?past_due=yes", "Late"),
+        ("?application=open", "Asker"),
+        ("?q=past_due:%3E300", "Late"),
+        ("?q=status:open", "Asker"),
+        ("?sort=past_due", "Late Quiet Asker"),
+        ("?sort=-past_due", "Asker Quiet Late"),
+        ("?past_due=yes&sort=name", "Late"),
+        ("?past_due=yes&application=open", ""),
+    ],
+)
+def test_it_is_narrowed_and_ordered_by_what_borrowers_have(
+    viewer: Browser, three: list[Record], query: str, names: str
+) -> None:
+    Record.objects.filter(pk=three[1].pk).update(past_due=Decimal(-1))
+    assert listed(viewer, query) == names
+
+
+def test_an_application_that_is_decided_is_no_longer_open(
+    viewer: Browser, desk: Sandbox, three: list[Record]
+) -> None:
+    decided = Application(uuid="application-1", status=Decision(decision="APPROVED"))
+    memory.remember(memory.known(decided, borrower_uuid=three[1].uuid), source=Source.SERVICE)
+    assert listed(viewer, "?application=open") == ""
+    assert listed(viewer, "?q=status:approved") == "Asker"
+
+
+@pytest.mark.parametrize(
+    ("query", "names"), [("?checked=day", "New"), ("?checked=older", "Old"), ("?checked=never", "None")]
+)
+def test_it_is_narrowed_by_when_the_service_last_answered(viewer: Browser, query: str, names: str) -> None:
+    now = timezone.now()
+    for name, checked in (("New", now), ("Old", now - timedelta(days=40)), ("None", None)):
+        Record.objects.create(kind=Kind.BORROWER, uuid=name, label=name, checked_at=checked)
+    assert listed(viewer, query) == names
+
+
+def test_it_is_narrowed_by_the_days_since_when_it_is_known(viewer: Browser) -> None:
+    for day in (1, 2, 3):
+        made = Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{day}", label=f"Day{day}")
+        # Evening in the business's zone, the next day in UTC.
+        Record.objects.filter(pk=made.pk).update(created_at=datetime(2026, 11, day + 1, 3, tzinfo=UTC))
+    assert listed(viewer, "?from=2026-11-02&to=2026-11-02") == "Day2"
+    assert listed(viewer, "?from=2026-11-02&sort=-created") == "Day2 Day3"
+
+
+def test_it_is_narrowed_by_who_added_it(servicer: Browser, viewer: Browser) -> None:
+    for uuid, name in (("b-1", "Mine"), ("b-2", "Other")):
+        servicer.post("/registry/add/", {"kind": "borrower", "uuid": uuid, "label": name})
+    Record.objects.filter(uuid="b-2").update(created_by="Ana Silva")
+    page = viewer.get("/borrowers/").content.decode()
+    assert re.findall(r'<option value="(\w[^"]*)">Added by', page) == ["Ana Silva", "Servicer"]
+    assert listed(viewer, "?owner=Ana+Silva") == "Other"
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("?state=ZZ", "State “ZZ” was left out. It is no US state or territory."),
+        ("?from=2026-02-30", "Known from “2026-02-30” was left out. It is no day."),
+        ("?checked=soon", "Last checked “soon” was left out. It is not one of the choices."),
+        ("?q=colour:blue", "“colour:” is no operator"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_said(viewer: Browser, query: str, words: str) -> None:
+    assert words in rows(viewer, query)
+
+
+def test_each_active_filter_is_a_chip_that_can_be_removed(viewer: Browser, desk: Sandbox) -> None:
+    given.borrower(desk)
+    html = rows(viewer, "?q=LLC&state=TX&past_due=yes&sort=name&page=2")
+    chips = re.findall(r'sd-chip-here">([^<]+)<a href="([^"]+)"', html)
+    assert chips == [
+        ("Text: “LLC”", "?state=TX&amp;past_due=yes&amp;sort=name"),
+        ("State: Texas", "?q=LLC&amp;past_due=yes&amp;sort=name"),
+        ("Past due: yes", "?q=LLC&amp;state=TX&amp;sort=name"),
+    ]
+
+
+def test_the_head_of_a_column_says_and_turns_the_order(viewer: Browser, desk: Sandbox) -> None:
+    given.borrower(desk)
+    heads = rows(viewer, "?sort=name&state=&q=")
+    assert (
+        '<th scope="col" aria-sort="ascending"><a class="sd-sort" id="sort-name" href="?sort=-name"' in heads
+    )
+    assert heads.count("aria-sort") == 1
+    assert 'aria-sort="descending"' in rows(viewer, "?sort=-name")
+
+
+def test_equal_rows_keep_their_order_from_page_to_page(viewer: Browser) -> None:
+    Record.objects.bulk_create(
+        Record(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"N{number}", city="Austin")
+        for number in range(60)
+    )
+    pages = [listed(viewer, f"?sort=city&page={page}").split() for page in (1, 2, 3)]
+    assert sorted(name for page in pages for name in page) == sorted(f"N{number}" for number in range(60))
+
+
+@pytest.mark.parametrize(("size", "count"), [("25", 25), ("50", 50), ("100", 60), ("7", 25)])
+def test_a_page_has_as_many_rows_as_chosen(viewer: Browser, size: str, count: int) -> None:
+    Record.objects.bulk_create(
+        Record(kind=Kind.BORROWER, uuid=f"b-{number}", label="N") for number in range(60)
+    )
+    assert rows(viewer, f"?size={size}").count("data-row") == count
+
+
+def test_very_many_are_counted_up_to_a_limit_while_narrowed(viewer: Browser) -> None:
+    many = (Record(kind=Kind.BORROWER, uuid=f"b-{number}", state="TX") for number in range(COUNTED + 30))
+    Record.objects.bulk_create(many, batch_size=1000)
+    assert f"1 to 25 of {COUNTED}" in rows(viewer, "?state=TX")
+    assert "10,000+" in rows(viewer, "?state=TX")
+    assert "All 10,030" in rows(viewer)
+    assert f"10026 to {COUNTED + 30} of" in rows(viewer, "?page=999")
+
+
+def test_a_swapped_list_brings_its_total_and_its_state_along(viewer: Browser, desk: Sandbox) -> None:
+    given.borrower(desk)
+    html = rows(viewer, "?sort=name&size=50&q=llc")
+    assert '<span class="sd-count" id="borrower-total" hx-swap-oob="true">1</span>' in html
+    assert 'name="sort" value="name"' in html
+    assert 'name="size" value="50"' in html
+    assert "hx-swap-oob" not in viewer.get("/borrowers/").content.decode()
+
+
+def test_the_address_that_is_shown_holds_no_empty_filters(viewer: Browser) -> None:
+    answer = viewer.get("/borrowers/?q=a&state=&entity=&page=2", headers=htmx("borrower-rows"))
+    assert answer["HX-Push-Url"] == "/borrowers/?q=a&page=2"
+
+
+def test_columns_are_chosen_once_and_kept(viewer: Browser, desk: Sandbox) -> None:
+    given.borrower(desk, email="ap@north.example")
+    answer = viewer.post("/borrowers/?q=llc&sort=name", {"column": ["email", "loans", "evil"]})
+    assert (answer.status_code, answer["Location"]) == (303, "/borrowers/?q=llc&sort=name")
+    heads = re.findall(r'<th scope="col"[^>]*>(?:<a[^>]*>)?([A-Z][^<]+)', rows(viewer))
+    assert heads == ["Business name", "E-mail", "Loans"]
+    viewer.post("/borrowers/", {"column": ["email"], "reset": "1"})
+    assert "Latest decision" in rows(viewer)
+
+
+def test_one_person_does_not_choose_columns_for_another(
+    viewer: Browser, servicer: Browser, desk: Sandbox
+) -> None:
+    given.borrower(desk)
+    viewer.post("/borrowers/", {"column": ["email"]})
+    assert "Latest decision" in rows(servicer)
+
+
+def test_a_row_menu_says_why_an_act_is_not_offered(viewer: Browser, servicer: Browser, desk: Sandbox) -> None:
+    borrower = given.borrower(desk)
+    assert f'href="/borrowers/{borrower.uuid}/applications/new/"' in rows(servicer)
+    assert "New application<small>Needs role servicer or supervisor</small>" in rows(viewer)
 
 
 def test_an_archived_borrower_is_gone(viewer: Browser, desk: Sandbox) -> None:

@@ -1,0 +1,142 @@
+"""The search box and the list of borrowers by keyboard, in a real browser, in both themes and three widths."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from servicing.sandbox import Sandbox
+from tests import given
+
+AXE = Path(__file__).with_name("axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def people(page: Page, desk: Sandbox) -> None:
+    """Three borrowers, known here."""
+    for name, phone in (
+        ("Harbor Bakery LLC", "5125550143"),
+        ("Birch Farms LLC", "5125550144"),
+        ("Acorn Inc", ""),
+    ):
+        given.borrower(desk, first_name=name, phone=phone or "5125550145")
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found = page.evaluate("tags => axe.run({runOnly: tags})", RULES)["violations"]
+    return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize(
+    ("theme", "width"), [("light", 1440), ("dark", 1440), ("dark", 1024), ("light", 390)]
+)
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/borrowers/?q=llc&state=OR&from=2026-01-01",
+        "/search/?q=harbor",
+        f"/search/?q={UNKNOWN}&of=birch",
+        "/search/?q=x:y",
+    ],
+)
+def test_axe_finds_nothing_and_nothing_scrolls_sideways(
+    page: Page, people: None, address: str, width: int, theme: str
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(address)
+    page.evaluate("theme => document.documentElement.dataset.bsTheme = theme", theme)
+    page.wait_for_timeout(700)  # Buttons fade from one theme to the other.
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: None) -> None:
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("(512) 555-0144")
+    expect(page.get_by_role("option", name="Birch Farms LLC")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("combobox", name="Search")).to_have_attribute(
+        "aria-activedescendant", "suggestion-0"
+    )
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Birch Farms LLC", level=1)).to_be_visible()
+
+
+def test_enter_never_opens_what_an_earlier_text_found(page: Page, people: None) -> None:
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("harbor")
+    expect(page.get_by_role("option", name="Harbor Bakery LLC")).to_be_visible()
+    page.keyboard.type(" of nobody")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Results for “harbor of nobody”")).to_be_visible()
+
+
+def test_the_arrows_lead_to_all_results(page: Page, people: None) -> None:
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type("llc")
+    expect(page.get_by_role("option", name="All results")).to_be_visible()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Results for “llc”")).to_be_visible()
+
+
+def test_the_question_mark_beside_the_box_tells_what_it_understands(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="What the search box understands").press("Enter")
+    expect(page.get_by_text("past_due:>0")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("past_due:>0")).to_be_hidden()
+
+
+def test_the_list_narrows_while_typing_and_tells_it_everywhere(page: Page, people: None) -> None:
+    page.goto("/borrowers/?sort=name")
+    page.get_by_role("searchbox", name="Find").press_sequentially("llc")
+    expect(page.locator("#borrower-total")).to_have_text("2")
+    expect(page.get_by_label("Active filters")).to_contain_text("“llc”")
+    expect(page).to_have_url("/borrowers/?q=llc&sort=name")
+    expect(page.locator("#live")).to_have_text("2 borrowers")
+
+
+def test_an_order_is_kept_by_the_next_filter_and_keeps_the_focus(page: Page, people: None) -> None:
+    page.goto("/borrowers/")
+    page.get_by_role("link", name="Business name").press("Enter")
+    expect(page.get_by_role("columnheader", name="Business name")).to_have_attribute("aria-sort", "ascending")
+    expect(page.get_by_role("link", name="Business name")).to_be_focused()
+    page.get_by_role("combobox", name="Entity").select_option("Limited liability company")
+    expect(page.get_by_label("Active filters")).to_contain_text("Entity")
+    assert "sort=name" in page.url
+
+
+def test_rows_are_walked_and_opened_by_keys(page: Page, people: None) -> None:
+    page.goto("/borrowers/?sort=name")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="Birch Farms LLC")).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("o")
+    expect(page.get_by_role("heading", name="Acorn Inc", level=1)).to_be_visible()
+
+
+def test_a_row_has_a_menu(page: Page, people: None) -> None:
+    page.goto("/borrowers/?sort=name")
+    page.get_by_role("button", name="More for Acorn Inc").press("Enter")
+    expect(page.get_by_role("link", name="New application")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="More for Acorn Inc")).to_be_focused()
+
+
+def test_chosen_columns_are_kept(page: Page, people: None) -> None:
+    page.goto("/borrowers/?sort=name")
+    page.get_by_text("Columns", exact=True).press("Enter")
+    page.get_by_label("Phone").uncheck()
+    page.get_by_role("button", name="Show these").click()
+    expect(page.get_by_role("columnheader", name="Phone")).to_be_hidden()
+    page.goto("/borrowers/")
+    expect(page.get_by_role("columnheader", name="Phone")).to_be_hidden()

@@ -1,0 +1,65 @@
+"""The list of borrowers as a file: what is shown, all that match, and nothing that a spreadsheet would run."""
+
+import csv
+import io
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.audit.models import Entry
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+
+
+def lines(browser: Browser, query: str = "") -> list[list[str]]:
+    """The rows of the file, its heads first."""
+    answer = browser.get(f"/borrowers/export/{query}")
+    assert answer.status_code == 200
+    return list(csv.reader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+
+
+def test_it_holds_the_chosen_columns_of_the_rows_shown(viewer: Browser, desk: Sandbox) -> None:
+    borrower = given.borrower(desk, first_name="Acme LLC", phone="5125550143")
+    viewer.post("/borrowers/", {"column": ["phone", "lines"]})
+    assert lines(viewer) == [
+        ["Business name", "Phone", "Lines", "Identifier"],
+        ["Acme LLC", "5125550143", "0", borrower.uuid],
+    ]
+
+
+def test_it_holds_this_page_or_all_that_match(viewer: Browser) -> None:
+    for number in range(30):
+        Record.objects.create(kind=Kind.BORROWER, uuid=f"b-{number}", label=f"B{number:02}", state="TX")
+    Record.objects.create(kind=Kind.BORROWER, uuid="other", label="Elsewhere", state="CO")
+    assert [row[0] for row in lines(viewer, "?state=TX&sort=name&page=2")[1:]] == [
+        f"B{n}" for n in range(25, 30)
+    ]
+    assert [row[0] for row in lines(viewer, "?state=TX&sort=name&all=1")[1:]] == [
+        f"B{n:02}" for n in range(30)
+    ]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_no_cell_is_a_formula(viewer: Browser, start: str) -> None:
+    Record.objects.create(kind=Kind.BORROWER, uuid="b-1", label=f"{start}1+1")
+    assert lines(viewer)[1][0] == f"'{start}1+1"
+
+
+def test_its_name_says_what_narrowed_it(viewer: Browser) -> None:
+    answer = viewer.get("/borrowers/export/?state=TX&q=acme&all=1")
+    name = f"borrowers-text-acme-state-texas-{timezone.localdate()}.csv"
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+
+
+def test_it_leaves_one_entry_with_its_filters_and_count(viewer: Browser, desk: Sandbox) -> None:
+    given.borrower(desk)
+    lines(viewer, "?q=llc&state=OR&all=1")
+    entry = Entry.objects.get(action="borrowers.export")
+    assert entry.detail == {"query": "llc", "filters": {"state": "OR"}, "rows": 1}
+    assert entry.subject_label == "all that match"
+
+
+def test_it_is_not_made_by_a_post(viewer: Browser) -> None:
+    assert viewer.post("/borrowers/export/").status_code == 405
