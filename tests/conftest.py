@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import django
+import hypothesis
 import pytest
 
 # The portal as "make run" starts it, whatever the environment and the .env of this machine say. Django reads it now.
@@ -28,6 +29,12 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from servicing import Client
 from servicing.sandbox import Sandbox
+
+# How fast a machine draws examples is no property of the code.
+hypothesis.settings.register_profile(
+    "desk", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("desk")
 
 settings.PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher"
