@@ -33,7 +33,7 @@ def chromium() -> Iterator[Browser]:
 
 def is_complaint(message: ConsoleMessage) -> bool:
     """An error on the console, but not that a form was refused or its answer lost: those are answers like others."""
-    return message.type == "error" and not re.search("status of (409|422|504)", message.text)
+    return message.type == "error" and not re.search("(status of|Error Code) (409|422|504)", message.text)
 
 
 @pytest.fixture
