@@ -204,6 +204,15 @@ class TestPanels:
         assert "The loan could not be read" in shown
         assert "Out of order" in shown
 
+    def test_repayments_that_cannot_be_read_do_not_look_like_none(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(desk, borrower)
+        desk.fail_next("repayments.of_loan", status=500, message="Out of order")
+        shown = panel(viewer, loan.get_absolute_url(), "loan-repayments")
+        assert "The repayments could not be read" in shown
+        assert "No repayment is known" not in shown
+
     @pytest.mark.django_db(transaction=True)
     def test_without_scripts_the_page_asks_before_it_comes(
         self, viewer: Browser, desk: Sandbox, borrower: Record
