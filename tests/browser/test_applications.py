@@ -1,0 +1,132 @@
+"""An application as hands do it: opened and compared by keyboard alone, under the eyes of axe, on every width."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.applications.answers import known, offer
+
+pytestmark = pytest.mark.browser
+AXE = Path(__file__).with_name("axe.min.js").read_text()
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+
+
+@pytest.fixture
+def compared(borrower: Record) -> Record:
+    """An application with four offers, one of them with gaps."""
+    gaps = {"installment": None, "interest_amount": None, "term": None, "maturity_date": None}
+    return known(borrower, offer(0), offer(1, apr=15.61), offer(2, amount=45000, apr=11), offer(3, **gaps))
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE)
+    found = page.evaluate("tags => axe.run({runOnly: tags})", RULES)["violations"]
+    return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
+
+
+def test_an_application_is_opened_by_keyboard_alone(page: Page, desk: Sandbox, borrower: Record) -> None:
+    page.goto(f"/borrowers/{borrower.uuid}/")
+    page.keyboard.press("a")
+    page.wait_for_url("**/applications/new/")
+    page.focus("[name=amount]")
+    page.keyboard.type("25,000")
+    expect(page.locator("#amount-words")).to_have_text("Twenty-five thousand dollars")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Do not send")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Send application for $25,000.00")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Loan application")).to_be_visible()
+    assert Record.objects.get(kind=Kind.APPLICATION).amount == 25000
+
+
+def test_leaving_the_question_sends_nothing_and_goes_back_to_the_amount(
+    page: Page, desk: Sandbox, borrower: Record
+) -> None:
+    page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
+    page.fill("[name=amount]", "25,000")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("[name=amount]")).to_be_focused()
+    assert desk.calls == []
+
+
+def test_a_refusal_closes_the_dialog_and_is_read_first(page: Page, desk: Sandbox, borrower: Record) -> None:
+    desk.fail_next("applications.submit", status=422, message="amount is above your limit")
+    page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
+    page.fill("[name=amount]", "25,000")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Send application for $25,000.00").click()
+    expect(page.locator(".sd-errors")).to_contain_text("amount is above your limit")
+    expect(page.locator(".sd-errors")).to_be_focused()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_lost_answer_is_told_in_the_dialog(page: Page, desk: Sandbox, borrower: Record) -> None:
+    desk.fail_next("applications.submit", html=True)
+    page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
+    page.fill("[name=amount]", "25,000")
+    page.keyboard.press("Enter")
+    send = page.get_by_role("button", name="Send application for $25,000.00")
+    send.click()
+    expect(page.get_by_role("dialog")).to_contain_text("We do not know whether it went through")
+    send.click()
+    page.wait_for_url("**/audit/writes/**")
+    assert len(desk.calls) == 1
+
+
+def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) -> None:
+    page.goto(compared.get_absolute_url())
+    heads = page.get_by_role("columnheader")
+    page.get_by_role("link", name="APR", exact=True).click()
+    expect(heads.nth(1)).to_contain_text("Offer C")
+    expect(page).to_have_url(f"{compared.get_absolute_url()}?sort=apr")
+    page.get_by_text("Choose offers").click()
+    page.get_by_role("checkbox", name="Offer A").check()
+    page.get_by_role("checkbox", name="Offer C").check()
+    page.get_by_role("button", name="Show these").click()
+    expect(heads).to_have_count(3)
+    page.get_by_label("Only differing rows").check()
+    expect(page.get_by_role("rowheader", name="Start")).to_have_count(0)
+    page.get_by_role("link", name="Mark as preferred offer C").click()
+    page.get_by_label("Reason").fill("Cheapest in the end")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Offer C is preferred by Servicer")).to_be_visible()
+    expect(heads).to_have_count(3)
+
+
+def test_on_a_narrow_screen_every_offer_is_a_card(page: Page, compared: Record) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto(compared.get_absolute_url())
+    expect(page.get_by_role("table")).to_have_count(0)
+    expect(page.get_by_role("article")).to_have_count(4)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_nothing(page: Page, borrower: Record, compared: Record, theme: str, width: int) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
+    address = f"/borrowers/{borrower.uuid}/applications"
+    for path in (
+        compared.get_absolute_url(),
+        f"{address}/new/?amount=25000",
+        f"{address}/open/",
+        "/applications/",
+    ):
+        page.goto(path)
+        page.evaluate("theme => { document.documentElement.dataset.bsTheme = theme }", theme)
+        page.wait_for_timeout(700)  # Tabler fades the colours of buttons
+        assert violations(page) == []
