@@ -100,11 +100,7 @@ def answer_context(request: StaffRequest, record: Record, application: Applicati
     comparison = compare(application, View.of(request.GET))
     preference = Preference.objects.filter(application_uuid=record.uuid).first()
     preferred = preference.offer_uuid if preference else ""
-    named = names(application)
-    heads = [
-        head(column, application, preferred, is_named=column.offer.uuid in named)
-        for column in comparison.columns
-    ]
+    heads = heads_of(comparison.columns, application, preferred)
     return {
         "application": application,
         "checks": sense.of_application(application),
@@ -122,17 +118,22 @@ def answer_context(request: StaffRequest, record: Record, application: Applicati
     }
 
 
-def head(column: Column, application: Application, preferred: str, *, is_named: bool) -> Head:
-    """One offer's head."""
-    uuid = column.offer.uuid
-    accounts = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], uuid=uuid)
-    return Head(
-        column=column,
-        checks=sense.of_offer(column.offer, application),
-        is_named=is_named,
-        is_preferred=is_named and uuid == preferred,
-        account=accounts.first() if is_named else None,
-    )
+def heads_of(columns: Sequence[Column], application: Application, preferred: str) -> list[Head]:
+    """What stands above each shown offer."""
+    named = names(application)
+    shown = {column.offer.uuid for column in columns} & named
+    accounts = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], uuid__in=shown)
+    account_of = {account.uuid: account for account in accounts}
+    return [
+        Head(
+            column=column,
+            checks=sense.of_offer(column.offer, application),
+            is_named=column.offer.uuid in named,
+            is_preferred=column.offer.uuid in named and column.offer.uuid == preferred,
+            account=account_of.get(column.offer.uuid),
+        )
+        for column in columns
+    ]
 
 
 def names(application: Application) -> set[str]:
@@ -217,7 +218,7 @@ def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
     if account is None:
         toast(
             request,
-            f"The service has neither a loan nor a line under {uuid[:8]}. That proves nothing: it is a hint.",
+            f"The service has neither a loan nor a line under {uuid[:8]}; it may have another identifier.",
         )
         return done(request, record.get_absolute_url())
     toast(

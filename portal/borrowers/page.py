@@ -111,6 +111,7 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
         "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=timezone.localdate()),
         "acts": [act_button(request, record, *act) for act in ACTS],
         "may_note": request.can("notes.add"),
+        "may_open": request.can("applications.open"),
         "may_edit": request.can("borrowers.edit"),
         "may_correct": request.can("lookup.correct"),
         "may_archive": request.can("lookup.archive"),
