@@ -96,16 +96,10 @@ class Watcher:
 
     def before(self, call: Call) -> None:
         """A write goes out only once its intent is committed."""
-        if call.kind == "write":
-            write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
-            self.intent = intents.open_intent(
-                write,
-                self.actor,
-                operation=call.operation,
-                method=call.method,
-                path=call.path,
-                body=call.body,
-            )
+        write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
+        self.intent = intents.open_intent(
+            write, self.actor, operation=call.operation, method=call.method, path=call.path, body=call.body
+        )
 
     def after(self, call: Call, outcome: Outcome) -> None:
         """Row, memory and the write's outcome, all or nothing."""

@@ -31,10 +31,6 @@ class LogFilter(logging.Filter):
 class ReporterFilter(SafeExceptionReporterFilter):
     """Error reports without posted values and without local variables."""
 
-    def is_active(self, request: HttpRequest | None) -> bool:
-        """Always, also under DEBUG."""
-        return True
-
     def get_post_parameters(self, request: HttpRequest | None) -> MultiValueDict[str, Any]:
         """The names that were posted, no values."""
         posted = QueryDict(mutable=True)

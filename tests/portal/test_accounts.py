@@ -104,6 +104,7 @@ class TestSigningOut:
 
     def test_who_is_signed_out_already_leaves_no_entry(self, anonymous: Browser) -> None:
         anonymous.post("/sign-out/")
+        anonymous.logout()
         assert not Entry.objects.exists()
 
 

@@ -198,8 +198,8 @@ class TestUpdate:
     @pytest.mark.parametrize("debug", [True, False])
     def test_an_exception_that_names_them(self, watch: Watch, settings: LazySettings, debug: bool) -> None:
         settings.DEBUG = debug
-        browser = browser_of(Role.SERVICER, raise_request_exception=False)
-        for when in ("before", "after"):
+        for when, accept in (("before", "text/html"), ("after", "text/html"), ("after", "text/plain")):
+            browser = browser_of(Role.SERVICER, raise_request_exception=False, headers={"Accept": accept})
             answer = given_ssn(watch, browser, **{when: "on"})
             assert (answer.status_code, "LookupError" in answer.content.decode()) == (500, debug)
         assert "the SSN [hidden] was sent" in watch.log.getvalue()
