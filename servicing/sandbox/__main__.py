@@ -74,6 +74,8 @@ def _act(
 
 def serve(options: argparse.Namespace) -> None:
     """Answer until a signal says stop. The port opens once the data are there."""
+    if not 0 <= options.port <= 65535:
+        sys.exit("--port must be 0 to 65535.")
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())

@@ -132,6 +132,7 @@ def test_a_port_in_use_is_one_sentence(db: Path) -> None:
     ("words", "sentence"),
     [
         (("--secret", "short"), "The secret for encrypting fields has 5 characters"),
+        (("--port", "65536"), "--port must be 0 to 65535."),
         (("--db", "/nowhere/at/all"), "/nowhere/at/all cannot be used as the sandbox's database"),
         (("--db", __file__), "cannot be used as the sandbox's database: file is not a database."),
         (("ids", "--db", "/nowhere"), "There is no file /nowhere."),
