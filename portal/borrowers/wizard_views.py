@@ -109,7 +109,7 @@ def saved(request: StaffRequest, found: Draft | None, draft_id: UUID, step: Step
 def answered(request: StaffRequest, kept: Draft, step: Step, act: str, number: int) -> HttpResponse:
     """Where a button leads once everything is kept."""
     match act:
-        case "autosave":
+        case "autosave" if request.htmx.target == "draft-state":
             response = render_page(request, PAGE, {"draft": kept}, partial="draft-state")
             response["HX-Replace-Url"] = kept.get_absolute_url()
             return response

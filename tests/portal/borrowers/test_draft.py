@@ -61,6 +61,12 @@ def test_a_valid_first_step_begins_a_draft_and_goes_on(wizard: Wizard) -> None:
     assert draft().step_label == "Address"
 
 
+@pytest.mark.parametrize("act", ["autosave", "dance", "remove-99", ""])
+def test_an_act_that_no_button_has_keeps_the_step(act: str, wizard: Wizard) -> None:
+    answer = wizard.post("business", BUSINESS, act)
+    assert (answer.status_code, answer["Location"].partition("#")[0]) == (303, f"{wizard.url}business/")
+
+
 def test_pressing_next_twice_begins_one_draft(wizard: Wizard) -> None:
     wizard.post("business", BUSINESS)
     assert Draft.objects.count() == 1
