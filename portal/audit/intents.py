@@ -43,7 +43,7 @@ class Write:
         """One text for equal creations, empty when equality does not matter."""
         if not self.identity:
             return ""
-        equal = {name: str(value).casefold().strip() for name, value in self.identity.items()}
+        equal = {name: " ".join(str(value).casefold().split()) for name, value in self.identity.items()}
         text = json.dumps([operation, self.borrower_uuid, equal], cls=DjangoJSONEncoder, sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -287,6 +287,14 @@ def test_an_equal_borrower_waits_until_the_lost_one_is_settled(wizard: Wizard, s
     assert len(sandbox.world.users()) == 1
 
 
+def test_case_and_spaces_make_no_other_borrower(wizard: Wizard, sandbox: Sandbox) -> None:
+    sandbox.fail_next(CREATE, cut_after_commit=True)
+    wizard.send()
+    spaced = Wizard(wizard.browser).fill(first_name="O'NEIL  & Daughters,  LLC", email="Office@ONEIL.example")
+    is_refused(spaced.send(), 409)
+    assert len(sandbox.world.users()) == 1
+
+
 def test_a_sending_found_not_to_have_arrived_can_be_repeated(wizard: Wizard, sandbox: Sandbox) -> None:
     sandbox.fail_next(CREATE, cut_before=True)
     wizard.send()
