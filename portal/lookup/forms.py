@@ -3,6 +3,8 @@
 from datetime import date
 
 from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from portal.lookup.imports import uuid_problem
@@ -107,14 +109,27 @@ class ArchiveForm(StaffForm):
     reason = TextField(label="Reason")
 
 
+def is_not_too_large(file: UploadedFile) -> None:
+    """Refuse what would keep the page waiting for minutes."""
+    if (file.size or 0) > settings.UPLOAD_LIMIT_MB * 1024 * 1024:
+        most = f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
+        raise forms.ValidationError(f"{most} Import it in parts, or with manage.py import_ids.")
+
+
 class ImportForm(StaffForm):
     """Files from the lender's own records."""
 
     ids = forms.FileField(
-        label="Identifiers (CSV)", required=False, help_text="kind,uuid,borrower_uuid,label"
+        label="Identifiers (CSV)",
+        required=False,
+        validators=[is_not_too_large],
+        help_text="kind,uuid,borrower_uuid,label",
     )
     profiles = forms.FileField(
-        label="Profiles (JSON Lines)", required=False, help_text="One user object a line."
+        label="Profiles (JSON Lines)",
+        required=False,
+        validators=[is_not_too_large],
+        help_text="One user object a line.",
     )
     exported_on = DayField(
         label="Exported on",

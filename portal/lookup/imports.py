@@ -38,7 +38,7 @@ def lines_of(file: IO[bytes]) -> TextIO:
 
 def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
     """Take a CSV of known ids: ``kind,uuid,borrower_uuid,label``."""
-    rows = csv.DictReader(lines)
+    rows = csv.DictReader(lines, strict=True)  # Else an open quotation mark swallows the lines after it.
     try:
         header = rows.fieldnames
     except csv.Error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.http import HttpResponse
@@ -60,17 +61,26 @@ def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> Non
     assert not Record.objects.exists()
 
 
+def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: LazySettings) -> None:
+    settings.UPLOAD_LIMIT_MB = 1
+    page = upload(supervisor, ids=IDS + "x" * 1024 * 1024).content.decode()
+    assert "larger than 1 MB" in page
+    assert not Record.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
+        (b"kind," + b"x" * 200_000, "the first line must be kind,uuid,borrower_uuid,label"),
         (b"\xff\xfe\x00", "the first line must be kind,uuid,borrower_uuid,label"),
         (f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("latin-1"), "not UTF-8"),
         (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV from here on"),
+        (f'{HEAD}\nborrower,b-1,,"Acme\nborrower,b-2,,Zinc\n'.encode(), "not readable as CSV from here on"),
         (f"{HEAD}\nloan,l-1,,".encode(), "borrower_uuid is missing"),
         (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
         (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300"),
     ],
-    ids=["not text", "not UTF-8", "endless", "ownerless", "path", "long"],
+    ids=["endless line", "not text", "not UTF-8", "endless", "open", "ownerless", "path", "long"],
 )
 def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, ids=data).content.decode()
@@ -96,6 +106,13 @@ def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str
 def test_the_mark_that_spreadsheets_write_is_read_over(supervisor: Browser) -> None:
     upload(supervisor, ids=b"\xef\xbb\xbf" + IDS.replace("\n", "\r\n").encode())
     assert Record.objects.count() == 2
+
+
+def test_a_large_file_is_taken_whole(supervisor: Browser) -> None:
+    lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
+    page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
+    assert "1100 lines taken, 1 refused" in page
+    assert Record.objects.count() == 1100
 
 
 def test_an_old_export_hides_no_newer_answer(supervisor: Browser, desk: Sandbox) -> None:
