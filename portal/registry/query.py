@@ -42,7 +42,7 @@ _DOLLARS = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)")
 _AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,15}(?:\.\d{1,4})?")
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?\s*(.*)", re.DOTALL)
 _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", None: ""}
-_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—−", "-"))
+_PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("‘’ʼ", "'"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,8 @@ class Query:
 
 
 def fold(text: str) -> str:
-    """The form in which texts are compared: no case, no accents, one kind of dash."""
-    spread = unicodedata.normalize("NFKD", text.translate(_DASHES).casefold())
+    """The form in which texts are compared: no case, no accents, one kind of dash and of apostrophe."""
+    spread = unicodedata.normalize("NFKD", text.translate(_PLAIN).casefold())
     return "".join(character for character in spread if not unicodedata.combining(character))
 
 

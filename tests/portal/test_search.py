@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.registry.models import Kind, Record
 from portal.registry.query import read
-from portal.registry.search import FEW, matching, ranked, search_text
+from portal.registry.search import COMPARED, FEW, matching, ranked, search_text
 from portal.registry.search_index import index_of, keep_in_step
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +90,12 @@ class TestReading:
 
     def test_case_accents_and_dashes_do_not_matter(self) -> None:
         assert read("JOSÉ  Peña–Ruiz").alternatives == (("jose", "pena-ruiz"),)
+
+    def test_apostrophes_are_one_however_they_were_typed(self) -> None:
+        record("O'Neil & Daughters, LLC")
+        record("D’Angelo Masonry LLC")
+        assert found("O’Neil") == ["O'Neil & Daughters, LLC"]
+        assert found("d'angelo") == ["D’Angelo Masonry LLC"]
 
     def test_an_exact_phrase_stays_whole(self) -> None:
         assert read('"ana ortiz" austin').alternatives == (("ana ortiz", "austin"),)
@@ -238,6 +244,22 @@ class TestOrder:
             "Elsewhere",
             "Reaustined LLC",
         ]
+
+    def test_the_order_is_the_same_among_very_many(self) -> None:
+        record("Austin")
+        record("Denver Foods", "Austin")
+        many = (
+            {"uuid": f"m-{number}", "search_text": search_text(f"Reaustined {number}")}
+            for number in range(COMPARED)
+        )
+        Record.objects.bulk_create(Record(kind=Kind.BORROWER, label="Other", **one) for one in many)
+        record("Austin Foods")
+        assert found("austin")[:4] == ["Austin", "Denver Foods", "Austin Foods", "Other"]
+
+    def test_equal_matches_are_the_newest_first(self) -> None:
+        for name in ("First Acme", "Second Acme", "Third Acme"):
+            record(name)
+        assert found("acme") == ["Third Acme", "Second Acme", "First Acme"]
 
     def test_words_in_their_order_come_before_words_anywhere(self) -> None:
         record("Baking Northwind")
