@@ -125,12 +125,15 @@ SERVICING_DOCUMENT_HOSTS = words("SERVICING_DOCUMENT_HOSTS")
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
     stop("SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it.")
-if len(SERVICING_AUTH_HEADERS) != 4:
-    stop("SERVICING_AUTH_HEADERS must be four header names: client id, signature, epoch, digest.")
+header_names = {name.lower() for name in SERVICING_AUTH_HEADERS if re.fullmatch(r"[\w-]+", name, re.ASCII)}
+if not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
+    stop("SERVICING_AUTH_HEADERS must be four different header names: client id, signature, epoch, digest.")
 if not re.fullmatch(r"https?://[^/\s?#@]+(/[^\s?#]*)?", SERVICING_URL):
     stop(
         f"SERVICING_URL must look like https://lender.example (http:// for a sandbox); it is {SERVICING_URL!r}."
     )
+if SERVICING_URL.endswith("/v1"):
+    stop(f"SERVICING_URL must end before /v1, which every call adds; it is {SERVICING_URL!r}.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
     stop("SERVICING_URL must begin with https:// when SERVICING_ENVIRONMENT is live.")
 if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
