@@ -77,6 +77,13 @@ class TestAccess:
         used = {address.act for address in own()} | {"accounts.staff"}
         assert [act for act, roles in ACTS.items() if not roles or act not in used] == []
 
+    def test_every_act_has_a_file_of_tests(self) -> None:
+        def files(area: str, view: str) -> list[Path]:
+            names = [f"{area}/test_{view}.py", f"{area}/test_{area}.py", f"test_{area}.py"]
+            return [BASE_DIR / "tests" / "portal" / name for name in names]
+
+        assert [act for act in ACTS if not any(file.exists() for file in files(*act.split(".")))] == []
+
     @pytest.mark.parametrize("role", Role)
     @pytest.mark.parametrize("method", ["GET", "POST"])
     def test_a_role_opens_what_its_acts_include_and_nothing_else(
