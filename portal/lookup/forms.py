@@ -109,7 +109,7 @@ class ArchiveForm(StaffForm):
     reason = TextField(label="Reason")
 
 
-def is_not_too_large(file: UploadedFile) -> None:
+def is_not_too_large(file: "UploadedFile[bytes]") -> None:
     """Refuse what would keep the page waiting for minutes."""
     if (file.size or 0) > settings.UPLOAD_LIMIT_MB * 1024 * 1024:
         most = f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
