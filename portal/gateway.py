@@ -278,6 +278,12 @@ PAGES: dict[type[servicing.ServicingError], Trouble] = {
         "Nothing was changed.",
         "Try again in a moment.",
     ),
+    servicing.Unauthenticated: Trouble(
+        HTTPStatus.BAD_GATEWAY,
+        "The lending service does not accept this desk’s credentials",
+        "Nothing was changed; what was typed in a draft is kept.",
+        "Ask whoever looks after the connection: the credentials or the clock are wrong. The reference helps them.",
+    ),
     servicing.ServicingError: Trouble(
         HTTPStatus.BAD_GATEWAY,
         "The lending service gave an answer that cannot be read",

@@ -179,7 +179,7 @@ def _of_write(intent: WriteIntent) -> Item:
         borrower_uuid=intent.borrower_uuid,
         when=intent.created_at,
         url=intent.get_absolute_url(),
-        verb="Settle it",
+        verb="Open the write",
         owner_id=intent.actor_id,
     )
 
