@@ -26,7 +26,7 @@ ANY = settings(
     max_examples=15,
     deadline=None,
     phases=[Phase.generate],  # Each example is several pages: making it smaller would take minutes.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)

@@ -93,7 +93,11 @@ def test_any_application_is_shown(browser: Browser, borrower: Record, applicatio
 
 
 @for_any(nulls=st.sets(st.sampled_from(sorted(set(offer()) - {"uuid"}))))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_any_subset_of_nulls_is_shown(browser: Browser, borrower: Record, nulls: set[str]) -> None:
     offers = [offer(0), offer(1, **dict.fromkeys(nulls))]
     every_screen(browser, told(borrower, answer(*offers)))

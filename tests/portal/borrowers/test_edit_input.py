@@ -47,7 +47,11 @@ def test_hostile_hidden_fields_break_nothing(editor: Editor, name: str, hostile:
     assert editor.check(email="new@bakery.example", **{name: hostile}).status_code in (200, 409, 422)
 
 
-@effort(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@effort(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @drawn(data=some.data())
 def test_whatever_is_typed_never_breaks_a_page(of_person: Editor, data: some.DataObject) -> None:
     texts = some.text(some.characters(codec="utf-8"), max_size=60)
@@ -59,7 +63,11 @@ def test_whatever_is_typed_never_breaks_a_page(of_person: Editor, data: some.Dat
     assert answer.status_code in (200, 204, 409, 422)
 
 
-@effort(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@effort(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @drawn(data=some.data())
 def test_whatever_was_told_can_be_edited(servicer: Browser, desk: Sandbox, data: some.DataObject) -> None:
     texts = some.text(some.characters(codec="utf-8"), max_size=30)

@@ -233,7 +233,11 @@ def drawn_summary(record: Record) -> str:
 
 @pytest.mark.django_db
 class TestAnything:
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=60,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
     @drawn(
         loan=some(LOAN), rows=st.lists(some(ROW), max_size=3), line=some(STATEMENT),
         paid=st.lists(some(REPAYMENT), max_size=3), offers=st.lists(some(OFFER), max_size=2),
