@@ -12,7 +12,7 @@ from django.urls import reverse
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
-from portal.registry.search import ranked
+from portal.registry.search import lines_of, ranked
 from portal.ui import wording
 from portal.ui.frame import AREAS
 
@@ -79,10 +79,9 @@ class Hit:
         """What matches, where the title does not show it."""
         if any(word in fold(self.title) for word in self.words):
             return ""
-        lines = (
-            line for line in self.record.search_text.split("\n") if any(word in line for word in self.words)
-        )
-        return next((wording.phone(line) or "" for line in lines), "")
+        lines = (line for line in lines_of(self.record) if any(word in line for word in self.words))
+        line = next(lines, "")
+        return line.title() if _NAME.fullmatch(line) else wording.phone(line) or ""
 
     @property
     def marks(self) -> list[str]:

@@ -54,10 +54,12 @@ class SortLink:
 
 
 class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Pages of keys, with a count that stops where counting would be the slowest part of the list."""
+    """Pages of records, with a count that stops where counting would be the slowest part of the list."""
 
-    def __init__(self, size: int, *, counted: QuerySet[Record], exact: bool) -> None:
-        super().__init__((), size)
+    object_list: QuerySet[Record]
+
+    def __init__(self, found: QuerySet[Record], size: int, *, counted: QuerySet[Record], exact: bool) -> None:
+        super().__init__(found, size)
         self.counted = counted.order_by()
         self.exact = exact
 
@@ -69,6 +71,20 @@ class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be su
             return count
         key = hashlib.sha256(str(self.counted.query).encode()).hexdigest()
         return cache.get_or_set(f"registry.count.{key}", self.counted.count, COUNTED_AGAIN) or 0
+
+    def page(self, number: int | str) -> Page[Record]:
+        """Its keys come from an index alone, and from whichever end is nearer; then its records."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        keys = self._keys(start, min(start + self.per_page, self.count))
+        rows = Record.objects.in_bulk(keys)
+        return Page([rows[key] for key in keys if key in rows], number, self)
+
+    def _keys(self, start: int, end: int) -> list[int]:
+        ordered = self.object_list.values_list("pk", flat=True)
+        if start > self.count // 2 and (self.exact or self.count < COUNTED):
+            return list(ordered.reverse()[self.count - end : self.count - start])[::-1]
+        return list(ordered[start:end])
 
 
 @dataclass(frozen=True)
@@ -144,22 +160,21 @@ def listing(
     chosen, conditions, problems = _chosen([_filter(one) for one in filters], state)
     sort, columns = _order(state.get("sort", ""), sorts)
     size = next((size for size in SIZES if str(size) == state.get("size")), SIZES[0])
-    found = narrowed(records, asked, kinds).filter(conditions)
+    found = narrowed(records, asked, kinds).filter(conditions).order_by(*columns)
     only_text = len(kinds) == 1 and not conditions
     counted = narrowed(records, asked, kinds, newest=COUNTED).filter(conditions) if only_text else found
-    pages = Counted(size, counted=counted, exact=not (asked.text or chosen))
+    pages = Counted(found, size, counted=counted, exact=not (asked.text or chosen))
     if chosen and pages.count < COUNTED and sort != next(iter(sorts)):
         # Few enough to be put in order; by itself SQLite would look for them along the whole order.
-        found = records.filter(pk__in=found.values("pk"))
-    pages.object_list = found.order_by(*columns).values_list("pk", flat=True)
+        pages.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*columns)
     return Listing(
-        page=_page(pages, state.get("page")),
+        page=pages.get_page(state.get("page")),
         query=asked.text,
         sort=sort,
         size=size,
         filters={one.name: value for one, value in chosen.items()},
         records=records,
-        found=found.order_by(*columns),
+        found=pages.object_list,
         chips=_chips(asked, chosen, state),
         problems=[*asked.problems, *problems],
         sort_links={name: _sort_link(name, sort, sorts, state) for name in sorts},
@@ -207,15 +222,6 @@ def _order(wanted: str, sorts: Mapping[str, str]) -> tuple[str, list[str]]:
     falling = column.startswith("-") != wanted.startswith("-")
     dash, column = "-" if falling else "", column.removeprefix("-")
     return wanted, [f"{dash}{column}", f"{dash}id"]
-
-
-def _page(pages: Counted, number: str | None) -> Page[Record]:
-    """The page's keys come from an index alone, however far away the page is; then its rows."""
-    page = pages.get_page(number)
-    keys = [*page.object_list]
-    rows = Record.objects.in_bulk(keys)
-    page.object_list = [rows[key] for key in keys if key in rows]
-    return page
 
 
 def _chips(asked: Query, chosen: Mapping[Filter, str], state: QueryDict) -> list[Chip]:

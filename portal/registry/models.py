@@ -29,26 +29,28 @@ class Source(models.TextChoices):
 
 
 def _list_indexes() -> list[models.Index]:
-    """One for each way to order or to narrow a list; those of borrowers leave out other kinds.
+    """One for each way to order or to narrow a list, without what is archived; some only for borrowers.
 
     A narrowing one ends in the other filters, so that several together are answered without looking at the rows. Of two
     that would do, SQLite takes the later: what usually hides more comes after what hides less.
     """
-    borrowers = models.Q(kind=Kind.BORROWER)
-    lists, usual = ["kind", "archived_at"], ["-updated_at", "-id"]
+    usual = ["-updated_at", "-id"]
     narrowing = ["entity", "state", "status", "flagged"]
     narrowed = [[one, *usual, *(other for other in narrowing if other != one)] for one in narrowing]
     fields = [usual, ["-created_at", "-id"], ["amount"], *narrowed]
     of_borrowers = [["city", "id"], ["-past_due", "-id"], ["checked_at", *usual], ["created_by", *usual]]
+    listed = models.Q(archived_at__isnull=True)
+    borrowers = models.Q(kind=Kind.BORROWER) & listed
+
+    def index(names: list[str], of: str, condition: models.Q) -> models.Index:
+        return models.Index(
+            fields=["kind", *names], condition=condition, name=f"{of}_by_{names[0].strip('-')}"
+        )
+
     return [
-        *(models.Index(fields=lists + names, name=f"records_by_{names[0].strip('-')}") for names in fields),
-        models.Index(*lists, Lower("label"), "id", condition=borrowers, name="borrowers_by_label"),
-        *(
-            models.Index(
-                fields=lists + names, condition=borrowers, name=f"borrowers_by_{names[0].strip('-')}"
-            )
-            for names in of_borrowers
-        ),
+        *(index(names, "records", listed) for names in fields),
+        models.Index("kind", Lower("label"), "id", condition=borrowers, name="borrowers_by_label"),
+        *(index(names, "borrowers", borrowers) for names in of_borrowers),
     ]
 
 

@@ -1,11 +1,11 @@
 """Finds known records by what staff have in hand; best first: what it is called, a whole line, a beginning, any part.
 
-A record's search text holds one thing a line, between line breaks, and two breaks stand before what it is called: so
-where a line or a name begins and ends can be looked for like any other character. Hides the two indexes: trigram
-tables on SQLite, trigram indexes on PostgreSQL.
+A record's search text holds one thing a line, between two marks, and a further mark stands before what it is called: so
+where a line or a name begins and ends can be looked for like any other letter. Hides the two indexes: trigram tables on
+SQLite, trigram indexes on PostgreSQL.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Final
@@ -23,14 +23,23 @@ TRIGRAM: Final = 3
 FEW: Final = 5_000
 # Kinds whose text names other records, or bank accounts, by identifiers.
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
+# Up to so many matches are compared with each other.
+COMPARED: Final = 200
+# Nobody types it, and PostgreSQL takes it for a letter, so that it is part of the trigrams there too.
+MARK: Final = "ǂ"
 # How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
-FORMS: Final = ("\n\n{}\n", "\n{}\n", "\n\n{}", "\n{}", " {}")
+FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))
 
 
 def search_text(*parts: str | None) -> str:
     """What a record can be found by, folded, a line each: first what it is called."""
-    lines = [line for part in parts if part and (line := " ".join(fold(part).split()))]
-    return "\n".join(["", "", *lines, ""]) if lines else ""
+    lines = [f"{MARK}{line}{MARK}\n" for part in parts if part and (line := " ".join(fold(part).split()))]
+    return "".join([MARK, *lines]) if lines else ""
+
+
+def lines_of(record: Record) -> list[str]:
+    """The lines by which a record can be found."""
+    return [line for line in record.search_text.replace("\n", MARK).split(MARK) if line]
 
 
 def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:
@@ -61,35 +70,52 @@ def narrowed(
 
 def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     """The keys of a kind's best matches, best first, each with its rank: 0 is best."""
-    found: dict[int, int] = {}
     if query.is_empty or kind not in query.kinds:
-        return found
-    for rank, records in enumerate(_tiers(kind, query, limit)):
-        for key in records.values_list("pk", flat=True)[:limit]:
+        return {}
+    records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
+    if not query.has_text:
+        return dict.fromkeys(_keys(records.order_by("-updated_at", "-id"), limit), 0)
+    found = dict.fromkeys(_keys(records.filter(_itself(query)).order_by("-id"), limit), 0)
+    if query.alternatives and (kind in MENTIONING or not query.uuids):
+        for key, rank in _by_text(kind, records, query, limit).items():
             found.setdefault(key, rank)
-        if len(found) >= limit:
-            break
     return dict(list(found.items())[:limit])
 
 
-def _tiers(kind: Kind, query: Query, limit: int) -> Iterator[QuerySet[Record]]:
-    """Matches by how good they are, the newest first; a later tier may repeat what an earlier one has."""
-    records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
-    if not query.has_text:
-        yield records.order_by("-updated_at", "-id")
-        return
+def _keys(records: QuerySet[Record], limit: int) -> list[int]:
+    return list(records.values_list("pk", flat=True)[:limit])
+
+
+def _itself(query: Query) -> Q:
+    """What an identifier or an amount stands for."""
     itself = Q(uuid__in=query.uuids)
-    if query.amount is not None:
-        itself |= Q(amount=query.amount)
-    yield records.filter(itself).order_by("-id")
-    if not query.alternatives or (query.uuids and kind not in MENTIONING):
-        return
+    return itself if query.amount is None else itself | Q(amount=query.amount)
+
+
+def _by_text(kind: Kind, records: QuerySet[Record], query: Query, limit: int) -> dict[int, int]:
+    """Matches of the text with their ranks, best first, among equals the newest first.
+
+    While they are not too many all are looked at; else the index is asked for each rank in turn.
+    """
+    enough = max(limit, COMPARED)
     phrases = [" ".join(terms) for terms in query.alternatives]
-    newest = None if query.conditions else limit
-    for form in FORMS:
-        tier = tuple((form.format(phrase),) for phrase in phrases)
-        yield records.filter(_containing(tier, [kind], newest)).order_by("-id")
-    yield records.filter(_containing(query.alternatives, [kind], newest)).order_by("-id")
+    newest = None if query.conditions else enough
+    matches = records.filter(_containing(query.alternatives, [kind], newest)).order_by("-id")
+    texts = dict(matches.values_list("pk", "search_text")[:enough])
+    ranks = {key: _rank(text, phrases) for key, text in texts.items()}
+    if len(ranks) == enough:
+        for rank, form in reversed([*enumerate(FORMS, 1)]):
+            tier = tuple((form.format(phrase),) for phrase in phrases)
+            better = records.filter(_containing(tier, [kind], newest)).order_by("-id")
+            ranks |= dict.fromkeys(_keys(better, limit), rank)
+    return dict(sorted(ranks.items(), key=lambda item: item[1]))
+
+
+def _rank(text: str, phrases: Sequence[str]) -> int:
+    forms = (
+        rank for rank, form in enumerate(FORMS, 1) if any(form.format(phrase) in text for phrase in phrases)
+    )
+    return next(forms, len(FORMS) + 1)
 
 
 def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int | None = None) -> Q:
@@ -113,7 +139,7 @@ def _occurs(term: str) -> Q:
 
 def _forms(term: str) -> tuple[str, ...]:
     """What to look for: a term too short for an index of trigrams only counts where a word begins."""
-    return (term,) if len(term) >= TRIGRAM else (f"\n{term}", f" {term}")
+    return (term,) if len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
 
 
 # --- The trigram tables of SQLite ---

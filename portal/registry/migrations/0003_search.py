@@ -23,44 +23,56 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                fields=["kind", "archived_at", "-updated_at", "-id"], name="records_by_updated_at"
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "-updated_at", "-id"],
+                name="records_by_updated_at",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                fields=["kind", "archived_at", "-created_at", "-id"], name="records_by_created_at"
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "-created_at", "-id"],
+                name="records_by_created_at",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
-            index=models.Index(fields=["kind", "archived_at", "amount"], name="records_by_amount"),
+            index=models.Index(
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "amount"],
+                name="records_by_amount",
+            ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                fields=["kind", "archived_at", "entity", "-updated_at", "-id", "state", "status", "flagged"],
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "entity", "-updated_at", "-id", "state", "status", "flagged"],
                 name="records_by_entity",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                fields=["kind", "archived_at", "state", "-updated_at", "-id", "entity", "status", "flagged"],
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "state", "-updated_at", "-id", "entity", "status", "flagged"],
                 name="records_by_state",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                fields=["kind", "archived_at", "status", "-updated_at", "-id", "entity", "state", "flagged"],
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "status", "-updated_at", "-id", "entity", "state", "flagged"],
                 name="records_by_status",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                fields=["kind", "archived_at", "flagged", "-updated_at", "-id", "entity", "state", "status"],
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "flagged", "-updated_at", "-id", "entity", "state", "status"],
                 name="records_by_flagged",
             ),
         ),
@@ -68,42 +80,41 @@ class Migration(migrations.Migration):
             model_name="record",
             index=models.Index(
                 models.F("kind"),
-                models.F("archived_at"),
                 django.db.models.functions.text.Lower("label"),
                 models.F("id"),
-                condition=models.Q(("kind", "borrower")),
+                condition=models.Q(("kind", "borrower"), ("archived_at__isnull", True)),
                 name="borrowers_by_label",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                condition=models.Q(("kind", "borrower")),
-                fields=["kind", "archived_at", "city", "id"],
+                condition=models.Q(("kind", "borrower"), ("archived_at__isnull", True)),
+                fields=["kind", "city", "id"],
                 name="borrowers_by_city",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                condition=models.Q(("kind", "borrower")),
-                fields=["kind", "archived_at", "-past_due", "-id"],
+                condition=models.Q(("kind", "borrower"), ("archived_at__isnull", True)),
+                fields=["kind", "-past_due", "-id"],
                 name="borrowers_by_past_due",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                condition=models.Q(("kind", "borrower")),
-                fields=["kind", "archived_at", "checked_at", "-updated_at", "-id"],
+                condition=models.Q(("kind", "borrower"), ("archived_at__isnull", True)),
+                fields=["kind", "checked_at", "-updated_at", "-id"],
                 name="borrowers_by_checked_at",
             ),
         ),
         migrations.AddIndex(
             model_name="record",
             index=models.Index(
-                condition=models.Q(("kind", "borrower")),
-                fields=["kind", "archived_at", "created_by", "-updated_at", "-id"],
+                condition=models.Q(("kind", "borrower"), ("archived_at__isnull", True)),
+                fields=["kind", "created_by", "-updated_at", "-id"],
                 name="borrowers_by_created_by",
             ),
         ),

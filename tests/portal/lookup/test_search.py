@@ -7,6 +7,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.registry.models import Kind, Record
+from portal.registry.search import search_text
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -119,7 +120,10 @@ class TestResults:
     def test_a_kind_is_paged(self, viewer: Browser, desk: Sandbox) -> None:
         for number in range(27):
             Record.objects.create(
-                kind=Kind.LOAN, uuid=f"l-{number}", label=f"Acme {number}", search_text=f"\n\nacme {number}\n"
+                kind=Kind.LOAN,
+                uuid=f"l-{number}",
+                label=f"Acme {number}",
+                search_text=search_text(f"acme {number}"),
             )
         assert "26 to 27 of 27" in results(viewer, "acme", kind="loan", page="2")
 
