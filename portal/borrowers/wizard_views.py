@@ -40,7 +40,8 @@ SHOWN_MASKED = "000000000"
 def create(request: StaffRequest) -> HttpResponse:
     """The first step of a draft that is kept once something is typed; and the drafts begun before."""
     Draft.objects.forget_old()
-    new = Onboarding(Draft(owner=request.user))
+    begun = {Step.BUSINESS: [{"first_name": request.GET.get("name", "")[: rules.MAX_LEGAL_NAME]}]}
+    new = Onboarding(Draft(owner=request.user, data=begun))
     return step_page(request, new, Step.BUSINESS, drafts=Draft.objects.filter(owner=request.user))
 
 

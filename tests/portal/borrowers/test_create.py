@@ -444,3 +444,9 @@ def test_hostile_people_are_refused(servicer: Browser) -> None:
     crowd = people(*[ELENA | {"email": f"p{number}@oneil.example"} for number in range(60)])
     wizard.post("people", crowd)
     assert len(Draft.objects.get().typed("people")) == 50
+
+
+def test_a_name_that_was_searched_in_vain_is_filled_in(servicer: Browser) -> None:
+    page = servicer.get("/borrowers/new/?name=Acme+%26+Sons+%3CLLC%3E").content.decode()
+    assert 'value="Acme &amp; Sons &lt;LLC&gt;"' in page
+    assert not Draft.objects.exists()
