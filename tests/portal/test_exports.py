@@ -1,4 +1,4 @@
-"""What leaves as CSV is exact, readable by a spreadsheet, and never a formula in it."""
+"""What leaves as a file is exact, readable by a spreadsheet or a program, and never a formula."""
 
 import csv
 import io
@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from django.http import StreamingHttpResponse
+from django.test import RequestFactory
 
-from portal.ui.exports import csv_file
+from portal.ui.exports import csv_file, list_file
 
 
 def text_of(answer: StreamingHttpResponse) -> str:
@@ -49,3 +50,19 @@ def test_a_file_names_its_content_and_tells_its_encoding() -> None:
     assert answer["Content-Disposition"].startswith('attachment; filename="applications-20')
     assert answer["Cache-Control"] == "no-store"
     assert text_of(answer) == "\ufeffGröße\r\n"
+
+
+def test_json_lines_have_one_exact_object_a_row() -> None:
+    request = RequestFactory().get("/", {"format": "jsonl"})
+    rows = [["=1+1", Decimal("1.10"), date(2026, 12, 1)], [None, Decimal("-0.10"), True]]
+    answer = list_file(request, "loans", ["Name", "Amount", "Due"], rows)
+    assert answer["Content-Disposition"].endswith('.jsonl"')
+    assert text_of(answer).splitlines() == [
+        '{"Name":"=1+1","Amount":1.10,"Due":"2026-12-01"}',
+        '{"Name":null,"Amount":-0.10,"Due":true}',
+    ]
+
+
+def test_a_list_is_csv_unless_json_lines_are_asked_for() -> None:
+    request = RequestFactory().get("/")
+    assert text_of(list_file(request, "loans", ["Name"], [["x"]])) == "\ufeffName\r\nx\r\n"
