@@ -161,6 +161,9 @@ def calculated_lines() -> tuple[Line, ...]:
     return (NET_PROCEEDS, *CALCULATED) if settings.SERVICING_FEE_DEDUCTED else CALCULATED
 
 
+LINES: Final = {line.key: line for line in (*REPORTED, NET_PROCEEDS, *CALCULATED)}
+
+
 def every_line() -> tuple[Line, ...]:
     """All rows from top to bottom."""
     return (*REPORTED, *calculated_lines())
@@ -193,6 +196,18 @@ class View(NamedTuple):
         return next((line.in_sentence for line in every_line() if line.key == key != self.sort), "")
 
 
+class Figures(dict[str, Figure]):
+    """What one offer says, each row read when it is asked for: of 2,000 offers four are shown."""
+
+    def __init__(self, offer: Offer, application: Application) -> None:
+        super().__init__()
+        self._of = offer, application
+
+    def __missing__(self, key: str) -> Figure:
+        figure = self[key] = LINES[key].read(*self._of)
+        return figure
+
+
 @dataclass(frozen=True)
 class Column:
     """One offer, under a letter that it keeps however the table is sorted."""
@@ -203,7 +218,7 @@ class Column:
 
     @classmethod
     def of(cls, n: int, offer: Offer, application: Application) -> Self:
-        return cls(letter(n), offer, {line.key: line.read(offer, application) for line in every_line()})
+        return cls(letter(n), offer, Figures(offer, application))
 
     def order(self, key: str) -> tuple[int, Value]:
         """Numbers before days before words."""
@@ -220,11 +235,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One row over the shown offers; with a gap nobody is best in it."""
+    """One row over the shown offers; with a gap, or where all are equal, nobody is best in it."""
 
     line: Line
     cells: Sequence[Cell]
     has_gap: bool
+    is_even: bool
     sorted: Literal["", "ascending", "descending"]
 
     @property
@@ -329,23 +345,29 @@ def _ordered(columns: list[Column], sort: str) -> list[Column]:
 
 
 def _row(line: Line, everyone: Sequence[Column], columns: Sequence[Column], sort: str) -> Row:
-    values = [column.figures[line.key].value for column in everyone]
+    values = [column.figures[line.key].value for column in everyone] if line.best else []
     best, words = _best(line, values)
     figures = [column.figures[line.key] for column in columns]
-    compared = bool(line.best) and len(values) > 1
+    is_even, is_told = _is_even(values), any(value is not None for value in values)
     return Row(
         line=line,
         cells=[Cell(figure, words if words and figure.value == best else "") for figure in figures],
-        has_gap=compared and not words and any(value is not None for value in values),
+        has_gap=len(values) > 1 and is_told and not (words or is_even),
+        is_even=is_even,
         sorted="ascending" if sort == line.key else "descending" if sort == f"-{line.key}" else "",
     )
 
 
+def _is_even(values: Sequence[Value]) -> bool:
+    return len(values) > 1 and isinstance(values[0], Decimal) and all(one == values[0] for one in values)
+
+
 def _best(line: Line, values: Sequence[Value]) -> tuple[Value, str]:
-    """The best value of a row and the words for it; none where one is missing or there is nothing to compare."""
+    """The best value of a row and the words for it; none where one is missing, or none is better than another."""
     numbers = [value for value in values if isinstance(value, Decimal)]
-    if not line.best or len(values) < 2 or len(numbers) < len(values):
+    if len(values) < 2 or len(numbers) < len(values) or _is_even(values):
         return None, ""
     best = min(numbers) if line.best == "lowest" else max(numbers)
     name = " APR" if line.key == "apr" else ""
-    return best, f"{line.best}{name}{', tied' if numbers.count(best) > 1 else ''}"
+    shared = numbers.count(best)
+    return best, f"{line.best}{name}{f', shared by {shared}' if shared > 1 else ''}"

@@ -152,9 +152,14 @@ class TestBest:
         assert marks(table, "Origination fee") == ["", "lowest"]
         assert marks(table, "Net proceeds") == ["", "highest"]
 
-    def test_ties_are_marked_for_all(self) -> None:
+    def test_ties_are_marked_for_all_of_them_with_their_number(self) -> None:
         table = compared(offer(0, apr=13.04), offer(1, apr="13.0400"), offer(2))
-        assert marks(table, "APR") == ["lowest APR, tied", "lowest APR, tied", ""]
+        assert marks(table, "APR") == ["lowest APR, shared by 2", "lowest APR, shared by 2", ""]
+
+    def test_where_all_are_equal_the_row_says_so_once(self) -> None:
+        table = compared(offer(0), offer(1, apr=13.04))
+        row = next(row for row in table.reported if row.line.key == "rate")
+        assert (row.is_even, row.has_gap, marks(table, "Interest rate")) == (True, False, ["", ""])
 
     def test_a_row_with_a_missing_value_has_no_winner(self) -> None:
         table = compared(offer(0), offer(1, installment=None), offer(2, installment=1))
@@ -187,6 +192,10 @@ class TestBest:
 
 
 class TestView:
+    def test_what_is_not_shown_is_not_worked_out(self) -> None:
+        table = compared(*[offer(n) for n in range(6)])
+        assert ["explanation" in column.figures for column in table.everyone] == [True] * 4 + [False] * 2
+
     def test_at_most_four_stand_side_by_side(self) -> None:
         assert shown(compared(*[offer(n) for n in range(6)])) == "ABCD"
         assert shown(compared(*[offer(n) for n in range(6)], query="offer=B&offer=F")) == "BF"
