@@ -19,6 +19,7 @@ _DONE = {
     "lookup.archive": "archived",
     "lookup.restore": "restored",
     "lookup.import_records": "imported",
+    "operations.forget_old": "deleted what is kept no longer",
     "lookup.refresh_portfolio": "read the whole portfolio again",
     "notes.add": "wrote a note on",
     "notes.unpin": "unpinned a note:",

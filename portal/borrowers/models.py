@@ -41,10 +41,11 @@ class Drafts(models.Manager["Draft"]):
     def get_queryset(self) -> models.QuerySet["Draft"]:
         return super().get_queryset().defer("asset_report")
 
-    def forget_old(self) -> None:
-        """Delete what nobody has touched for as long as drafts are kept."""
+    def forget_old(self) -> int:
+        """Delete what nobody has touched for as long as drafts are kept, and say how many."""
         limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
-        self.filter(updated_at__lt=limit).delete()
+        forgotten, _ = self.filter(updated_at__lt=limit).delete()
+        return forgotten
 
 
 class Draft(models.Model):

@@ -1,0 +1,58 @@
+"""What is kept for a time only goes once that time is over."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import call_command
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.audit.models import Entry
+from portal.borrowers.models import Draft
+from portal.registry.models import Record, Snapshot
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def record(desk: Sandbox, settings: LazySettings) -> Record:
+    """A borrower whose e-mail changed twice, 20 and 10 days ago, where answers are kept for five."""
+    settings.SNAPSHOT_DAYS = 5
+    user = desk.world.borrower()
+    for number in range(3):
+        found = given.told(user | {"email": f"mail{number}@north.example"})
+    for days, snapshot in zip((10, 20), found.snapshots.all(), strict=True):
+        Snapshot.objects.filter(pk=snapshot.pk).update(at=timezone.now() - timedelta(days=days))
+    return found
+
+
+def forget() -> str:
+    out = StringIO()
+    call_command("forget_old", stdout=out)
+    return out.getvalue()
+
+
+def test_old_answers_go_but_never_the_newest_of_a_record(record: Record) -> None:
+    newest = record.snapshots.first()
+    assert "0 drafts, 1 earlier answers" in forget()
+    assert list(record.snapshots.all()) == [newest]
+    assert "0 drafts, 0 earlier answers" in forget()
+
+
+def test_drafts_left_alone_go(servicer: Browser, settings: LazySettings) -> None:
+    old, _ = (Draft.objects.create(owner=User.objects.get()) for _ in range(2))
+    Draft.objects.filter(pk=old.pk).update(updated_at=timezone.now() - timedelta(days=31))
+    assert "1 drafts" in forget()
+    assert Draft.objects.exclude(pk=old.pk).count() == Draft.objects.count() == 1
+
+
+def test_the_trail_stays_and_says_so(record: Record) -> None:
+    before = Entry.objects.count()
+    forget()
+    assert Entry.objects.count() == before + 1
+    assert Entry.objects.get(action="operations.forget_old").detail == {"drafts": 0, "snapshots": 1}
