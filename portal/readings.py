@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
+from django.core.cache import cache
 from django.db import connection
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
@@ -18,6 +20,7 @@ from django.utils.functional import cached_property
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest, reading
 from portal.registry import memory
+from portal.registry.lists import COUNTED_AGAIN
 from portal.registry.models import Kind, Record, Source
 from servicing import Application, Client, Loan, Repayment, ServicingError, Statement
 
@@ -197,11 +200,26 @@ def read_again(actor: Actor, record: Record) -> bool:
     return read(actor, record) if claim(record) else True
 
 
-def coverage() -> tuple[int, int]:
-    """How many of the known accounts the service confirmed within a day, and how many there are."""
-    accounts = readable([Kind.LOAN, Kind.LINE])
+class Coverage(NamedTuple):
+    """How many of the known records the service confirmed within a day, and how many there are."""
+
+    checked: int
+    known: int
+
+    def __str__(self) -> str:
+        return f"{self.checked:,} of {self.known:,}"
+
+
+def coverage(*kinds: Kind) -> Coverage:
+    """How much of a list is young: of loans and lines, unless other kinds are named. As of a minute ago."""
+    kinds = kinds or (Kind.LOAN, Kind.LINE)
+    return cache.get_or_set(f"readings.coverage.{'+'.join(kinds)}", lambda: _coverage(kinds), COUNTED_AGAIN)
+
+
+def _coverage(kinds: Sequence[Kind]) -> Coverage:
+    records = readable(kinds)
     day_ago = timezone.now() - timedelta(days=1)
-    return accounts.filter(checked_at__gte=day_ago).count(), accounts.count()
+    return Coverage(records.filter(checked_at__gte=day_ago).count(), records.count())
 
 
 @dataclass(frozen=True)

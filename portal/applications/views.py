@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.readings import coverage
 from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
@@ -89,6 +90,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "rows": list(rows_of(found.page)),
         "products": [(value, product(value)) for value in values("product")],
         "decisions": [(value, decision(value)) for value in values("status")],
+        "coverage": coverage(Kind.APPLICATION),
     }
     return render_page(request, "applications/index.html", context, partial="application-rows")
 

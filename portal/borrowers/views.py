@@ -11,6 +11,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.borrowers import listed
 from portal.gateway import StaffRequest
+from portal.readings import coverage
 from portal.registry.lists import Listing, listing
 from portal.registry.models import Kind, Record
 from portal.ui.exports import csv_file
@@ -38,6 +39,7 @@ def index(request: StaffRequest) -> HttpResponse:
         "states": rules.US_STATES,
         "checked": listed.CHECKED,
         "owners": listed.owners(),
+        "coverage": coverage(),
         "has_more_filters": any(name in found.filters for name in listed.MORE),
         "why_not": {"edit": reason_for("borrowers.edit"), "submit": reason_for("applications.submit")},
         "may_edit": request.can("borrowers.edit"),

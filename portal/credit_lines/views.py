@@ -23,7 +23,7 @@ from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
 from portal.notes.models import Note
 from portal.payments import Row, table
-from portal.readings import Freshness, Reading, account, show
+from portal.readings import Freshness, Reading, account, coverage, show
 from portal.registry import changes, memory
 from portal.registry.lists import known, listing, with_borrowers
 from portal.registry.models import Kind, Record
@@ -41,7 +41,12 @@ PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = listing(known(Kind.LINE), request.GET, sorts=SORTS, filters=[])
-    context = {"listing": found, "rows": with_borrowers(found.page), "orders": ORDERS}
+    context = {
+        "listing": found,
+        "rows": with_borrowers(found.page),
+        "orders": ORDERS,
+        "coverage": coverage(Kind.LINE),
+    }
     return render_page(request, "credit_lines/index.html", context, partial="line-rows")
 
 

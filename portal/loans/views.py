@@ -16,7 +16,7 @@ from portal.loans.figures import figures
 from portal.loans.schedule import exported, schedule_table
 from portal.notes.models import Note
 from portal.payments import Row, table
-from portal.readings import Freshness, Reading, account, show
+from portal.readings import Freshness, Reading, account, coverage, show
 from portal.registry import changes, memory
 from portal.registry.lists import known, listing, with_borrowers
 from portal.registry.models import Kind, Record
@@ -35,7 +35,12 @@ PANELS = ("loan", "loan-schedule", "loan-repayments")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = listing(known(Kind.LOAN), request.GET, sorts=SORTS, filters=["product", "status"])
-    context = {"listing": found, "rows": with_borrowers(found.page), "orders": ORDERS}
+    context = {
+        "listing": found,
+        "rows": with_borrowers(found.page),
+        "orders": ORDERS,
+        "coverage": coverage(Kind.LOAN),
+    }
     return render_page(request, "loans/index.html", context, partial="loan-rows")
 
 

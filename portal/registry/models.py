@@ -42,12 +42,17 @@ def _list_indexes() -> list[models.Index]:
     listed = models.Q(archived_at__isnull=True)
     borrowers = models.Q(kind=Kind.BORROWER) & listed
 
+    refreshed = models.Index(
+        fields=["kind", "checked_at", "product"], condition=listed, name="records_by_checked_at"
+    )
+
     def index(names: list[str], of: str, condition: models.Q) -> models.Index:
         return models.Index(
             fields=["kind", *names], condition=condition, name=f"{of}_by_{names[0].strip('-')}"
         )
 
     return [
+        refreshed,  # how many were checked within a day
         *(index(names, "records", listed) for names in fields),
         models.Index("kind", Lower("label"), "id", condition=borrowers, name="borrowers_by_label"),
         *(index(names, "borrowers", borrowers) for names in of_borrowers),

@@ -233,8 +233,8 @@ def _kind(value: str) -> Kind:
 def _status(value: str) -> tuple[Iterable[Kind], Q]:
     kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT]
     status = _key(value).upper()
-    if status in ("DELINQUENT", "PAST_DUE"):
-        return kinds, Q(flagged=True)
+    if status in ("DELINQUENT", "PAST_DUE"):  # of a repayment the flag says that it failed
+        return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged=True)
     # The service may have statuses that nobody foresaw: whatever it once told can be asked for.
     if status not in wording.STATUSES and not Record.objects.filter(kind__in=kinds, status=status).exists():
         raise NotUnderstood(f"No record has this status. Among others there are {_listed(STATUSES)}.")

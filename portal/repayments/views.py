@@ -21,7 +21,7 @@ from portal.audit.models import Actor
 from portal.audit.sightings import saw
 from portal.gateway import StaffRequest
 from portal.payments import SCHEDULED, SUCCEEDED, Group, Row, Summary, Table
-from portal.readings import REPAYMENTS_OF, Freshness, show
+from portal.readings import REPAYMENTS_OF, Freshness, coverage, show
 from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
@@ -36,6 +36,7 @@ from servicing import Repayment, codec
 SORTS = {"effective": "-due_date", "amount": "-amount", "status": "status"}
 ORDERS = {"effective": "By month", "amount": "Amount", "status": "Status"}
 BATCH = 500
+LISTS = (Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS)
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
 
@@ -73,7 +74,13 @@ FILTERS = [
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = repayments(request)
-    context = {"listing": found, "table": table_of(found), "orders": ORDERS, **options()}
+    context = {
+        "listing": found,
+        "table": table_of(found),
+        "orders": ORDERS,
+        "coverage": coverage(*LISTS),
+        **options(),
+    }
     return render_page(request, "repayments/index.html", context, partial="repayment-rows")
 
 

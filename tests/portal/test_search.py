@@ -160,7 +160,9 @@ class TestOperators:
     def test_delinquent_is_a_status_too(self) -> None:
         record("Late", kind=Kind.LOAN, status="ACTIVE", flagged=True)
         record("Good", kind=Kind.LOAN, status="ACTIVE")
+        record("Back", kind=Kind.REPAYMENT, status="FAILED_AFTER_SUCCESS", flagged=True)
         assert found("status:delinquent", Kind.LOAN) == ["Late"]
+        assert found("status:delinquent", Kind.REPAYMENT) == []
 
     def test_a_status_that_nobody_foresaw_can_be_asked_for_once_it_was_told(self) -> None:
         assert "No record has this status" in read("status:hibernating").problems[0]

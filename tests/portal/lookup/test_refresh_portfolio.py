@@ -34,7 +34,7 @@ def test_accounts_and_their_repayments_are_read(desk: Sandbox, owner: Record) ->
     assert {call.operation for call in desk.calls} == {
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
     }  # fmt: skip
-    assert readings.coverage() == (2, 2)
+    assert readings.coverage() == readings.coverage(Kind.LINE, Kind.LINE_REPAYMENTS) == (2, 2)
     assert set(RemoteCall.objects.values_list("actor_name", flat=True)) == {"system"}
 
 

@@ -1,0 +1,42 @@
+"""Every list says how much of it the service confirmed within a day."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.pages import plain
+
+KINDS = [Kind.LOAN, Kind.LINE, Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS, Kind.APPLICATION]
+
+
+@pytest.fixture
+def accounts(desk: Sandbox) -> None:
+    """Three records of each kind; two of each were read, one of these long ago."""
+    owner, now = given.borrower(desk), timezone.now()
+    for kind in KINDS:
+        for number, checked in enumerate((now, now - timedelta(hours=25), None)):
+            record = given.account(kind, owner, f"{kind.value}-{number}")
+            Record.objects.filter(pk=record.pk).update(checked_at=checked)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/borrowers/", "2 of 6 accounts"),
+        ("/applications/", "1 of 3 applications for lines"),
+        ("/loans/", "1 of 3 loans"),
+        ("/lines/", "1 of 3 lines"),
+        ("/repayments/", "2 of 6 lists of repayments"),
+    ],
+)
+def test_a_list_says_how_young_it_is(viewer: Browser, accounts: None, address: str, words: str) -> None:
+    assert f"{words}</span> checked in the last 24 hours." in plain(viewer, address)
+
+
+def test_a_list_of_nothing_says_nothing_of_it(viewer: Browser) -> None:
+    assert "checked in the last" not in plain(viewer, "/loans/")
