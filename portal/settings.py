@@ -196,6 +196,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "portal.gateway.GatewayMiddleware",
     "portal.home.middleware.FrameMiddleware",
+    "portal.jobs",
     "portal.accounts.adapter.SignInMiddleware",
 ]
 
@@ -226,6 +227,8 @@ TEMPLATES = [
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Databases and cache ---
+    "django_tasks",
+    "django_tasks_db",
 
 if DEBUG:
     try:
@@ -306,6 +309,13 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
+# --- Background work ---
+
+TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
+JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
+JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
+REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
+
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],

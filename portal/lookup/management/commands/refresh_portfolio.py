@@ -1,18 +1,12 @@
-"""Reads every known account again, politely, oldest copy first; stopped and started again it goes on where it was."""
+"""Reads every known account again from the command line; a worker does the same in the background."""
 
-import time
-from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.readings import due_for_refresh, read_again
-from portal.registry.models import Kind
-
-KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
+from portal.lookup.refresh import KINDS, due, read_all
 
 
 class Command(BaseCommand):
@@ -33,14 +27,11 @@ class Command(BaseCommand):
         if rate <= 0 or older_than < 0:
             raise CommandError("--rate must be above 0 and --older-than 0 or more.")
         actor = Actor.system("refresh")
-        limit = timezone.now() - timedelta(hours=older_than)
-        records = due_for_refresh([kind] if kind else KINDS, older_than=limit)
+        records = due(kind or "", older_than)
         failed = 0
-        for number, record in enumerate(records, 1):
-            started = time.monotonic()
-            failed += not read_again(actor, record)
+        for number, went_well in enumerate(read_all(actor, records, rate=rate), 1):
+            failed += not went_well
             if number % 25 == 0 or number == len(records):
                 self.stdout.write(f"{number} of {len(records)} read, {failed} failed")
-            time.sleep(max(0.0, 1 / rate - (time.monotonic() - started)))
         append(actor, "lookup.refresh_portfolio", detail={"read": len(records), "failed": failed})
         self.stdout.write(f"Done: {len(records)} read, {failed} failed.")

@@ -1,0 +1,65 @@
+"""The kinds of jobs: what each does, how often, and how to find it by its name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import autodiscover_modules
+
+Work = Callable[..., Any]
+_kinds: dict[str, "Kind"] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of job."""
+
+    name: str
+    label: str
+    work: Work
+    single: bool
+    attempts: int
+    every: str
+
+    @property
+    def interval(self) -> timedelta | None:
+        """How often the clock begins it; ``None`` where nobody wants it by itself."""
+        minutes = getattr(settings, self.every) if self.every else 0
+        return timedelta(minutes=minutes) if minutes else None
+
+
+def job(
+    name: str, *, label: str, single: bool = False, attempts: int = 3, every: str = ""
+) -> Callable[[Work], Kind]:
+    """Make a function a kind of job.
+
+    ``single``: at most one is open; a second start joins it. ``attempts``: how often it is begun at most, when it
+    raises or its worker dies. ``every``: the setting that says how many minutes lie between two runs; 0 is never.
+    """
+
+    def decorate(work: Work) -> Kind:
+        kind = Kind(name=name, label=label, work=work, single=single, attempts=attempts, every=every)
+        _kinds[name] = kind
+        return kind
+
+    return decorate
+
+
+@cache
+def _discover() -> None:
+    autodiscover_modules("tasks")
+
+
+def kinds() -> list[Kind]:
+    """All kinds of all areas."""
+    _discover()
+    return list(_kinds.values())
+
+
+def find(name: str) -> Kind | None:
+    """The kind of this name; ``None`` if the code no longer has it."""
+    _discover()
+    return _kinds.get(name)

@@ -1,0 +1,22 @@
+"""Works background jobs off and keeps the schedule, until it is told to stop."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from portal.jobs import worker
+
+
+class Command(BaseCommand):
+    """``manage.py work``; ``--batch`` ends when nothing waits."""
+
+    help = "Run background jobs. SIGTERM lets the job under way finish its step and gives it back."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--batch", action="store_true", help="stop when nothing waits any more")
+
+    def handle(self, *args: Any, batch: bool, **options: Any) -> None:
+        if batch:
+            worker.work_off()
+        else:
+            worker.work()

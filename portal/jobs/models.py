@@ -1,0 +1,122 @@
+"""What is kept of background work: the jobs, the workers that are or were there, and when repeated jobs last began."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.utils import timezone
+
+# A job that waits this long is looked for in the engine, which may have lost it.
+LOOK_AGAIN = timedelta(seconds=60)
+
+
+def lease() -> timedelta:
+    """How long a worker may be silent before its job is handed on."""
+    return timedelta(seconds=settings.JOB_LEASE_SECONDS)
+
+
+class Job(models.Model):
+    """One piece of background work, from its start to its end, over as many attempts as it takes."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    OPEN = [State.WAITING, State.RUNNING]
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=60, db_index=True)
+    label = models.CharField(max_length=200)
+    key = models.CharField(max_length=60, blank=True, help_text="Of the jobs with a key only one is open.")
+    arguments = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
+    actor_id = models.BigIntegerField(null=True)
+    actor_name = models.CharField(max_length=300)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING, db_index=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(null=True)
+    failed = models.PositiveIntegerField(default=0)
+    words = models.CharField(max_length=300, blank=True)
+    result = models.JSONField(null=True, encoder=DjangoJSONEncoder)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    cancel_asked_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(
+        default=timezone.now, help_text="When the engine is given it, or asked for it."
+    )
+    lease_until = models.DateTimeField(null=True)
+    worker = models.CharField(max_length=64, blank=True)
+    task_id = models.CharField(max_length=64, blank=True, help_text="Under which id the engine has it.")
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["key"],
+                condition=models.Q(state__in=["waiting", "running"]) & ~models.Q(key=""),
+                name="one_open_job_of_a_kind",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.get_state_display()}"
+
+    @classmethod
+    def latest(cls, name: str) -> "Job | None":
+        """The newest job of a kind."""
+        return cls.objects.filter(name=name).first()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still has an end before it."""
+        return self.state in self.OPEN
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody cancelled it while it runs."""
+        return self.is_open and self.cancel_asked_at is not None
+
+    @property
+    def share(self) -> int | None:
+        """How much of it is done, in hundredths; ``None`` while nobody knows of how much."""
+        return min(100, self.done * 100 // self.total) if self.total else None
+
+    def cancel(self) -> bool:
+        """Take it back: at once if it waits, at its next step if it runs. False if it had ended."""
+        now = timezone.now()
+        waiting = Job.objects.filter(pk=self.pk, state=self.State.WAITING)
+        running = Job.objects.filter(pk=self.pk, state=self.State.RUNNING)
+        ended: dict[str, Any] = {"state": self.State.CANCELLED, "finished_at": now, "cancel_asked_at": now}
+        return bool(waiting.update(**ended) or running.update(cancel_asked_at=now))
+
+
+class Worker(models.Model):
+    """A process that works jobs off; silent for longer than a lease it is gone."""
+
+    id = models.CharField(primary_key=True, max_length=64)
+    started_at = models.DateTimeField(auto_now_add=True)
+    beat_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True, help_text="When it stopped as it was told to.")
+
+    class Meta:
+        ordering = ["-beat_at"]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Schedule(models.Model):
+    """When a repeated job was last begun by the clock; whoever moves this moment on, begins it."""
+
+    name = models.CharField(primary_key=True, max_length=60)
+    begun_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,59 @@
+"""What keeps background work going, done again and again by every worker: hand on what was lost, begin what is due.
+
+Each act is one conditional update, so that of several workers who see the same, one does it.
+"""
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from portal.jobs import engine, kinds
+from portal.jobs.models import LOOK_AGAIN, Job, Schedule
+from portal.jobs.queue import send, start
+
+State = Job.State
+
+
+def tick() -> None:
+    """One round of everything."""
+    hand_on()
+    begin_due()
+    send_due()
+
+
+def hand_on() -> None:
+    """Take jobs from workers whose lease ran out; a job that killed its worker too often is given up."""
+    now = timezone.now()
+    for job in Job.objects.filter(state=State.RUNNING, lease_until__lt=now):
+        kind = kinds.find(job.name)
+        lost = Job.objects.filter(pk=job.pk, state=State.RUNNING, attempts=job.attempts, lease_until__lt=now)
+        if job.cancel_asked_at:
+            lost.update(state=State.CANCELLED, finished_at=now, lease_until=None)
+        elif kind and job.attempts < kind.attempts:
+            words = f"Its worker was lost at attempt {job.attempts}; it goes on."
+            lost.update(state=State.WAITING, due_at=now, lease_until=None, worker="", words=words)
+        else:
+            words = f"Given up: its worker was lost {job.attempts} times."
+            lost.update(state=State.FAILED, finished_at=now, lease_until=None, words=words)
+
+
+def begin_due() -> None:
+    """Begin the repeated jobs whose time has come."""
+    now = timezone.now()
+    for kind in kinds.kinds():
+        if kind.interval is None:
+            continue
+        Schedule.objects.get_or_create(name=kind.name)
+        is_due = Q(begun_at__isnull=True) | Q(begun_at__lte=now - kind.interval)
+        with transaction.atomic():
+            if Schedule.objects.filter(is_due, name=kind.name).update(begun_at=now):
+                start(kind)
+
+
+def send_due() -> None:
+    """Hand over jobs that wait for their next attempt, and those that the engine lost."""
+    now = timezone.now()
+    for job in Job.objects.filter(state=State.WAITING, due_at__lte=now):
+        mine = Job.objects.filter(pk=job.pk, state=State.WAITING, due_at=job.due_at)
+        if mine.update(due_at=now + LOOK_AGAIN) and not engine.still_has(job):
+            send(job)

@@ -1,0 +1,103 @@
+"""The process of ``manage.py work``: works jobs off one after the other, keeps the clock, and stops gracefully.
+
+With the database engine it is that engine's own loop. Another engine brings its own workers; this process then only
+keeps the clock: lost jobs and repeated jobs are handed to that engine.
+"""
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.utils import timezone
+from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, task_backends
+from django_tasks_db import DatabaseBackend
+from django_tasks_db.management.commands import db_worker
+
+from portal.jobs import running, upkeep
+from portal.jobs.models import Job, Worker, lease
+
+logger = logging.getLogger(__name__)
+
+# A job waits this long for a worker that has nothing to do.
+POLL = 0.5
+
+
+class Loop(db_worker.Worker):
+    """The database engine's loop: told to stop it gives the job under way back, at its next step or after the grace."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            queue_names=[DEFAULT_TASK_QUEUE_NAME],
+            excluded_queue_names=[],
+            interval=POLL,
+            batch=False,
+            backend_name=DEFAULT_TASK_BACKEND_ALIAS,
+            startup_delay=False,
+            max_tasks=None,
+            worker_id=running.worker_id()[:64],
+        )
+
+    def shutdown(self, signum: int, frame: FrameType | None) -> None:
+        """The first signal asks, the grace's end or a second signal makes."""
+        running.stopping.set()
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.alarm(settings.JOB_GRACE_SECONDS)
+        super().shutdown(signum, frame)
+
+
+def _interrupt(*_: Any) -> NoReturn:
+    raise running.GivenBack
+
+
+def work_off() -> None:
+    """Everything that waits now, oldest first, in this process; what the engine delivers after it does nothing."""
+    upkeep.hand_on()
+    waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
+    for job_id in list(waiting.values_list("pk", flat=True)):
+        running.run(str(job_id))
+
+
+def work() -> None:
+    """Until this process is told to stop."""
+    with _beating():
+        if isinstance(task_backends[DEFAULT_TASK_BACKEND_ALIAS], DatabaseBackend):
+            loop = Loop()
+            loop.configure_signals()
+            loop.run()
+        else:
+            signal.signal(signal.SIGTERM, lambda *_: running.stopping.set())
+            running.stopping.wait()
+
+
+@contextmanager
+def _beating() -> Iterator[None]:
+    """A row that says this worker lives, and a thread that keeps it true and the clock running."""
+    row = Worker.objects.create(id=running.worker_id(), beat_at=timezone.now())
+    over = threading.Event()
+    thread = threading.Thread(target=_beat, args=[row.pk, over], name="clock", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        Worker.objects.filter(pk=row.pk).update(stopped_at=timezone.now())
+
+
+def _beat(pk: str, over: threading.Event) -> None:
+    while True:
+        try:
+            Worker.objects.filter(pk=pk).update(beat_at=timezone.now())
+            upkeep.tick()
+        except DatabaseError:
+            logger.warning("A round of the clock was missed.", exc_info=True)
+        finally:
+            connection.close()
+        if over.wait(lease().total_seconds() / 6):
+            return

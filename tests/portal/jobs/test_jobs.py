@@ -1,0 +1,42 @@
+"""Background work in one process: started once, worked off, cancelled, tried again, given up."""
+
+import pytest
+from django.core.management import call_command
+
+from portal.audit.models import Entry
+from portal.jobs.models import Job
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def owner(desk: Sandbox) -> Record:
+    """A borrower with a loan and a line, of which nothing was read yet."""
+    record = given.borrower(desk)
+    given.loan(desk, record)
+    given.line(desk, record)
+    return record
+
+
+def work() -> None:
+    call_command("work", batch=True)
+
+
+def test_what_is_started_is_worked_off_and_tells_how_it_went(owner: Record) -> None:
+    job = start(refresh_portfolio, rate=1000)
+    assert (job.state, job.actor_name) == ("waiting", "system")
+    work()
+    job.refresh_from_db()
+    assert (job.state, job.done, job.total, job.failed, job.attempts) == ("done", 4, 4, 0, 1)
+    assert Entry.objects.get(action="lookup.refresh_portfolio").detail == {"read": 4, "failed": 0}
+
+
+def test_a_second_start_joins_the_first(owner: Record) -> None:
+    assert start(refresh_portfolio, rate=1000) == start(refresh_portfolio, rate=1000)
+    work()
+    assert start(refresh_portfolio) != Job.objects.earliest("created_at")
