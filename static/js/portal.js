@@ -96,16 +96,18 @@
     for (const time of all("[data-ago]")) time.textContent = age((Date.now() - Date.parse(time.dateTime)) / 1000);
   }, 10000);
 
-  // --- Dialogs: a fragment in #dialog becomes modal; closing gives the focus back ---
+  // --- Dialogs: a fragment in #dialog becomes modal; closing gives the focus back, unless something has taken it ---
 
   let opener = null;
 
   const openDialog = () => {
-    const dialog = $("#dialog > dialog:not([open])");
+    const dialog = $("#dialog > dialog:not([data-shown])");
     if (!dialog) return;
+    dialog.dataset.shown = "";
     dialog.addEventListener("close", () => {
+      const isTaken = !dialog.contains(document.activeElement) && document.activeElement?.matches("[data-focus]");
       dialog.remove();
-      if (opener?.isConnected) opener.focus();
+      if (opener?.isConnected && !isTaken) opener.focus();
     });
     dialog.showModal();
   };
