@@ -36,8 +36,8 @@ class Address(NamedTuple):
 
 
 def test_a_name_gets_the_verdict_of_the_printed_pattern_on_every_short_text() -> None:
-    for length in range(7):
-        for characters in product("a,. '’-1", repeat=length):
+    for length in range(6):
+        for characters in product("a, '1", repeat=length):  # One of each class that the pattern tells apart.
             text = "".join(characters)
             assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
 

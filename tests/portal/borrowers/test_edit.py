@@ -30,7 +30,7 @@ from tests.portal.borrowers.editor import (
     sent,
     text,
 )
-from tests.portal.test_secrets import database_files
+from tests.portal.test_secrets import database_bytes
 
 # --- What is sent ---
 
@@ -356,6 +356,6 @@ def test_an_ssn_is_nowhere_afterwards(
         pages.append(html(of_person.send(TWICE, **WITH_SSN)))
     pages.append(of_person.result(TWICE, **WITH_SSN))
     said = "".join([*pages, caplog.text, *capfd.readouterr()]).encode()
-    stored = b"".join(file.read_bytes() for file in database_files())
+    stored = database_bytes()
     assert len(desk.calls) == 4
     assert [secret for secret in (SSN, "219099999", "219 09 9999") if secret.encode() in said + stored] == []
