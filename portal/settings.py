@@ -159,6 +159,7 @@ INSTALLED_APPS = [
     "portal.audit",
     "portal.registry",
     "portal.notes",
+    "portal.saved_views",
     "portal.ui",
     "portal.lookup",
     "portal.borrowers",

@@ -49,6 +49,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "repayments.detail": _EVERYBODY,
     "messaging.index": _EVERYBODY,
     "notes.add": _WRITERS,
+    "saved_views.save": _EVERYBODY,
     "lookup.search": _EVERYBODY,
     "lookup.add": _WRITERS,
     "lookup.correct": _WRITERS,

@@ -25,6 +25,8 @@ _DONE = {
     "notes.unpin": "unpinned a note:",
     "notes.add_follow_up": "planned a follow-up on",
     "notes.finish": "finished a follow-up:",
+    "saved_views.save": "saved the view",
+    "saved_views.delete": "deleted the view",
     "accounts.sign_in": "signed in",
     "accounts.sign_in_failed": "failed to sign in as",
     "accounts.sign_out": "signed out",

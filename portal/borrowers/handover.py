@@ -1,13 +1,28 @@
-"""What is left to do after a borrower was onboarded: computed from what is known and from the audit trail (U15)."""
+"""What is left to do after a borrower was onboarded: computed from what is known and from the audit trail (U15).
 
-from collections.abc import Sequence
+Hides how it is known that something was sent that the service never tells back: confirmed writes keep a masked body.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.urls import reverse
 
 from portal.audit.models import WriteIntent
-from portal.registry.models import Record
+from portal.registry import memory
+from portal.registry.lists import known
+from portal.registry.models import Kind, Record
+from servicing import Application
+
+CREATION = "borrowers.create_commercial"
+# Of so many of the latest onboardings a list can tell which are incomplete.
+LOOKED_AT = 500
+# Of name, e-mail and phone so many are the same in two descriptions of one person.
+LIKE = 2
+SECRETS = {"ssn": "SSN", "dob": "Date of birth"}
 
 
 @dataclass(frozen=True)
@@ -26,49 +41,108 @@ class Task:
         return reverse(self.url_name, args=self.url_args) if self.url_name else ""
 
 
-def handover(record: Record, people: Sequence[Record], applications: Sequence[Record]) -> list[Task]:
-    """The asset report, the SSN of each key person, the first application."""
-    confirmed = WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.CONFIRMED)
-    bodies = [(intent, intent.request_body or {}) for intent in confirmed.order_by("finished_at")]
+@dataclass(frozen=True)
+class Sent:
+    """The confirmed writes of one borrower, the latest first."""
+
+    writes: Sequence[WriteIntent] = ()
+
+    @classmethod
+    def of(cls, borrower_uuids: Iterable[str]) -> "Mapping[str, Sent]":
+        """Those of several borrowers, in one query; nothing of a borrower without any."""
+        confirmed = WriteIntent.objects.filter(
+            state=WriteIntent.State.CONFIRMED, operation__startswith="borrowers."
+        )
+        found: dict[str, list[WriteIntent]] = {uuid: [] for uuid in borrower_uuids}
+        for write in confirmed.filter(borrower_uuid__in=found).order_by("-finished_at"):
+            found[write.borrower_uuid].append(write)
+        return {uuid: cls(writes) for uuid, writes in found.items()}
+
+    def about(self, subject: Record, field: str) -> WriteIntent | None:
+        """The latest write that held this field of the borrower, or of one of its key people."""
+        return next((write for write in self.writes if _body(write, subject).get(field)), None)
+
+
+def _body(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
+    """The part of a write's body that is about the subject."""
+    body = write.request_body if isinstance(write.request_body, dict) else {}
+    if write.subject_uuid == subject.uuid:
+        return body
+    if write.operation != CREATION:
+        return {}
+    people = body.get("key_people") or []
+    best = max(people, key=lambda one: _likeness(one, subject), default={})
+    return best if best and _likeness(best, subject) >= LIKE else {}
+
+
+def _likeness(sent: Mapping[str, Any], person: Record) -> int:
+    """How much somebody in the body of a creation is like a key person: no body holds the uuid that came of it."""
+    names = (sent.get(part) for part in ("first_name", "middle_name", "last_name"))
+    told = (" ".join(filter(None, names)), sent.get("email"), sent.get("phone"))
+    return sum(
+        one == other for one, other in zip(told, (person.label, person.email, person.phone), strict=True)
+    )
+
+
+def handover(
+    record: Record, people: Sequence[Record], applications: Sequence[Record], sent: Sent | None = None
+) -> list[Task]:
+    """The asset report, SSN and date of birth of everybody, the first application and its consent."""
+    sent = sent or Sent.of([record.uuid])[record.uuid]
+    persons = people if people or record.product != "PERSON" else [record]
     return [
-        _report(record, bodies),
-        *(_ssn(record, person, bodies) for person in people),
-        _application(record, applications),
+        _report(record, sent),
+        *(_secret(record, person, field, sent) for person in persons for field in SECRETS),
+        *_application(record, applications),
     ]
 
 
-Bodies = list[tuple[WriteIntent, dict[str, object]]]
+def incomplete() -> list[str]:
+    """The borrowers among the latest that were created here of whom something is left to do."""
+    created = WriteIntent.objects.filter(operation=CREATION, state=WriteIntent.State.CONFIRMED)
+    uuids = created.order_by("-finished_at").values_list("subject_uuid", flat=True)[:LOOKED_AT]
+    borrowers = {one.uuid: one for one in known(Kind.BORROWER).filter(uuid__in=list(uuids))}
+    has: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    kinds = [Kind.KEY_PERSON, Kind.APPLICATION]
+    related = Record.objects.filter(borrower_uuid__in=borrowers, kind__in=kinds, archived_at__isnull=True)
+    for one in related.order_by("-created_at", "-id"):
+        has[one.borrower_uuid, one.kind].append(one)
+    sent = Sent.of(borrowers)
+    return [
+        uuid
+        for uuid, record in borrowers.items()
+        if any(
+            not task.done_at
+            for task in handover(record, has[uuid, Kind.KEY_PERSON], has[uuid, Kind.APPLICATION], sent[uuid])
+        )
+    ]
 
 
-def _report(record: Record, bodies: Bodies) -> Task:
-    for intent, body in bodies:
-        if body.get("asset_report_json_gzip"):
-            return Task("Asset report sent", intent.finished_at, intent.actor_name)
+def _report(record: Record, sent: Sent) -> Task:
+    if write := sent.about(record, "asset_report_json_gzip"):
+        return Task("Asset report sent", write.finished_at, write.actor_name)
     return Task("Asset report not sent", url_name="borrowers:edit", url_args=(record.uuid,))
 
 
-def _ssn(record: Record, person: Record, bodies: Bodies) -> Task:
-    for intent, body in bodies:
-        if intent.subject_uuid == person.uuid and body.get("ssn"):
-            return Task(f"SSN of {person} sent", intent.finished_at, intent.actor_name)
-        if intent.operation == "borrowers.create_commercial" and _sent_at_creation(person, body):
-            return Task(f"SSN of {person} sent", intent.finished_at, intent.actor_name)
-    return Task(
-        f"SSN of {person} not sent", url_name="borrowers:edit_person", url_args=(record.uuid, person.uuid)
-    )
+def _secret(record: Record, person: Record, field: str, sent: Sent) -> Task:
+    name = f"{SECRETS[field]} of {person}"
+    if write := sent.about(person, field):
+        return Task(f"{name} sent", write.finished_at, write.actor_name)
+    if person.kind == Kind.BORROWER:
+        return Task(f"{name} not sent", url_name="borrowers:edit", url_args=(record.uuid,))
+    return Task(f"{name} not sent", url_name="borrowers:edit_person", url_args=(record.uuid, person.uuid))
 
 
-def _sent_at_creation(person: Record, body: dict[str, object]) -> bool:
-    sent = body.get("key_people")
-    people = sent if isinstance(sent, list) else []
-    return any(
-        one.get("ssn") and (one.get("email"), one.get("phone")) == (person.email, person.phone)
-        for one in people
-    )
-
-
-def _application(record: Record, applications: Sequence[Record]) -> Task:
-    if applications:
-        first = min(applications, key=lambda one: one.created_at)
-        return Task("First application made", first.answer_at or first.created_at, first.created_by)
-    return Task("No application yet", url_name="applications:submit", url_args=(record.uuid,))
+def _application(record: Record, applications: Sequence[Record]) -> list[Task]:
+    if not applications:
+        return [Task("No application yet", url_name="applications:submit", url_args=(record.uuid,))]
+    first = min(applications, key=lambda one: one.created_at)
+    made = Task("First application made", first.answer_at or first.created_at, first.created_by)
+    latest = max(applications, key=lambda one: one.created_at)
+    told = memory.last(latest, Application)
+    if told is None or told.credit_score_consent is None:
+        return [made]
+    if told.credit_score_consent:
+        return [made, Task("Consent to a credit score given", latest.answer_at)]
+    where = (record.uuid, latest.uuid)
+    return [made, Task("Consent to a credit score not given", url_name="applications:detail", url_args=where)]

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from portal.borrowers.handover import incomplete
 from portal.registry.lists import OPEN, Filter, Position, known, positions
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day, midnight
@@ -106,7 +107,7 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
 
 def file_columns(columns: Sequence[Column]) -> list[str]:
     """The heads of a file."""
-    return ["Business name", *(column.head for column in columns), "Identifier"]
+    return ["Name", *(column.head for column in columns), "Identifier"]
 
 
 def file_row(columns: Sequence[Column], row: Row) -> list[Any]:
@@ -150,6 +151,9 @@ FILTERS: Final = (
     # A list of one value is looked up in the index; a bare truth value is not.
     Filter("past_due", "Past due", lambda value: _one_of({"yes": Q(flagged__in=[True])}, value)),
     Filter("application", "Application", lambda value: _one_of({"open": Q(status=OPEN)}, value)),
+    Filter(
+        "onboarding", "Onboarding", lambda value: _one_of({"incomplete": Q(uuid__in=incomplete())}, value)
+    ),
     Filter("checked", "Last checked", _checked, lambda value: CHECKED[value]),
     Filter("owner", "Added by", lambda value: Q(created_by=value)),
     Filter(
@@ -165,7 +169,13 @@ FILTERS: Final = (
         lambda value: wording.day(value) or value,
     ),
 )
-MORE: Final = ("checked", "owner", "from", "to")
+MORE: Final = ("onboarding", "checked", "owner", "from", "to")
+# Views that every list of borrowers begins with.
+VIEWS: Final = {
+    "Past due": "past_due=yes&sort=past_due",
+    "Created this week": "q=created:this-week",
+    "Incomplete onboarding": "onboarding=incomplete",
+}
 
 
 def owners() -> list[str]:

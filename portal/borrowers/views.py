@@ -14,6 +14,7 @@ from portal.gateway import StaffRequest
 from portal.readings import coverage
 from portal.registry.lists import Listing, listing
 from portal.registry.models import Kind, Record
+from portal.saved_views.menu import menu
 from portal.ui.exports import csv_file
 from portal.ui.htmx import done, render_page
 from servicing import rules
@@ -40,6 +41,7 @@ def index(request: StaffRequest) -> HttpResponse:
         "checked": listed.CHECKED,
         "owners": listed.owners(),
         "coverage": coverage(),
+        "views": menu(request.user, "borrowers:index", found.query_string, listed.VIEWS),
         "has_more_filters": any(name in found.filters for name in listed.MORE),
         "why_not": {"edit": reason_for("borrowers.edit"), "submit": reason_for("applications.submit")},
         "may_edit": request.can("borrowers.edit"),

@@ -24,7 +24,7 @@ def test_it_holds_the_chosen_columns_of_the_rows_shown(viewer: Browser, desk: Sa
     borrower = given.borrower(desk, first_name="Acme LLC", phone="5125550143")
     viewer.post("/borrowers/", {"column": ["phone", "lines"]})
     assert lines(viewer) == [
-        ["Business name", "Phone", "Lines", "Identifier"],
+        ["Name", "Phone", "Lines", "Identifier"],
         ["Acme LLC", "5125550143", "0", borrower.uuid],
     ]
 
