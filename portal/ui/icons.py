@@ -48,6 +48,7 @@ ICONS = (
     "history",
     "home",
     "info-circle",
+    "key",
     "link",
     "list-check",
     "lock",
