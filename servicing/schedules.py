@@ -106,6 +106,11 @@ class Schedule(NamedTuple):
         told = [day for day in days if day]
         return bool(days) and len(told) == len(days) and told == sorted(told)
 
+    @property
+    def first_unpaid(self) -> date | None:
+        """The first day for which something is not paid, whether it has passed or not."""
+        return min((row.due_date for row in self.rows if row.due_date and not row.is_paid), default=None)
+
     def next_due(self, today: date) -> Installment | None:
         """The first row that is neither paid nor before `today`."""
         return next((r for r in self.rows if not r.is_paid and r.due_date and r.due_date >= today), None)

@@ -1,7 +1,7 @@
 """What needs a person, as one list, the worst first, from what is known here. Nothing is asked of the service.
 
-A source gives its lines and how many there are in all; it looks at no more records than are shown, and at one day's
-schedules once a minute. A line is known by its key, under which somebody may put it aside for a while.
+A source gives its lines and how many there are in all; it looks at few more records than are shown. A line is known by
+its key, under which somebody may put it aside for a while.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,7 +31,6 @@ RETURNED_DAYS = 7
 DUE_DAYS = 5
 ONBOARDED_DAYS = 30
 SCHEDULES = 500
-SCHEDULES_KEPT = 60
 COUNT_KEPT = 10
 
 GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
@@ -263,27 +262,11 @@ def _due(hidden: set[str], today: date) -> Source:
     """Payments of the next days, the soonest first; accounts past due stand above."""
     until = today + timedelta(days=DUE_DAYS)
     lines = known(Kind.LINE).filter(flagged=False, due_date__gte=today, due_date__lte=until)
-    loans = Record.objects.filter(pk__in=_loans_with_a_date(today, until))
+    loans = known(Kind.LOAN).filter(flagged=False, due_date__gte=today, due_date__lte=until)
     found = [_of_line_due(one) for one in lines.order_by("due_date", "id")[:SCHEDULES]]
-    found += [_of_loan_due(one, today, until) for one in loans]
+    found += [_of_loan_due(one, today, until) for one in loans.order_by("due_date", "id")[:SCHEDULES]]
     items = sorted((one for one in found if one and one.key not in hidden), key=lambda one: str(one.when))
     return Source(items[:SHOWN], len(items), "payments due", f"{reverse('credit_lines:index')}?sort=due")
-
-
-def _loans_with_a_date(today: date, until: date) -> list[int]:
-    """Loans whose last answer names one of these days; what the day is, their schedule says.
-
-    The registry has no column for the next installment, and to decode every schedule takes too long.
-    """
-
-    def search() -> list[int]:
-        days = [today + timedelta(days=n) for n in range((until - today).days + 1)]
-        named = Q()
-        for day in days:
-            named |= Q(answer__contains=str(day))
-        return list(known(Kind.LOAN).filter(named, flagged=False).values_list("pk", flat=True)[:SCHEDULES])
-
-    return cache.get_or_set(f"loans-due:{today}", search, SCHEDULES_KEPT) or []
 
 
 def _of_line_due(record: Record) -> Item | None:

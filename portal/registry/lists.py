@@ -8,7 +8,7 @@ from functools import cached_property
 
 from django.core.cache import cache
 from django.core.paginator import Page, Paginator
-from django.db.models import Q, QuerySet
+from django.db.models import F, OrderBy, Q, QuerySet
 from django.http import QueryDict
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
@@ -21,6 +21,7 @@ COUNTED = 10_000
 COUNTED_AGAIN = 60  # seconds
 DECIDED = ("APPROVED", "REJECTED")
 OPEN = "OPEN"
+_OPTIONAL = {each.name for each in Record._meta.concrete_fields if each.null}
 
 
 @dataclass(frozen=True)
@@ -210,18 +211,19 @@ def _chosen(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Filter, s
     return chosen, conditions, problems
 
 
-def _order(wanted: str, sorts: Mapping[str, str]) -> tuple[str, list[str]]:
+def _order(wanted: str, sorts: Mapping[str, str]) -> tuple[str, list[OrderBy]]:
     """The order as it is named, and its columns; a leading dash turns it round.
 
-    The id settles what is equal, in the same direction: an index can be read backwards only as a whole.
+    What has no value stands last either way. The id settles what is equal, in the same direction: an index can be read
+    backwards only as a whole.
     """
     name = wanted.removeprefix("-")
     if name not in sorts:
         wanted = name = next(iter(sorts))
-    column = sorts[name]
-    falling = column.startswith("-") != wanted.startswith("-")
-    dash, column = "-" if falling else "", column.removeprefix("-")
-    return wanted, [f"{dash}{column}", f"{dash}id"]
+    column = sorts[name].removeprefix("-")
+    falling = sorts[name].startswith("-") != wanted.startswith("-")
+    last = True if column in _OPTIONAL else None
+    return wanted, [OrderBy(F(column), falling, nulls_last=last), OrderBy(F("id"), falling)]
 
 
 def _chips(asked: Query, chosen: Mapping[Filter, str], state: QueryDict) -> list[Chip]:
@@ -237,7 +239,7 @@ def _sort_link(name: str, sort: str, sorts: Mapping[str, str], state: QueryDict)
     if sort.removeprefix("-") != name:
         return SortLink("", query_string(state, sort=name))
     _, columns = _order(sort, sorts)
-    direction = "descending" if columns[0].startswith("-") else "ascending"
+    direction = "descending" if columns[0].descending else "ascending"
     return SortLink(direction, query_string(state, sort=name if sort.startswith("-") else f"-{name}"))
 
 
@@ -283,14 +285,15 @@ def positions(borrower_uuids: Sequence[str]) -> dict[str, Position]:
 def roll_up(borrower_uuids: Iterable[str]) -> None:
     """Write each borrower's position onto its own row, where lists can filter and sort by it.
 
-    The row's past due is the sum of its lines', its flag any account's, its status the latest decision or ``OPEN``.
+    The row's past due is the sum of its lines', and nothing where none tells one; its flag is any account's, its status
+    the latest decision or ``OPEN``.
     """
     owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=set(borrower_uuids))
     borrowers = list(owners.select_for_update().order_by("id").only("uuid", "past_due", "flagged", "status"))
     has = positions([borrower.uuid for borrower in borrowers])
     for borrower in borrowers:
         position = has[borrower.uuid]
-        borrower.past_due = position.past_due or Decimal(0)
+        borrower.past_due = position.past_due
         borrower.flagged = position.flagged
         borrower.status = OPEN if position.has_open_application else position.decision
     Record.objects.bulk_update(borrowers, ["past_due", "flagged", "status"], batch_size=100)

@@ -20,6 +20,7 @@ from portal.registry.lists import roll_up
 from portal.registry.models import NAMED_KINDS, Kind, Record, Snapshot, Source
 from portal.registry.search import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
+from servicing.schedules import schedule_of
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
@@ -170,7 +171,7 @@ def _confirm(records: Sequence[Record], at: datetime) -> None:
 _WRITTEN = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     *("product", "status", "entity", "state", "city", "phone", "email", "amount", "past_due", "due_date"),
-    *("flagged", "updated_at", "failing_since", "failure"),
+    *("rate", "flagged", "updated_at", "failing_since", "failure"),
 ]
 
 
@@ -205,7 +206,7 @@ def _absorb_answer(
     if source == Source.SERVICE:
         record.checked_at, record.failing_since, record.failure = at, None, ""
     for name, value in columns(answer).items():
-        setattr(record, name, _storable(name, value))
+        setattr(record, name, value)
     return replaced
 
 
@@ -224,7 +225,11 @@ def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
 
 
 def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
-    """What lists filter, sort and search by, taken from an answer."""
+    """What lists filter, sort and search by, taken from an answer as the database can hold it."""
+    return {name: _storable(name, value) for name, value in _columns(answer).items()}
+
+
+def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
     match answer:
         case list():
             return {"search_text": ""}
@@ -254,7 +259,8 @@ def columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "amount": answer.amount,
                 "state": answer.state or "",
                 "flagged": bool(answer.delinquent),
-                "due_date": answer.repayments_start_date,
+                "due_date": schedule_of(answer).first_unpaid,
+                "rate": answer.interest_rate,
                 "search_text": search_text(answer.uuid, *_references(answer), answer.product, answer.status),
             }
         case Statement():

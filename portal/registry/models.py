@@ -37,7 +37,7 @@ def _list_indexes() -> list[models.Index]:
     usual = ["-updated_at", "-id"]
     narrowing = ["entity", "state", "status", "flagged"]
     narrowed = [[one, *usual, *(other for other in narrowing if other != one)] for one in narrowing]
-    fields = [usual, ["-created_at", "-id"], ["amount"], *narrowed]
+    fields = [usual, ["-created_at", "-id"], ["amount"], ["due_date", "id"], *narrowed]
     of_borrowers = [["city", "id"], ["-past_due", "-id"], ["checked_at", *usual], ["created_by", *usual]]
     listed = models.Q(archived_at__isnull=True)
     borrowers = models.Q(kind=Kind.BORROWER) & listed
@@ -90,7 +90,8 @@ class Record(models.Model):
     email = models.CharField(max_length=254, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True)
-    due_date = models.DateField(null=True)
+    due_date = models.DateField(null=True, help_text="Of a loan the first day that is not paid.")
+    rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     flagged = models.BooleanField(default=False, help_text="Delinquent or past due.")
 
     created_at = models.DateTimeField(auto_now_add=True)

@@ -1,6 +1,6 @@
 """What this desk knows: answers, snapshots, search, lists, and files from a lender's own records."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from importlib import import_module
 
@@ -14,7 +14,7 @@ from portal.registry import memory
 from portal.registry.lists import known, listing, positions
 from portal.registry.models import Kind, Record, Source
 from portal.registry.search import matching
-from servicing import Borrower, Repayment, Statement, codec
+from servicing import Borrower, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
@@ -72,6 +72,23 @@ class TestMemory:
         assert record.flagged
         assert record.past_due == Decimal("0.1")
 
+    def test_a_loan_tells_its_rate_and_the_first_day_that_is_not_paid(self) -> None:
+        rows = [{"due_date": "2026-10-01", "paid_on": "2026-10-02"}, {"due_date": "2026-12-01"}]
+        loan = Loan(uuid="l-1", interest_rate=Decimal("9.1234"), installments=tuple(rows))
+        (record,) = memory.remember(memory.known(loan, borrower_uuid=OWNER), source=Source.SERVICE)
+        record.refresh_from_db()
+        assert (record.rate, record.due_date) == (Decimal("9.1234"), date(2026, 12, 1))
+
+    @pytest.mark.parametrize("told", [None, Decimal(0), Decimal("12.5")])
+    def test_what_a_borrower_owes_is_only_zero_where_that_was_told(
+        self, sandbox: Sandbox, told: Decimal | None
+    ) -> None:
+        owner = given.borrower(sandbox)
+        items = memory.known(Statement(past_due_balance=told), uuid=LINE, borrower_uuid=owner.uuid)
+        memory.remember(items, source=Source.SERVICE)
+        owner.refresh_from_db()
+        assert owner.past_due == told
+
     def test_a_list_of_repayments_is_remembered_under_its_account(self) -> None:
         text = b'[{"uuid": "p1", "amount": 310.00, "effective_date": "2026-11-17", "ach_id": "ach-77"}]'
         told = memory.told(codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE})
@@ -125,6 +142,13 @@ class TestLists:
     def test_an_archived_record_leaves_the_list(self, sandbox: Sandbox) -> None:
         Record.objects.filter(pk=given.borrower(sandbox).pk).update(archived_at=timezone.now())
         assert not known(Kind.BORROWER).exists()
+
+    @pytest.mark.parametrize(("sort", "order"), [("owed", "b a none"), ("-owed", "a b none")])
+    def test_what_has_no_value_stands_last_in_either_order(self, sort: str, order: str) -> None:
+        for uuid, past_due in (("none", None), ("a", 1), ("b", 2)):
+            Record.objects.create(kind=Kind.LINE, uuid=uuid, past_due=past_due)
+        found = listing(known(Kind.LINE), QueryDict(f"sort={sort}"), sorts={"owed": "-past_due"})
+        assert " ".join(record.uuid for record in found.page) == order
 
     def test_a_position_counts_accounts_and_adds_what_is_past_due(self, sandbox: Sandbox) -> None:
         owner = given.borrower(sandbox)
@@ -186,3 +210,17 @@ class TestEarlierForms:
         assert found("o'brien") == found("O’Brien") == ["O’Brien Inc"]
         assert found("o’neil") == ["O'Neil Inc"]
         assert Record.objects.get(pk=plain.pk).search_text == plain.search_text
+
+
+def test_what_was_known_before_is_told_the_same_way() -> None:
+    """The migration that brought the columns fills them from the answers that were kept."""
+    due = import_module("portal.registry.migrations.0006_due")
+    text = '{"uuid": "l-1", "interest_rate": 9, "installments": [{"due_date": "2026-12-01"}]}'
+    loan = codec.decode(Loan, text)
+    (record,) = memory.remember(memory.known(loan, borrower_uuid=OWNER), source=Source.SERVICE)
+    owner = Record.objects.create(kind=Kind.BORROWER, uuid=OWNER, past_due=0)
+    Record.objects.filter(pk=record.pk).update(rate=None, due_date=None)
+    due.fill(apps, None)
+    record.refresh_from_db()
+    owner.refresh_from_db()
+    assert (record.rate, record.due_date, owner.past_due) == (Decimal(9), date(2026, 12, 1), None)
