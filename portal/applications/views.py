@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -17,6 +18,7 @@ from portal.readings import coverage
 from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
+from portal.registry.query import calendar_day, midnight
 from portal.ui import wording
 from portal.ui.exports import csv_file
 from portal.ui.htmx import render_page
@@ -48,9 +50,19 @@ def decision(value: str) -> str:
     return "not told" if value == NOT_TOLD else wording.status(value).word
 
 
+def _from(value: str) -> Q:
+    return Q(created_at__gte=midnight(calendar_day(value)))
+
+
+def _to(value: str) -> Q:
+    return Q(created_at__lt=midnight(calendar_day(value) + timedelta(days=1)))
+
+
 FILTERS = [
     Filter("product", "Product", lambda value: Q(product="" if value == NOT_TOLD else value), product),
     Filter("status", "Decision", lambda value: Q(status="" if value == NOT_TOLD else value), decision),
+    Filter("from", "Known here from", _from, lambda value: wording.day(value) or value),
+    Filter("to", "Known here until", _to, lambda value: wording.day(value) or value),
 ]
 
 

@@ -183,6 +183,7 @@ def tab_context(
                 repayments,
                 covers="of this borrower",
                 number=request.GET.get("page"),
+                beside=request.GET.get("payment"),
                 today=timezone.localdate(),
             )
         case "notes":

@@ -71,6 +71,7 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
             [Row(one) for one in repayments.repayments],
             covers="of this line",
             number=request.GET.get("page"),
+            beside=request.GET.get("payment"),
             today=timezone.localdate(),
         ),
         "look": look,

@@ -64,6 +64,7 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
             [Row(one) for one in repayments.repayments],
             covers="of this loan",
             number=request.GET.get("page"),
+            beside=request.GET.get("payment"),
             today=timezone.localdate(),
         ),
         "look": look,

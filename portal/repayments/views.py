@@ -20,18 +20,17 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.sightings import saw
 from portal.gateway import StaffRequest
-from portal.payments import SCHEDULED, SUCCEEDED, Group, Row, Summary, Table
+from portal.payments import SCHEDULED, SUCCEEDED, Group, Opened, Row, Summary, Table
 from portal.readings import REPAYMENTS_OF, Freshness, coverage, show
 from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
-from portal.repayments.life import life
 from portal.ui import wording
 from portal.ui.exports import csv_file
 from portal.ui.forms import MoneyField
 from portal.ui.htmx import render_page
-from servicing import Repayment, codec
+from servicing import Repayment
 
 SORTS = {"effective": "-due_date", "amount": "-amount", "status": "status"}
 ORDERS = {"effective": "By month", "amount": "Amount", "status": "Status"}
@@ -74,9 +73,12 @@ FILTERS = [
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = repayments(request)
+    beside = opened(request.GET.get("payment", ""))
+    if beside:
+        look(request, beside.record)
     context = {
         "listing": found,
-        "table": table_of(found),
+        "table": table_of(found, beside),
         "orders": ORDERS,
         "coverage": coverage(*LISTS),
         **options(),
@@ -115,22 +117,27 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
         record.refresh_from_db()
     (row,) = rows_of([record])
     if not request.htmx:
-        saw(
-            Actor.of(request),
-            "repayments.detail",
-            kind=record.kind,
-            uuid=record.uuid,
-            label=f"repayment {record.uuid[:8]}",
-            borrower_uuid=record.borrower_uuid,
-        )
-    context = {
-        "record": record,
-        "row": row,
-        "fresh": fresh,
-        "life": life(record),
-        "raw": codec.parse(record.answer) if record.answer else {},
-    }
+        look(request, record)
+    context = {"record": record, "row": row, "fresh": fresh, "opened": Opened(row, record)}
     return render_page(request, "repayments/detail.html", context, partial="repayment")
+
+
+def opened(uuid: str) -> Opened | None:
+    """The repayment that stands open beside the list, whatever page of the list it is on."""
+    record = memory.find(Kind.REPAYMENT, uuid) if memory.IDENTIFIER.fullmatch(uuid) else None
+    return Opened(next(rows_of([record])), record) if record else None
+
+
+def look(request: StaffRequest, record: Record) -> None:
+    """Somebody reads all that was told of a repayment."""
+    saw(
+        Actor.of(request),
+        "repayments.detail",
+        kind=record.kind,
+        uuid=record.uuid,
+        label=f"repayment {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+    )
 
 
 def repayments(request: StaffRequest) -> Listing:
@@ -179,16 +186,16 @@ def _unknown(record: Record) -> Record | None:
 # --- The table of one page, with sums over all that match ---
 
 
-def table_of(found: Listing) -> Table:
+def table_of(found: Listing, beside: Opened | None = None) -> Table:
     """One page of the list, by month what is to come on top; in any other order as one group."""
     today, matching = timezone.localdate(), found.found.order_by()
     rows = list(rows_of(found.page))
-    covers = "that match" if found.filtered else "known here"
+    covers = "found" if found.filtered else "known here"
     if found.sort.removeprefix("-") == "effective":
         groups = _by_month(rows, matching, today)
     else:
         groups = [Group(f"By {ORDERS[found.sort.removeprefix('-')].lower()}", rows, found.total, None, True)]
-    return Table(found.page, groups if rows else [], _summary(matching, today), covers)
+    return Table(found.page, groups if rows else [], _summary(matching, today), covers, beside)
 
 
 def _by_month(rows: list[Row], matching: QuerySet[Record], today: date) -> list[Group]:

@@ -1,5 +1,7 @@
 """Applications that this desk knows, across borrowers."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.test import Client as Browser
 from django.utils import timezone
@@ -45,6 +47,26 @@ class TestList(AccountList):
             found = self.fragment(viewer, query)
             assert untold.get_absolute_url() in found
             assert told.get_absolute_url() not in found
+
+    def test_it_is_narrowed_to_the_days_between_which_they_became_known(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        days = {
+            day: datetime(2026, 11, day, 4, 30, tzinfo=UTC) for day in (2, 3, 4)
+        }  # late on the day before
+        old, wanted, new = (self.known(desk, created_at=at) for at in days.values())
+        found = self.fragment(viewer, "?from=2026-11-02&to=2026-11-02")
+        assert wanted.get_absolute_url() in found
+        assert old.get_absolute_url() not in found
+        assert new.get_absolute_url() not in found
+        assert "Known here from: 2 Nov 2026" in found
+
+    @pytest.mark.parametrize("query", ["?from=soon", "?to=2026-02-30"])
+    def test_a_day_that_does_not_exist_is_named(self, viewer: Browser, desk: Sandbox, query: str) -> None:
+        known = self.known(desk)
+        found = self.fragment(viewer, query)
+        assert "was left out" in found
+        assert known.get_absolute_url() in found
 
     def test_a_filter_is_a_chip_that_can_be_taken_off(self, viewer: Browser, desk: Sandbox) -> None:
         self.known(desk, status="REJECTED")

@@ -70,7 +70,7 @@ class TestList(AccountList):
         self.known(desk, amount=Decimal("1.10"), status="SUCCEEDED", due_date="2026-03-08")
         self.known(desk, amount=Decimal(5), status="FAILED", due_date="2026-03-09")
         found = self.fragment(viewer, "?status=SUCCEEDED")
-        assert "1 repayment that match" in found
+        assert "1 repayment found" in found
         assert "$5.00" not in found
 
     def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, desk: Sandbox) -> None:

@@ -7,11 +7,13 @@ import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.audit.models import Entry
 from portal.payments import Row
 from portal.registry.models import Record
 from servicing import Repayment
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.conftest import htmx
 from tests.portal.pages import page, panel
 
 
@@ -131,3 +133,53 @@ def test_the_borrowers_tab_shows_those_of_all_accounts(viewer: Browser, desk: Sa
     assert "2 repayments of this borrower" in shown
     assert line.get_absolute_url() in shown
     assert loan.get_absolute_url() in shown
+
+
+class TestBeside:
+    """One repayment is read beside its list: the list keeps its place, its page and its filters."""
+
+    def test_it_opens_beside_the_list_of_its_loan(self, viewer: Browser, desk: Sandbox, loan: Record) -> None:
+        desk.world.repayment(loan.uuid, amount="40.00", effective_date="2026-03-08")
+        wanted = desk.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7")
+        assert 'id="payment"' not in read(viewer, loan)
+        shown = read(viewer, loan, f"?payment={wanted['uuid']}")
+        side = shown.partition('<aside class="sd-side" id="payment"')[2]
+        for words in ("$250.10", "ach-7", "Life of this payment", f'href="/repayments/{wanted["uuid"]}/"'):
+            assert words in side
+        assert shown.count("data-row") == 2
+        assert shown.count('aria-current="true"') == 1
+
+    def test_in_the_list_it_opens_whatever_page_it_is_on(
+        self, viewer: Browser, desk: Sandbox, loan: Record
+    ) -> None:
+        for day in range(1, 28):
+            last = desk.world.repayment(loan.uuid, amount=str(day), effective_date=f"2026-03-{28 - day:02}")
+        read(viewer, loan)
+        shown = page(viewer, f"/repayments/?q=&payment={last['uuid']}&size=25")
+        assert "Repayment <span" in shown.partition('id="payment"')[2]
+        assert '<tr data-row class="sd-selected">' not in shown
+        assert Entry.objects.get(action="repayments.detail").subject_uuid == last["uuid"]
+
+    def test_the_focus_goes_to_it_and_back_to_its_row(
+        self, viewer: Browser, desk: Sandbox, loan: Record
+    ) -> None:
+        uuid = desk.world.repayment(loan.uuid)["uuid"]
+        read(viewer, loan)
+        address = f"/repayments/?payment={uuid}"
+        opening, closing = (
+            viewer.get(
+                path, headers=htmx("repayment-rows") | {"HX-Trigger": f"{act}-{uuid}"}
+            ).content.decode()
+            for act, path in (("open", address), ("close", "/repayments/"))
+        )
+        assert 'id="payment-title" tabindex="-1" data-focus' in opening
+        assert 'hx-push-url="true" data-focus>' in closing
+        assert "data-focus" not in viewer.get(address).content.decode()
+
+    @pytest.mark.parametrize("uuid", ["nothing", "%00", "'", ""])
+    def test_one_that_is_not_known_leaves_the_list_alone(
+        self, viewer: Browser, desk: Sandbox, loan: Record, uuid: str
+    ) -> None:
+        desk.world.repayment(loan.uuid)
+        assert 'id="payment"' not in read(viewer, loan, f"?payment={uuid}")
+        assert 'id="payment"' not in page(viewer, f"/repayments/?payment={uuid}")

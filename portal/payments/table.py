@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 from django.core.paginator import Page, Paginator
 from django.urls import reverse
 
+from portal.payments.life import Step, life
+from portal.registry import memory
 from portal.registry.models import Kind, Record
 from portal.ui import wording
-from servicing import Repayment, sense
+from servicing import Repayment, codec, sense
 from servicing.schedules import total
 from servicing.values import exact
 
@@ -109,6 +111,11 @@ class Summary:
         """How many there are."""
         return sum(count.number for count in self.counts)
 
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        return f"{self.number:,} repayment{'' if self.number == 1 else 's'}"
+
 
 @dataclass(frozen=True)
 class Group:
@@ -123,6 +130,24 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Opened:
+    """The repayment that is read beside its list, or on a page of its own."""
+
+    row: Row
+    record: Record
+
+    @property
+    def life(self) -> list[Step]:
+        """Its days and states in order."""
+        return life(self.record)
+
+    @property
+    def raw(self) -> Any:
+        """It as it was received."""
+        return codec.parse(self.record.answer) if self.record.answer else {}
+
+
+@dataclass(frozen=True)
 class Table:
     """One page of repayments, as ``ui/_repayments.html`` draws it."""
 
@@ -131,10 +156,23 @@ class Table:
     summary: Summary
     covers: str
     """What the summary is about, such as "of this loan"."""
+    opened: Opened | None = None
 
 
-def table(rows: Iterable[Row], *, covers: str, number: str | None, today: date) -> Table:
-    """What is to come first, the soonest on top; then month by month, the newest on top."""
+def opened(rows: Iterable[Row], uuid: str) -> Opened | None:
+    """The one of these rows that is asked for, where this desk knows it by itself."""
+    row = next((row for row in rows if uuid and row.repayment.uuid == uuid), None)
+    record = memory.find(Kind.REPAYMENT, uuid) if row else None
+    return Opened(row, record) if row and record else None
+
+
+def table(
+    rows: Iterable[Row], *, covers: str, number: str | None, today: date, beside: str | None = None
+) -> Table:
+    """What is to come first, the soonest on top; then month by month, the newest on top.
+
+    ``beside`` is the identifier of the repayment that stands open beside them.
+    """
     rows = list(rows)
     ahead = [row for row in rows if row.is_upcoming(today)]
     past = [row for row in rows if not row.is_upcoming(today)]
@@ -146,7 +184,7 @@ def table(rows: Iterable[Row], *, covers: str, number: str | None, today: date) 
     for title, group in groupby(page, key=lambda row: "" if row.is_upcoming(today) else month_of(row)):
         whole = months[title] if title else group_of("Upcoming", ahead, is_mixed=True)
         shown.append(Group(whole.title, list(group), whole.number, whole.succeeded, whole.is_mixed))
-    return Table(page, shown, summarised(rows, today), covers)
+    return Table(page, shown, summarised(rows, today), covers, opened(rows, beside or ""))
 
 
 def month_of(row: Row) -> str:
