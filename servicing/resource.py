@@ -6,7 +6,7 @@ not make clear what its `offset` counts.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -73,19 +73,44 @@ def read_page(model: type[R], value: Any) -> Page[R]:
     )
 
 
+class Place(NamedTuple):
+    """Where a walk stands: the offset of a page, and what offsets count, once that is known."""
+
+    offset: int
+    counts: Counts | None = None
+
+
+class Step(NamedTuple, Generic[R]):
+    """One page of a walk: the records in it that this walk had not met, and where a later walk may go on."""
+
+    new: list[R]
+    page: Page[R]
+    place: Place
+
+
 def iterate(fetch: Callable[[int], Page[R]], counts: Counts | None = None) -> Iterator[R]:
-    """Every record of a paged list once, whatever offsets count, while new ones may arrive at its front.
+    """Every record of a paged list once, whatever offsets count, while new ones may arrive at its front."""
+    for step in walk(fetch, counts):
+        yield from step.new
+
+
+def walk(
+    fetch: Callable[[int], Page[R]], counts: Counts | None = None, *, start: Place | None = None
+) -> Iterator[Step[R]]:
+    """The pages of a list, one after the other, from its front or from the place where a walk was cut off.
 
     `fetch` gives the page at an offset. Unless `counts` tells what offsets count, two neighbouring answers
     show it. While that is in doubt the walk goes on by 1: slow if it is rows, and right in every case.
     """
     seen: set[str] = set()
     offset, barren = (1 if counts == "pages1" else 0), 0
+    if start:
+        offset, counts = start.offset, counts or start.counts
     first = page = fetch(offset)
     while True:
         new = {record.uuid: record for record in page if record.uuid not in seen}
         seen.update(new)
-        yield from new.values()
+        yield Step(list(new.values()), page, Place(offset, counts))
         barren = 0 if new else barren + 1
         if not page.data or len(seen) == page.pagination.total or barren > 1 + _arrived(first, page):
             return
