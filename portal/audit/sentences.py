@@ -21,6 +21,8 @@ _DONE = {
     "lookup.import_records": "imported",
     "operations.forget_old": "deleted what is kept no longer",
     "lookup.refresh_portfolio": "read the whole portfolio again",
+    "operations.cancel": "cancelled the background work:",
+    "operations.support_bundle": "downloaded",
     "notes.add": "wrote a note on",
     "notes.unpin": "unpinned a note:",
     "notes.add_follow_up": "planned a follow-up on",

@@ -23,6 +23,7 @@ class Kind:
     single: bool
     attempts: int
     every: str
+    gives_way: bool
 
     @property
     def interval(self) -> timedelta | None:
@@ -32,18 +33,32 @@ class Kind:
 
 
 def job(
-    name: str, *, label: str, single: bool = False, attempts: int = 3, every: str = ""
+    name: str,
+    *,
+    label: str,
+    single: bool = False,
+    attempts: int = 3,
+    every: str = "",
+    gives_way: bool = False,
 ) -> Callable[[Work], Kind]:
     """Make a function a kind of job.
 
     ``single``: at most one is open; a second start joins it. ``attempts``: how often it is begun at most, when it
     raises or its worker dies. ``every``: the setting that says how many minutes lie between two runs; 0 is never.
+    ``gives_way``: it is long and goes on where it was, so it lets a job that waits go first.
     """
 
     def decorate(work: Work) -> Kind:
-        kind = Kind(name=name, label=label, work=work, single=single, attempts=attempts, every=every)
-        _kinds[name] = kind
-        return kind
+        _kinds[name] = Kind(
+            name=name,
+            label=label,
+            work=work,
+            single=single,
+            attempts=attempts,
+            every=every,
+            gives_way=gives_way,
+        )
+        return _kinds[name]
 
     return decorate
 

@@ -1,7 +1,7 @@
 """What is kept of background work: the jobs, the workers that are or were there, and when repeated jobs last began."""
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -87,6 +87,14 @@ class Job(models.Model):
     def share(self) -> int | None:
         """How much of it is done, in hundredths; ``None`` while nobody knows of how much."""
         return min(100, self.done * 100 // self.total) if self.total else None
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """When it will be done if it goes on as it went; ``None`` while that cannot be said."""
+        if self.state != self.State.RUNNING or not (self.started_at and self.total and self.done):
+            return None
+        now = timezone.now()
+        return now + (now - self.started_at) / self.done * (self.total - self.done)
 
     def cancel(self) -> bool:
         """Take it back: at once if it waits, at its next step if it runs. False if it had ended."""

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from django.db import DatabaseError, connection
 from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from portal.jobs import kinds
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 stopping = threading.Event()
 # Progress is written this often, however many steps there are.
 WRITES = 0.5
+# A long job that gives way to others works at least this long.
+SLICE = timedelta(seconds=5)
 # Before the second attempt; twice as long before the third.
 PAUSE = timedelta(seconds=10)
 
@@ -40,8 +43,8 @@ def worker_id() -> str:
     return f"{_token}-{os.getpid()}"
 
 
-class Stopped(Exception):
-    """A job leaves its work: cancelled, given back, or no longer this worker's. Tasks let it through."""
+class Stopped(BaseException):
+    """A job leaves its work: cancelled, given back, or no longer this worker's. No ``except Exception`` holds it."""
 
 
 class Cancelled(Stopped):
@@ -49,7 +52,7 @@ class Cancelled(Stopped):
 
 
 class GivenBack(Stopped):
-    """The worker stops; another one goes on."""
+    """The worker stops, or another job goes first; it goes on later, perhaps elsewhere."""
 
 
 class Lost(Stopped):
@@ -59,8 +62,10 @@ class Lost(Stopped):
 class Progress:
     """What a task tells about itself while it works; every call of it is a place to stop."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, gives_way: bool = False) -> None:
         self.job = job
+        self._gives_way = gives_way
+        self._began = timezone.now()
         self.claim = Job.objects.filter(
             pk=job.pk, state=State.RUNNING, attempts=job.attempts, worker=job.worker
         )
@@ -73,8 +78,9 @@ class Progress:
         self._tell(words)
 
     def resume(self, remaining: int, words: str = "") -> None:
-        """So much is left of what an earlier attempt may have begun."""
-        self.job.total = self.job.done + remaining
+        """So much is left of what an earlier attempt may have begun: it may have done more than it told."""
+        self.job.total = max(self.job.total or 0, self.job.done + remaining)
+        self.job.done = self.job.total - remaining
         self._tell(words)
 
     def step(self, count: int = 1, *, failed: int = 0, words: str = "") -> None:
@@ -94,8 +100,13 @@ class Progress:
             raise Lost
         if self.claim.filter(cancel_asked_at__isnull=False).exists():
             raise Cancelled
-        if stopping.is_set():
+        if stopping.is_set() or self._should_give_way():
             raise GivenBack
+
+    def _should_give_way(self) -> bool:
+        if not self._gives_way or timezone.now() - self._began < SLICE:
+            return False
+        return Job.objects.filter(state=State.WAITING).exists()
 
     def end(self, state: str, **fields: Any) -> bool:
         """Give the job its end, or its next attempt; false if it is no longer this worker's."""
@@ -110,9 +121,13 @@ def run(job_id: str) -> None:
     job = claim(job_id)
     if job is None:
         return
-    progress = Progress(job)
+    kind = kinds.find(job.name)
+    progress = Progress(job, gives_way=bool(kind and kind.gives_way))
+    if kind is None:
+        progress.end(State.FAILED, words="This kind of job is not known to the worker.")
+        return
     with _leased(progress.claim):
-        _attempt(job, progress)
+        _attempt(kind, job, progress)
 
 
 def claim(job_id: str) -> Job | None:
@@ -120,16 +135,12 @@ def claim(job_id: str) -> Job | None:
     now = timezone.now()
     mine = {"state": State.RUNNING, "attempts": F("attempts") + 1, "worker": worker_id()}
     waiting = Job.objects.filter(pk=job_id, state=State.WAITING)
-    if not waiting.update(**mine, lease_until=now + lease(), started_at=now):
+    if not waiting.update(**mine, lease_until=now + lease(), started_at=Coalesce("started_at", now)):
         return None
     return Job.objects.get(pk=job_id)
 
 
-def _attempt(job: Job, progress: Progress) -> None:
-    kind = kinds.find(job.name)
-    if kind is None:
-        progress.end(State.FAILED, words="This kind of job is not known to the worker.")
-        return
+def _attempt(kind: kinds.Kind, job: Job, progress: Progress) -> None:
     try:
         result = kind.work(progress, **job.arguments)
     except Cancelled:

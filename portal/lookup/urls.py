@@ -10,6 +10,7 @@ urlpatterns = [
     path("search/open/", views.open_as, name="open_as"),
     path("registry/add/", views.add, name="add"),
     path("registry/import/", views.import_records, name="import_records"),
+    path("registry/refresh/", views.refresh_portfolio, name="refresh_portfolio"),
     path("registry/<str:kind>/<str:uuid>/", views.record, name="record"),
     path("registry/<str:kind>/<str:uuid>/correct/", views.correct, name="correct"),
     path("registry/<str:kind>/<str:uuid>/archive/", views.archive, name="archive"),

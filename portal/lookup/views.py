@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -14,7 +15,8 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
-from portal.lookup import searching, services
+from portal.jobs.queue import start
+from portal.lookup import searching, services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
 from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
 from portal.readings import READS
@@ -144,6 +146,14 @@ def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         return done(request, found.get_absolute_url())
     context = {"form": form, "record": found}
     return render_page(request, "lookup/archive.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@requires("lookup.refresh_portfolio")
+def refresh_portfolio(request: StaffRequest) -> HttpResponse:
+    """Read every known account again in the background, or join the one that does it already."""
+    job = start(tasks.refresh_portfolio, by=Actor.of(request), older_than=0)
+    return done(request, reverse("operations:job", args=[job.pk]))
 
 
 @requires("lookup.import_records")

@@ -1,8 +1,10 @@
 """Reads every known account again from the command line; a worker does the same in the background."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
@@ -27,7 +29,7 @@ class Command(BaseCommand):
         if rate <= 0 or older_than < 0:
             raise CommandError("--rate must be above 0 and --older-than 0 or more.")
         actor = Actor.system("refresh")
-        records = due(kind or "", older_than)
+        records = due(kind or "", timezone.now() - timedelta(hours=older_than))
         failed = 0
         for number, went_well in enumerate(read_all(actor, records, rate=rate), 1):
             failed += not went_well

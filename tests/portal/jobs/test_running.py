@@ -1,0 +1,128 @@
+"""How a job ends: each way leads to one end, whoever else works on it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.db import transaction
+from django_tasks_db.models import DBTaskResult
+
+from portal.jobs import running, upkeep
+from portal.jobs.kinds import Kind
+from portal.jobs.models import LOOK_AGAIN, Job, Worker
+from portal.jobs.queue import start
+from portal.jobs.running import PAUSE, SLICE, Progress
+from tests.portal.jobs.scripted import SCRIPTS, patient, scripted
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def begun(work: Callable[[Progress], object], kind: Kind = scripted) -> Job:
+    """A job that does this once it is worked off."""
+    SCRIPTS["this"] = work
+    return start(kind, script="this")
+
+
+def worked_off(job: Job) -> Job:
+    call_command("work", batch=True)
+    job.refresh_from_db()
+    return job
+
+
+def test_what_it_returns_is_its_result() -> None:
+    ended = worked_off(begun(lambda progress: {"new": 12}))
+    assert (ended.state, ended.result, ended.lease_until) == ("done", {"new": 12}, None)
+
+
+def test_what_raises_is_tried_again_later_and_given_up_in_the_end() -> None:
+    job = begun(lambda progress: {}["nothing"])
+    assert worked_off(job).state == "waiting"
+    assert "KeyError; it is tried again" in job.words
+    assert job.due_at > job.created_at + PAUSE
+    assert worked_off(job).state == "failed"
+    assert job.words == "Failed 2 times; the last time with KeyError."
+
+
+def test_one_that_runs_is_cancelled_at_its_next_step() -> None:
+    def cancelled(progress: Progress) -> None:
+        progress.begin(total=5)
+        assert Job.objects.get(pk=progress.job.pk).cancel()
+        progress.step(5, words="never told")
+        progress.begin(total=1)
+
+    ended = worked_off(begun(cancelled))
+    assert (ended.state, ended.attempts, ended.cancel()) == ("cancelled", 1, False)
+
+
+def test_a_worker_that_lost_its_job_changes_nothing_any_more() -> None:
+    def frozen(progress: Progress) -> None:
+        with time_machine.travel(timedelta(hours=1) + progress.job.created_at):
+            upkeep.hand_on()
+        progress.begin(total=1)
+
+    left = worked_off(begun(frozen))
+    assert (left.state, left.attempts, left.words) == (
+        "waiting",
+        1,
+        "Its worker was lost at attempt 1; it goes on.",
+    )
+
+
+def test_a_job_that_kills_its_worker_every_time_is_given_up() -> None:
+    job = begun(lambda progress: None)
+    for _ in range(scripted.attempts):
+        assert running.claim(str(job.pk))
+        with time_machine.travel(timedelta(hours=1)):
+            upkeep.hand_on()
+    job.refresh_from_db()
+    assert (job.state, job.words) == ("failed", "Given up: its worker was lost 2 times.")
+
+
+def test_a_long_one_lets_another_go_first() -> None:
+    def long(progress: Progress) -> None:
+        start(scripted, script="another")
+        progress.resume(remaining=1)
+        with time_machine.travel(SLICE):
+            progress.resume(remaining=1)
+        progress.end("failed")
+
+    job = worked_off(begun(long, patient))
+    assert (job.state, job.attempts) == ("waiting", 0)
+
+
+def test_a_second_delivery_does_nothing() -> None:
+    job = begun(lambda progress: None)
+    running.run(str(job.pk))
+    running.run(str(job.pk))
+    assert Job.objects.get(pk=job.pk).attempts == 1
+
+
+def test_what_the_engine_lost_is_sent_again_and_what_it_has_is_not() -> None:
+    begun(lambda progress: None)
+    with time_machine.travel(LOOK_AGAIN + timedelta(seconds=1)):
+        upkeep.send_due()
+        assert DBTaskResult.objects.count() == 1
+    DBTaskResult.objects.all().delete()
+    with time_machine.travel(2 * LOOK_AGAIN + timedelta(seconds=2)):
+        upkeep.send_due()
+    assert DBTaskResult.objects.count() == 1
+
+
+def test_what_was_rolled_back_is_never_begun() -> None:
+    with transaction.atomic():
+        begun(lambda progress: None)
+        transaction.set_rollback(True)
+    assert (Job.objects.count(), DBTaskResult.objects.count(), Worker.objects.count()) == (0, 0, 0)
+
+
+def test_a_kind_that_the_code_no_longer_has_fails_in_words() -> None:
+    job = begun(lambda progress: None)
+    Job.objects.update(name="tests.forgotten")
+    assert worked_off(job).words == "This kind of job is not known to the worker."
+
+
+def test_the_engine_is_told_an_id_and_nothing_else() -> None:
+    job = begun(lambda progress: None)
+    assert DBTaskResult.objects.get().args_kwargs == {"args": [str(job.pk)], "kwargs": {}}

@@ -1,0 +1,115 @@
+"""Real workers, really killed and really stopped, on one database."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from portal.audit.models import Entry
+from portal.jobs.models import Job, Worker
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import CLIENT_ID, SECRET
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ACCOUNTS = 8
+
+
+def database_url() -> str:
+    """The test's own database, as another process is told of it."""
+    found = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{found['NAME']}"
+    return "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**found)
+
+
+@contextmanager
+def worker(desk: Sandbox, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+    """``manage.py work`` beside this test."""
+    service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
+    quick = {"JOB_LEASE_SECONDS": "1", "JOB_GRACE_SECONDS": "1", "REFRESH_MINUTES": "0", "LOG_LEVEL": "ERROR"}
+    environment = os.environ | service | quick | {"DATABASE_URL": database_url()} | settings
+    process = subprocess.Popen([sys.executable, "manage.py", "work"], env=environment, cwd=BASE_DIR)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.wait(10)
+
+
+def until(holds: Callable[[], object]) -> None:
+    for _ in range(400):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came to pass")
+
+
+@pytest.fixture
+def job(desk: Sandbox) -> Job:
+    """A portfolio to read that takes about two seconds."""
+    owner = given.borrower(desk)
+    for _ in range(ACCOUNTS // 2):
+        given.loan(desk, owner)
+    return start(refresh_portfolio, rate=4)
+
+
+def now(job: Job) -> Job:
+    return Job.objects.get(pk=job.pk)
+
+
+def test_another_worker_takes_over_what_a_killed_one_left(desk: Sandbox, job: Job) -> None:
+    with worker(desk) as first:
+        until(lambda: now(job).done > 1)
+        first.kill()
+    assert now(job).state == "running"
+    with worker(desk):
+        until(lambda: not now(job).is_open)
+    ended = now(job)
+    assert (ended.state, ended.attempts, ended.done, ended.total) == ("done", 2, ACCOUNTS, ACCOUNTS)
+    assert ACCOUNTS <= len(desk.calls) <= ACCOUNTS + 1  # What was under way when it died is read again.
+    assert Entry.objects.filter(action="lookup.refresh_portfolio").count() == 1
+
+
+def test_a_worker_that_is_told_to_stop_gives_its_job_back(desk: Sandbox, job: Job) -> None:
+    with worker(desk) as process:
+        until(lambda: now(job).done > 1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    given_back = now(job)
+    assert (given_back.state, given_back.attempts, Worker.objects.get().stopped_at is None) == (
+        "waiting",
+        0,
+        False,
+    )
+    call_command("work", batch=True)
+    assert (now(job).state, now(job).done, len(desk.calls)) == ("done", ACCOUNTS, ACCOUNTS)
+
+
+def test_a_step_that_does_not_end_is_broken_off_after_the_grace(desk: Sandbox, job: Job) -> None:
+    desk.fail_next("loans.get", delay=20)
+    with worker(desk) as process:
+        until(lambda: desk.calls)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert (now(job).state, now(job).attempts) == ("waiting", 0)
+
+
+def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:
+    with worker(desk, REFRESH_MINUTES="1440"), worker(desk, REFRESH_MINUTES="1440"):
+        until(lambda: Worker.objects.count() == 2)
+        seen = {one.pk: one.beat_at for one in Worker.objects.all()}
+        until(lambda: all(one.beat_at > seen[one.pk] for one in Worker.objects.all()))
+        until(lambda: Job.objects.filter(state="done").exists())
+    assert Job.objects.count() == 1

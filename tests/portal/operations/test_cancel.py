@@ -1,0 +1,44 @@
+"""Taking background work back."""
+
+import pytest
+from django.core.management import call_command
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.jobs.models import Job
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+
+
+@pytest.fixture
+def address(desk: Sandbox) -> str:
+    """Where a waiting job is cancelled."""
+    given.loan(desk, given.borrower(desk))
+    return f"/jobs/{start(refresh_portfolio).pk}/cancel/"
+
+
+def test_one_that_waits_never_begins(servicer: Browser, address: str) -> None:
+    assert "Cancelled" in servicer.post(address, follow=True).content.decode()
+    call_command("work", batch=True)
+    assert (Job.objects.get().state, Job.objects.get().attempts) == ("cancelled", 0)
+
+
+def test_in_the_page_its_region_is_swapped(servicer: Browser, address: str) -> None:
+    region = servicer.post(address, headers=htmx("job")).content.decode()
+    assert region.lstrip().startswith('<div class="sd-job" id="job"')
+    assert "Cancelled" in region
+
+
+def test_the_trail_knows_once_who_did_it(servicer: Browser, address: str) -> None:
+    for _ in range(2):
+        servicer.post(address)
+    entry = Entry.objects.get(action="operations.cancel")
+    assert (entry.actor_name, entry.subject_label) == ("Servicer", refresh_portfolio.label)
+
+
+def test_a_viewer_may_look_and_not_cancel(viewer: Browser, address: str) -> None:
+    assert viewer.post(address).status_code == 403
+    assert "Cancel</button>" not in viewer.get(address.removesuffix("cancel/")).content.decode()
