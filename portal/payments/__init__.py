@@ -14,6 +14,7 @@ from portal.payments.table import (
     cells,
     month_of,
     opened,
+    summarised,
     table,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "cells",
     "month_of",
     "opened",
+    "summarised",
     "table",
 ]
