@@ -180,6 +180,8 @@ INSTALLED_APPS = [
     "allauth.account",
     "csp",
     "django_htmx",
+    "django_tasks",
+    "django_tasks_db",
     "template_partials",
 ]
 
@@ -228,8 +230,6 @@ TEMPLATES = [
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Databases and cache ---
-    "django_tasks",
-    "django_tasks_db",
 
 if DEBUG:
     try:
