@@ -165,6 +165,7 @@ INSTALLED_APPS = [
     "portal.borrowers",
     "portal.applications",
     "portal.credit_lines",
+    "portal.messaging",
     "portal.operations",
     "portal.home",
     "django.contrib.admin",
