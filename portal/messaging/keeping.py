@@ -1,0 +1,166 @@
+"""Keeps messages as they were received: each once, whoever reads it, however often it is told.
+
+Hides what filters need of a message, how payloads of any shape become searchable, and where a message whose time is not
+certain stands among the others.
+"""
+
+import hashlib
+from base64 import b32encode
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from portal.messaging.models import PLACES, Message, key_from
+from portal.registry.memory import TOO_MUCH
+from portal.registry.query import fold
+from servicing import Message as Told
+from servicing.values import exact
+
+SEARCHED: Final = 100_000
+"""So many characters of a payload can be searched."""
+DEEPEST: Final = 300
+ONE_DAY: Final = timedelta(days=1)
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def keep(messages: Iterable[Told], *, day: date | None = None) -> int:
+    """Keep those that are not kept yet, and say how many they were. ``day`` is the service's day, where it is known."""
+    rows = {row.uuid: row for row in (row_of(message, day) for message in messages)}
+    with transaction.atomic():
+        found = Message.objects.filter(uuid__in=rows).values_list("uuid", "day", "is_placed")
+        stored = {uuid: its_day if is_placed else None for uuid, its_day, is_placed in found}
+        moved = [uuid for uuid, its_day in stored.items() if day and its_day != day]
+        if moved:  # It was a guess, and now the service told the day.
+            Message.objects.filter(uuid__in=moved).delete()
+        _add([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
+    return len(rows) - len(stored)
+
+
+def row_of(message: Told, day: date | None = None) -> Message:
+    """A message as it is kept."""
+    payload = message.payload if isinstance(message.payload, dict) else {}
+    at = placed(message, day)
+    amount = exact(payload.get("amount"))
+    return Message(
+        id=key_from(at) + _salt(message.uuid),
+        uuid=message.uuid.replace("\0", "\ufffd"),
+        event=_word(message.event, 100),
+        status=_word(message.status, 40),
+        day=day or at.astimezone(service_zone()).date(),
+        is_placed=bool(day or (message.created_at and message.created_at.at)),
+        product=_word(payload.get("product"), 40),
+        payment_status=_word(payload.get("status"), 40),
+        amount=None if amount is None or abs(amount) >= TOO_MUCH else round(amount, 4),
+        subject_uuid=_word(payload.get("uuid"), 64),
+        bank_account=_word(payload.get("borrower_bank_account_uuid"), 64),
+        body=_ENCODER.encode(message.raw).decode(),
+        search_text=search_text(message.raw),
+    )
+
+
+def service_zone() -> ZoneInfo:
+    """The zone in which the service counts its days."""
+    return ZoneInfo(settings.SERVICING_TIME_ZONE)
+
+
+def today() -> date:
+    """The service's day, by our clock."""
+    return timezone.now().astimezone(service_zone()).date()
+
+
+def placed(message: Told, day: date | None) -> datetime:
+    """When it was recorded: what is certain, else what its clock shows in the service's zone; never outside its day."""
+    told = message.created_at
+    at = (told and told.at) or _clock(told.text if told else "") or _end(day) or timezone.now()
+    if day and at.astimezone(service_zone()).date() != day:
+        return _end(day) or at
+    return at
+
+
+def _clock(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=service_zone())
+    except ValueError:
+        return None
+
+
+def _end(day: date | None) -> datetime | None:
+    if not day:
+        return None
+    return datetime.combine(day + ONE_DAY, time.min, service_zone()).astimezone(UTC) - timedelta(seconds=1)
+
+
+def _salt(uuid: str) -> int:
+    digest = hashlib.blake2b(uuid.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) >> (64 - PLACES)
+
+
+def _word(value: Any, longest: int) -> str:
+    return value.replace("\0", "\ufffd")[:longest] if isinstance(value, str) else ""
+
+
+def _add(rows: Sequence[Message]) -> None:
+    """Insert; a row whose key is taken by another message of the same second steps aside."""
+    waiting = list(rows)
+    while waiting:
+        Message.objects.bulk_create(waiting, ignore_conflicts=True)
+        uuids = [row.uuid for row in waiting]
+        stored = set(Message.objects.filter(uuid__in=uuids).values_list("uuid", flat=True))
+        waiting = [row for row in waiting if row.uuid not in stored]
+        for row in waiting:
+            row.id += 1
+
+
+# --- What can be searched ---
+
+
+def search_text(raw: Any) -> str:
+    """Every value of a message, folded, a line each; then for each a digest of its path and itself, as a word."""
+    values: list[str] = []
+    facts: list[str] = []
+    left = SEARCHED
+    for path, value in leaves(raw):
+        text = plain(value)
+        values.append(text[:left])
+        facts.append(fact(path, text))
+        left -= len(text)
+        if left <= 0:
+            break
+    return "\n".join([*values, *dict.fromkeys(facts)]).replace("\0", "\ufffd")
+
+
+def leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Each plain value with its path; the elements of a list share one path."""
+    if depth > DEEPEST:
+        return
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from leaves(item, f"{path}.{name}" if path else str(name), depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from leaves(item, f"{path}[]", depth + 1)
+    else:
+        yield path, value
+
+
+def plain(value: Any) -> str:
+    """A plain value as it is compared: no case, no accents, numbers without idle zeros."""
+    if isinstance(value, str):
+        text = value[:SEARCHED]
+        return text.lower() if text.isascii() else fold(text)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    number = exact(value)
+    return str(value) if number is None else f"{number.normalize():f}"
+
+
+def fact(path: str, text: str) -> str:
+    """What stands in the search text for "at this path is this value"."""
+    digest = hashlib.blake2b(f"{path}={text}".encode("utf-8", "surrogatepass"), digest_size=5).digest()
+    return f"ǂ{b32encode(digest).decode().lower()}"

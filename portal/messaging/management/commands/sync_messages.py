@@ -1,0 +1,77 @@
+"""Fills the local copy of the lending service's messages; stopped and started again it goes on where it was."""
+
+import time
+from datetime import date, timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from portal.audit.models import Actor
+from portal.gateway import reading
+from portal.messaging.models import Run
+from portal.messaging.sync import begin, read_front
+from servicing import ServicingError
+
+WHOLE = timedelta(hours=1)
+"""While it follows, everything is compared again so often."""
+
+
+class Command(BaseCommand):
+    """``manage.py sync_messages --since 2026-11-01 --follow --interval 5``"""
+
+    help = "Read the messages that are missing in the local copy."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--since", type=a_day, help="the first day, YYYY-MM-DD; without it the first of all"
+        )
+        parser.add_argument(
+            "--until", type=a_day, help="the last day, YYYY-MM-DD; without it the last of all"
+        )
+        parser.add_argument("--follow", action="store_true", help="go on with what arrives, until stopped")
+        parser.add_argument("--interval", type=float, default=5, help="seconds between two looks (5)")
+
+    def handle(self, *args: Any, since: date | None, until: date | None, **options: Any) -> None:
+        if since and until and since > until:
+            raise CommandError("--until lies before --since.")
+        if options["interval"] <= 0:
+            raise CommandError("--interval must be above 0.")
+        try:
+            self.whole(since, until)
+            while options["follow"]:
+                self.follow(options["interval"])
+                self.whole(since, until)
+        except KeyboardInterrupt:
+            self.stdout.write("Stopped; the next run goes on here.")
+
+    def whole(self, since: date | None, until: date | None) -> None:
+        """Everything that is missing."""
+        sync = begin(Actor.system("sync"), since=since, until=until, report=self.tell)
+        try:
+            run = sync()
+        except ServicingError as error:
+            raise CommandError(f"{error} The next run goes on where this one stopped.") from None
+        self.stdout.write(f"Done: {run.added:,} new, {run.claimed:,} in all.")
+
+    def follow(self, interval: float) -> None:
+        """What arrives, for a while; a service that does not answer is asked again."""
+        client, end = reading(Actor.system("sync")), time.monotonic() + WHOLE.total_seconds()
+        while time.monotonic() < end:
+            time.sleep(interval)
+            try:
+                added = read_front(client)
+            except ServicingError as error:
+                self.stderr.write(str(error))
+                continue
+            if added:
+                self.stdout.write(f"{added:,} new")
+
+    def tell(self, run: Run) -> None:
+        """One line for each batch."""
+        day = f"{run.day}: " if run.day else ""
+        self.stdout.write(f"{day}{run.added:,} of {run.missing:,} missing messages read")
+
+
+def a_day(text: str) -> date:
+    """What ``--since`` and ``--until`` take; argparse makes a sentence of the error."""
+    return date.fromisoformat(text)

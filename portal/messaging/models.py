@@ -1,0 +1,137 @@
+"""The local copy of the lending service's messages, how complete it is, and who a bank account belongs to."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.registry.memory import IDENTIFIER
+
+PLACES = 31
+"""Bits of a key behind its second; they tell messages of one second apart."""
+LATEST = 2**32 - 1
+SILENCE = timedelta(minutes=2)
+"""A run that says nothing for so long is dead."""
+
+
+def key_from(moment: datetime) -> int:
+    """The least key of a message at this moment: keys are in the order of time."""
+    return min(max(int(moment.timestamp()), 0), LATEST) << PLACES
+
+
+def _indexes() -> list[models.Index]:
+    """One for each column that filters; it ends in the others, so that two filters are answered by an index alone."""
+    narrowing = ["event", "status", "product", "payment_status"]
+    narrowed = [[one, "-id", *(other for other in narrowing if other != one), "amount"] for one in narrowing]
+    fields = [
+        *narrowed,
+        ["amount", "-id"],
+        ["day", "is_placed"],
+        ["subject_uuid"],
+        ["bank_account"],
+        ["stored_at"],
+    ]
+    return [models.Index(fields=names, name=f"messages_by_{names[0]}") for names in fields]
+
+
+class Message(models.Model):
+    """One message as it was received, and the few columns that filters use.
+
+    The key is made of the second and of the identifier, so every index is in the order of time by itself, and a page of
+    whatever is filtered begins where the one before it ended.
+    """
+
+    id = models.BigIntegerField(primary_key=True)
+    uuid = models.TextField(unique=True)
+    event = models.CharField(max_length=100, blank=True)
+    status = models.CharField(max_length=40, blank=True)
+    day = models.DateField(help_text="The day by which the service counts it.")
+    is_placed = models.BooleanField(default=True, help_text="Whether that day is certain, and no guess.")
+    product = models.CharField(max_length=40, blank=True)
+    payment_status = models.CharField(max_length=40, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    subject_uuid = models.CharField(max_length=64, blank=True, help_text="What the payload is: a repayment.")
+    bank_account = models.CharField(max_length=64, blank=True)
+    body = models.TextField(help_text="The message as exact JSON text.")
+    search_text = models.TextField(blank=True)
+    stored_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = _indexes()
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.uuid[:8]}"
+
+    def get_absolute_url(self) -> str:
+        """Its own page; one with a strange identifier has none."""
+        return reverse("messaging:detail", args=[self.uuid]) if IDENTIFIER.fullmatch(self.uuid) else ""
+
+    @property
+    def at(self) -> datetime:
+        """When it was recorded; where its time is not certain, the best guess within its day."""
+        return datetime.fromtimestamp(self.id >> PLACES, tz=UTC)
+
+
+class Day(models.Model):
+    """One of the service's days: what the service claims of it, and how far reading it got."""
+
+    day = models.DateField(primary_key=True)
+    claimed = models.PositiveIntegerField()
+    checked_at = models.DateTimeField()
+    kept = models.PositiveIntegerField(
+        null=True, help_text="How many were kept when it was last read to its end."
+    )
+    offset = models.PositiveIntegerField(null=True, help_text="Where a reading that was cut off goes on.")
+    counts = models.CharField(max_length=6, blank=True, help_text="What an offset was found to count.")
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.claimed}"
+
+
+class Run(models.Model):
+    """One run of the sync, as the page and the terminal tell it."""
+
+    started_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField(auto_now=True, help_text="When it last said how far it is.")
+    ended_at = models.DateTimeField(null=True)
+    by = models.CharField(max_length=300)
+    since = models.DateField(null=True)
+    until = models.DateField(null=True)
+    day = models.DateField(null=True, help_text="The day that is being read.")
+    claimed = models.PositiveIntegerField(default=0, help_text="How many the service claims in all.")
+    missing = models.PositiveIntegerField(default=0, help_text="How many of them were missing when it began.")
+    added = models.PositiveIntegerField(default=0)
+    failure = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.started_at:%Y-%m-%d %H:%M} by {self.by}"
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is under way; one that was killed says nothing more, and leaves no end."""
+        return self.ended_at is None and timezone.now() - self.seen_at < SILENCE
+
+
+class BankAccount(models.Model):
+    """What staff know and the service does not tell: whose bank account this is."""
+
+    uuid = models.CharField(max_length=64, primary_key=True)
+    borrower_uuid = models.CharField(max_length=64, db_index=True)
+    linked_by = models.CharField(max_length=300)
+    linked_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.uuid} of {self.borrower_uuid}"
+
+
+def kept_on(first: date, last: date) -> dict[date, int]:
+    """How many messages are kept here that certainly are of each day; days without any are left out."""
+    days = Message.objects.order_by().filter(day__gte=first, day__lte=last, is_placed=True)
+    rows: Any = days.values_list("day").annotate(number=models.Count("pk"))
+    return dict(rows)

@@ -1,0 +1,42 @@
+"""A service with messages, in each way in which its offsets may count."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from portal import gateway
+from portal.messaging.models import Message
+from servicing.sandbox import Sandbox
+
+START = datetime(2026, 11, 3, 18, tzinfo=UTC)
+
+
+def emit(sandbox: Sandbox, count: int, *, at: datetime = START, **choices: Any) -> None:
+    """So many payments that succeeded, a minute after each other; their day has room for 800."""
+    for number in range(count):
+        payload = {"uuid": f"p-{number}", "product": "LOC", "amount": 100 + number, "status": "SUCCEEDED"}
+        sandbox.world.message("payment.succeeded", payload, at=at + timedelta(minutes=number), **choices)
+
+
+def service_has(sandbox: Sandbox) -> set[str]:
+    return {message["uuid"] for message in sandbox.world.messages()}
+
+
+def kept() -> list[str]:
+    return list(Message.objects.values_list("uuid", flat=True))
+
+
+@pytest.fixture(params=["pages", "pages-from-1", "rows"])
+def service(
+    request: pytest.FixtureRequest, db: None, tmp_path: Path, settings: LazySettings
+) -> Iterator[Sandbox]:
+    """The portal on a service that counts offsets in each of the three ways."""
+    with Sandbox(tmp_path / "messages.sqlite3", auth="none", offset=request.param) as sandbox:
+        settings.SERVICING_URL, settings.SERVICING_AUTH = sandbox.url, "none"
+        gateway.client.cache_clear()
+        yield sandbox
+    gateway.client.cache_clear()
