@@ -165,7 +165,6 @@ INSTALLED_APPS = [
     "portal.borrowers",
     "portal.applications",
     "portal.credit_lines",
-    "portal.messaging",
     "portal.operations",
     "portal.home",
     "django.contrib.admin",
@@ -181,8 +180,6 @@ INSTALLED_APPS = [
     "allauth.account",
     "csp",
     "django_htmx",
-    "django_tasks",
-    "django_tasks_db",
     "django_tasks",
     "django_tasks_db",
     "template_partials",
@@ -306,13 +303,6 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
-# --- Background work ---
-
-TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
-JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
-JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
-REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
-
 # --- Security headers ---
 
 CONTENT_SECURITY_POLICY = {
@@ -320,6 +310,13 @@ CONTENT_SECURITY_POLICY = {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
+# --- Background work ---
+
+TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
+JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
+JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
+REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
+
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],
