@@ -303,13 +303,6 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
-# --- Security headers ---
-
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
 # --- Background work ---
 
 TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
@@ -317,6 +310,13 @@ JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
 JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
 REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
 
+# --- Security headers ---
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF],
