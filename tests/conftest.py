@@ -22,7 +22,9 @@ django.setup()
 
 from django.conf import LazySettings, settings
 from django.core.cache import cache
+from django.db import connection, connections
 from django.test import Client as Browser
+from django.test import TransactionTestCase
 
 from portal import gateway, readings
 from portal.accounts.models import User
@@ -50,6 +52,26 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("portal") / "portal.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """A test that commits works on a copy of the database: the audit refuses to be emptied after it."""
+
+    def take_copy(*_: Any) -> None:
+        connections.close_all()
+        connection.creation.clone_test_db("copy", verbosity=0)
+        connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings("copy")["NAME"]
+
+    def throw_away(*_: Any) -> None:
+        connections.close_all()
+        connection.creation.destroy_test_db(original, verbosity=0)
+
+    original = connection.settings_dict["NAME"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_setup", classmethod(take_copy))
+        patch.setattr(TransactionTestCase, "_fixture_teardown", throw_away)
+        yield
 
 
 @pytest.fixture(scope="session")

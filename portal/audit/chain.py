@@ -1,17 +1,20 @@
 """Appends audit entries, each sealed with the hash of its predecessor, so that a later change shows."""
 
 import hashlib
-import json
+from collections.abc import Mapping
+from datetime import UTC
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
 from django.utils import timezone
 
+from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
 
-FIRST = "0" * 64
 _POSTGRES_LOCK = 7_231_904
+SEALED = [field.attname for field in Entry._meta.concrete_fields if field.attname not in ("id", "hash")]
+_encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
@@ -29,22 +32,21 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
     )
     with transaction.atomic():
         _wait_for_turn()
-        entry.previous_hash = Entry.objects.order_by("-id").values_list("hash", flat=True).first() or FIRST
+        last = Entry.objects.order_by("-id").values_list("id", "hash").first() or (0, FIRST)
+        entry.pk, entry.previous_hash = last[0] + 1, last[1]
         entry.hash = seal(entry)
         entry.save()
     return entry
 
 
 def seal(entry: Entry) -> str:
-    """The SHA-256 over the predecessor's hash and every field of this entry in a canonical form."""
-    fields = {
-        field.attname: getattr(entry, field.attname)
-        for field in Entry._meta.concrete_fields
-        if field.attname not in ("id", "hash")
-    }
-    text = json.dumps(
-        fields, cls=DjangoJSONEncoder, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
+    """The seal that belongs to what an entry says."""
+    return seal_of({name: getattr(entry, name) for name in SEALED})
+
+
+def seal_of(fields: Mapping[str, Any]) -> str:
+    """The SHA-256 over the predecessor's hash and every field of an entry, in a canonical form."""
+    text = _encode({**fields, "at": fields["at"].astimezone(UTC).isoformat()})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

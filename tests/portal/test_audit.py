@@ -1,11 +1,10 @@
 """The trail: sealed one by one, never changed, read as sentences, searched here and in the admin."""
 
-import threading
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, connections
+from django.db import IntegrityError
 from django.test import Client as Browser
 from django.test import RequestFactory
 from django.urls import reverse
@@ -78,23 +77,6 @@ class TestChain:
         write = intent(state="confirmed")
         with pytest.raises(IntegrityError):
             append(MAYA, write.operation, phase="outcome", result="rejected", intent_id=write.pk)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_many_at_once_make_one_chain() -> None:
-    def work() -> None:
-        for _ in range(5):
-            append(MAYA, "lookup.add")
-        connections.close_all()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    hashes = [FIRST, *Entry.objects.order_by("id").values_list("hash", flat=True)]
-    assert list(Entry.objects.order_by("id").values_list("previous_hash", flat=True)) == hashes[:-1]
-    assert len(hashes) == 21
 
 
 class TestActor:
