@@ -169,6 +169,7 @@ INSTALLED_APPS = [
     "portal.credit_lines",
     "portal.operations",
     "portal.home",
+    "portal.summaries",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

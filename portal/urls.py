@@ -7,7 +7,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("portal.home.urls")),
-    path("borrowers/", include("portal.summaries.urls")),
+    path("", include("portal.summaries.urls")),
     path("borrowers/", include("portal.borrowers.urls")),
     path("", include("portal.applications.urls")),
     path("", include("portal.loans.urls")),

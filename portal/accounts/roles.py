@@ -63,6 +63,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "operations.cancel": _WRITERS | {Role.ADMIN},
     "operations.support_bundle": _OVERSIGHT,
     "summaries.borrower": _EVERYBODY,
+    "summaries.document": _EVERYBODY,
     "accounts.profile": _EVERYBODY,
     "accounts.staff": frozenset({Role.ADMIN}),
 }

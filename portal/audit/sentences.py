@@ -42,7 +42,7 @@ _DONE = {
     "credit_lines.pdf": "opened",
     "repayments.detail": "opened",
     "summaries.borrower": "opened the summary of",
-    "summaries.print": "printed the summary of",
+    "summaries.print": "printed",
     "home.snooze": "put aside:",
     "home.wake": "brought back:",
     "repayments.export": "exported repayments:",

@@ -1,31 +1,43 @@
 """Everything a printed summary says of one borrower, gathered from the copies that are at hand.
 
-One frozen object for page and PDF. Every figure is one the service told, or a plain sum of such; a sum with a missing
-part is no sum. Long lists are cut, and the object knows how many are left out.
+One frozen object for page and PDF, in which only what the options want is: a part that is not wanted is ``None``, and
+what a borrower must not read is not there. Every figure is one the service told, or a plain sum of such; a sum with a
+missing part is no sum. Long lists are cut, and the object knows how many are left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Final
+
+from django.db.models import F
 
 from portal.applications.details import Details, details
+from portal.audit.models import WriteIntent
+from portal.notes.models import Note
 from portal.readings import REPAYMENTS_OF, Reading, account
 from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
+from portal.summaries.documents import Document, Form
+from portal.summaries.line import Use, billing_days
+from portal.summaries.options import Options
 from portal.ui import wording
-from servicing import Application, Borrower, KeyPerson, Loan, Offer, Repayment, Statement
+from servicing import Address, Application, Borrower, KeyPerson, Loan, Offer, Repayment, Statement, sense
 from servicing.schedules import Installment, Schedule, schedule_of, total
 from servicing.values import same_word
 
-PEOPLE = 50
-ACCOUNTS = 24
-INSTALLMENTS = 12
-BILLS = 12
-REPAYMENTS = 12
-OFFERS = 12
-ABSENT = "—"
+FORM: Final = Form("BS", "Borrower summary", "summaries/papers/borrower.html")
+PEOPLE: Final = 50
+ACCOUNTS: Final = 24
+INSTALLMENTS: Final = 12
+SCHEDULE: Final = 120
+BILLS: Final = 12
+REPAYMENTS: Final = 12
+OFFERS: Final = 12
+NOTES: Final = 20
+ABSENT: Final = "—"
 
 
 @dataclass(frozen=True)
@@ -64,17 +76,19 @@ class Position:
 
 @dataclass(frozen=True)
 class LoanPart:
-    """A loan's terms and what is still to be paid of it, in order."""
+    """A loan's terms with its next installments, or with its schedule from the start."""
 
     record: Record
     reading: Reading
     loan: Loan | None
     schedule: Schedule
-    coming: Sequence[tuple[Installment, str]]
-    coming_sums: Sums
+    rows: Sequence[tuple[Installment, str]]
+    row_sums: Sums
     left_out: int
     paid: int
     sums: Sums
+    is_whole: bool
+    """Whether the rows are the schedule, not only what comes next."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +98,10 @@ class LinePart:
     record: Record
     reading: Reading
     statement: Statement | None
-    used: Decimal | None
-    percent: int | None
-    bills: Sequence[date]
+    use: Use
+    bills: Sequence[date] | None
+    """The days of its statements; ``None`` where they are not wanted."""
     bills_left_out: int
-
-    @property
-    def bar(self) -> int:
-        """The used share as a length from 0 to 100."""
-        return max(0, min(100, self.percent or 0))
 
 
 @dataclass(frozen=True)
@@ -116,31 +125,72 @@ class ApplicationPart:
     offers_left_out: int
 
 
+@dataclass(frozen=True)
+class Person:
+    """A key person; how to reach them only where colleagues read it."""
+
+    name: str
+    title: str | None
+    phone: str | None = None
+    email: str | None = None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whom the summary is about."""
+
+    name: str
+    uuid: str
+    """Shortened where the borrower reads it."""
+    is_business: bool
+    entity: str | None
+    citizenship: str | None
+    start_date: date | None
+    phone: str | None
+    email: str | None
+    address: Address | None
+    is_told: bool
+    """Whether an answer about this borrower is known here."""
+
+
+@dataclass(frozen=True)
+class Internal:
+    """What only colleagues read."""
+
+    notes: Sequence[tuple[str, str, date | None]]
+    """Text, author, and until when it is pinned."""
+    notes_left_out: int
+    checks: Sequence[tuple[str, str, str]]
+    """Which account, what does not add up, by which rule."""
+    unknown: Sequence[tuple[str, str, datetime]]
+    """Writes whose outcome is open: what, by whom, when."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The whole of it."""
+    """The whole of it; ``None`` is a part that is not wanted."""
 
-    record: Record
-    borrower: Borrower | None
-    prepared_at: datetime
-    prepared_by: str
-    people: Sequence[tuple[Record, KeyPerson | None]]
-    positions: Sequence[Position]
+    identity: Identity
+    people: Sequence[Person] | None
+    positions: Sequence[Position] | None
     amount: Decimal | None
     balance: Decimal | None
     past_due: Decimal | None
-    loans: Sequence[LoanPart]
-    lines: Sequence[LinePart]
-    repayments: Sequence[Paid]
+    loans: Sequence[LoanPart] | None
+    lines: Sequence[LinePart] | None
+    repayments: Sequence[Paid] | None
     repayments_left_out: int
     scheduled: Sequence[Paid]
     application: ApplicationPart | None
+    has_application: bool
+    """Whether the latest application is wanted; there may be none."""
+    internal: Internal | None
     left_out: Mapping[str, int]
 
     @property
     def stale(self) -> list[Position]:
         """The accounts that the service does not give at the moment."""
-        return [one for one in self.positions if one.reading.failing_since]
+        return [one for one in self.positions or () if one.reading.failing_since]
 
 
 def accounts_of(record: Record) -> list[Record]:
@@ -149,33 +199,112 @@ def accounts_of(record: Record) -> list[Record]:
     return [one for each in chosen for one in account(each)]
 
 
-def assemble(record: Record, readings: Sequence[Reading], *, today: date, at: datetime, by: str) -> Summary:
+def borrower_document(
+    record: Record, readings: Sequence[Reading], options: Options, *, today: date
+) -> Document:
+    """The summary as a document, with what it cannot say."""
+    content = assemble(record, readings, options, today=today)
+    return Document(
+        form=FORM,
+        subject=record,
+        about=str(record),
+        content=content,
+        options=options,
+        readings=readings,
+        missing=missing(content, readings),
+    )
+
+
+def assemble(record: Record, readings: Sequence[Reading], options: Options, *, today: date) -> Summary:
     """The summary from the readings of :func:`accounts_of` and whatever else is known of the borrower."""
-    loans = [_loan(one, today) for one in readings if one.record.kind == Kind.LOAN]
-    lines = [_line(one) for one in readings if one.record.kind == Kind.LINE]
-    positions = [*(_of_loan(one, today) for one in loans), *map(_of_line, lines)]
+    loans = [_loan(one, today, options) for one in readings if one.record.kind == Kind.LOAN]
+    lines = [_line(one, options) for one in readings if one.record.kind == Kind.LINE]
+    positions = [*(_of_loan(one, today, options) for one in loans), *map(_of_line, lines)]
     past, scheduled = _repayments(readings, today)
+    wanted = options.sections
     return Summary(
-        record=record,
-        borrower=memory.last(record, Borrower),
-        prepared_at=at,
-        prepared_by=by,
-        people=[(one, memory.last(one, KeyPerson)) for one in _first(record, Kind.KEY_PERSON, PEOPLE)],
-        positions=positions,
+        identity=_identity(record, options),
+        people=_people(record, options) if "people" in wanted else None,
+        positions=positions if "position" in wanted else None,
         amount=total(one.amount for one in positions),
         balance=total(one.balance for one in positions),
         past_due=total(one.past_due for one in positions),
-        loans=loans,
-        lines=lines,
-        repayments=past[:REPAYMENTS],
+        loans=loans if "loans" in wanted else None,
+        lines=lines if "lines" in wanted else None,
+        repayments=past[:REPAYMENTS] if "repayments" in wanted else None,
         repayments_left_out=max(0, len(past) - REPAYMENTS),
-        scheduled=scheduled,
-        application=_latest_application(record),
+        scheduled=scheduled if "repayments" in wanted else (),
+        application=_latest_application(record, options) if "application" in wanted else None,
+        has_application="application" in wanted,
+        internal=_internal(record, loans, lines, today) if "internal" in wanted else None,
         left_out={
             "people": _beyond(record, Kind.KEY_PERSON, PEOPLE),
             "loans": _beyond(record, Kind.LOAN, ACCOUNTS),
             "lines": _beyond(record, Kind.LINE, ACCOUNTS),
         },
+    )
+
+
+def missing(summary: Summary, readings: Sequence[Reading]) -> list[str]:
+    """What a reader might look for and not find, in sentences."""
+    unread = sum(one.at is None for one in readings if one.record.kind in REPAYMENTS_OF)
+    failing = sum(bool(one.failing_since) for one in readings if one.record.kind in REPAYMENTS_OF)
+    hidden = sum(part.left_out for part in summary.loans or ())
+    beyond = sum(summary.left_out.values())
+    told = [
+        ("The service never told its profile.", not summary.identity.is_told),
+        (f"{_count(unread, 'account')} never read.", unread),
+        (f"{_count(failing, 'account')} not answering now; copies are shown.", failing),
+        (f"{_count(hidden, 'installment')} beyond the rows shown.", hidden),
+        (f"{_count(beyond, 'record')} beyond the numbers of one document.", beyond),
+    ]
+    return [words for words, is_so in told if is_so]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _identity(record: Record, options: Options) -> Identity:
+    told = memory.last(record, Borrower)
+    return Identity(
+        name=str(record),
+        uuid=record.uuid if options.is_internal else record.uuid[:8],
+        is_business=bool(told and told.is_business),
+        entity=told.entity if told else None,
+        citizenship=told.citizenship if told else None,
+        start_date=told.start_date if told else None,
+        phone=told.phone if told else None,
+        email=told.email if told else None,
+        address=told.address if told else None,
+        is_told=told is not None,
+    )
+
+
+def _people(record: Record, options: Options) -> list[Person]:
+    known_people = [(one, memory.last(one, KeyPerson)) for one in _first(record, Kind.KEY_PERSON, PEOPLE)]
+    return [
+        Person(str(one), told.title, told.phone, told.email)
+        if told and options.is_internal
+        else Person(str(one), told.title if told else None)
+        for one, told in known_people
+    ]
+
+
+def _internal(record: Record, loans: Sequence[LoanPart], lines: Sequence[LinePart], today: date) -> Internal:
+    notes = Note.objects.filter(borrower_uuid=record.uuid).order_by(
+        F("pinned_until").desc(nulls_last=True), "-created_at", "-id"
+    )
+    open_writes = WriteIntent.objects.filter(borrower_uuid=record.uuid, state__in=WriteIntent.OPEN)
+    found = [
+        *((f"Loan {one.record.uuid[:8]}", sense.of_loan(one.loan, today)) for one in loans if one.loan),
+        *((f"Line {one.record.uuid[:8]}", sense.of_line(one.statement)) for one in lines if one.statement),
+    ]
+    return Internal(
+        notes=[(note.text, note.author_name, note.pinned_until) for note in notes[:NOTES]],
+        notes_left_out=max(0, notes.count() - NOTES),
+        checks=[(name, rule.text, rule.id) for name, rules in found for rule in rules],
+        unknown=[(one.label, one.actor_name, one.created_at) for one in open_writes[:NOTES]],
     )
 
 
@@ -187,29 +316,33 @@ def _beyond(record: Record, kind: Kind, limit: int) -> int:
     return max(0, known(kind).filter(borrower_uuid=record.uuid).count() - limit)
 
 
-def _loan(reading: Reading, today: date) -> LoanPart:
+def _loan(reading: Reading, today: date, options: Options) -> LoanPart:
     loan = reading.answer if isinstance(reading.answer, Loan) else None
     schedule = schedule_of(loan) if loan else Schedule((), is_known=False)
     unpaid = [row for row in schedule.rows if not row.is_paid]
-    coming = unpaid[:INSTALLMENTS]
+    wanted = list(schedule.rows) if options.has_schedules else unpaid
+    rows = wanted[: SCHEDULE if options.has_schedules else INSTALLMENTS]
     return LoanPart(
         record=reading.record,
         reading=reading,
         loan=loan,
         schedule=schedule,
-        coming=[(row, _row_state(row, today)) for row in coming],
-        coming_sums=Sums.of(coming),
-        left_out=len(unpaid) - len(coming),
+        rows=[(row, _row_state(row, today)) for row in rows],
+        row_sums=Sums.of(rows),
+        left_out=len(wanted) - len(rows),
         paid=len(schedule.rows) - len(unpaid),
         sums=Sums.of(schedule.rows),
+        is_whole=options.has_schedules,
     )
 
 
 def _row_state(row: Installment, today: date) -> str:
+    if row.is_paid:
+        return "Paid"
     return "Overdue" if row.due_date and row.due_date < today else _word(row.status or "To come")
 
 
-def _of_loan(part: LoanPart, today: date) -> Position:
+def _of_loan(part: LoanPart, today: date, options: Options) -> Position:
     loan, schedule = part.loan, part.schedule
     if loan is None:
         return Position(part.record, part.reading, "Not read yet")
@@ -219,7 +352,7 @@ def _of_loan(part: LoanPart, today: date) -> Position:
     return Position(
         part.record,
         part.reading,
-        ", ".join([_word(loan.status), *(["delinquent"] if loan.delinquent else [])]),
+        f"{_word(loan.status)}{', delinquent' if loan.delinquent and options.is_internal else ''}",
         amount=loan.amount,
         balance=next((row.balance for row in reversed(schedule.rows) if row.is_paid), None),
         interest_rate=loan.interest_rate,
@@ -229,23 +362,16 @@ def _of_loan(part: LoanPart, today: date) -> Position:
     )
 
 
-def _line(reading: Reading) -> LinePart:
+def _line(reading: Reading, options: Options) -> LinePart:
     told = reading.answer if isinstance(reading.answer, Statement) else None
-    limit, available = (told.credit_limit, told.available_credit) if told else (None, None)
-    used = None if limit is None or available is None else limit - available
-    days = (
-        sorted((one.billing_date for one in told.statements if one.billing_date), reverse=True)
-        if told
-        else []
-    )
+    days = billing_days(told) if options.has_statements else None
     return LinePart(
         record=reading.record,
         reading=reading,
         statement=told,
-        used=used,
-        percent=int(used / limit * 100) if used is not None and limit and limit > 0 else None,
-        bills=days[:BILLS],
-        bills_left_out=max(0, len(days) - BILLS),
+        use=Use.of(told),
+        bills=None if days is None else days[:BILLS],
+        bills_left_out=max(0, len(days or ()) - BILLS),
     )
 
 
@@ -288,7 +414,7 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
     return same_word(repayment.status, "SCHEDULED") and (repayment.effective_date or today) >= today
 
 
-def _latest_application(record: Record) -> ApplicationPart | None:
+def _latest_application(record: Record, options: Options) -> ApplicationPart | None:
     records = known(Kind.APPLICATION).filter(borrower_uuid=record.uuid).order_by("-created_at", "-id")
     pairs = [(one, memory.last(one, Application)) for one in records[:ACCOUNTS]]
     if not pairs:
@@ -299,7 +425,7 @@ def _latest_application(record: Record) -> ApplicationPart | None:
         record=latest,
         application=told,
         decision=_word(decision.decision if decision else None),
-        details=details(decision.details) if decision else None,
+        details=details(decision.details) if decision and options.is_internal else None,
         offers=told.offers[:OFFERS] if told else (),
         offers_left_out=max(0, len(told.offers) - OFFERS) if told else 0,
     )

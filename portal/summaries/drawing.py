@@ -1,5 +1,6 @@
 """Draws a document with WeasyPrint. Only the worker process of :mod:`portal.summaries.pdf` imports this."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ STATIC = Path(__file__).resolve().parents[2] / "static"
 # A host that cannot exist, so that relative links can be joined; nothing is ever asked of it.
 BASE = "https://static.invalid/"
 TYPES = {".css": "text/css", ".woff2": "font/woff2"}
+# Embedded fonts carry a time of their own; without this it would be now, and no two prints would be the same bytes.
+os.environ["SOURCE_DATE_EPOCH"] = "0"
 
 
 class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped

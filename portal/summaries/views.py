@@ -1,35 +1,50 @@
-"""The summary of a borrower on screen and as a PDF to hand out. Both draw the same template from the same object."""
+"""Documents on screen and as PDF to hand out: preview and PDF draw the same template from the same object."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import slugify
+from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import requires
-from portal.audit.chain import append
+from portal.applications.offers import View
 from portal.audit.models import Actor
 from portal.audit.sightings import saw
 from portal.gateway import StaffRequest
-from portal.readings import Freshness, Reading, show
+from portal.readings import REPAYMENTS_OF, Freshness, Reading, account, ask, show
+from portal.registry import memory
 from portal.registry.models import Kind, Record
-from portal.summaries.assemble import accounts_of, assemble
-from portal.summaries.pdf import NotDrawn, render
+from portal.summaries import line as line_summary
+from portal.summaries import loan_schedule as loan_paper
+from portal.summaries import offer_sheet as offer_paper
+from portal.summaries import statement_of_account as account_paper
+from portal.summaries.assemble import FORM as BORROWER_SUMMARY
+from portal.summaries.assemble import accounts_of, borrower_document
+from portal.summaries.documents import Document, Stamp, issue
+from portal.summaries.options import MODES, PAPERS, SECTIONS, Mode, Options
+from portal.summaries.pdf import NotDrawn
 from portal.ui.htmx import render_page
+from servicing.values import same_word
+
+# A PDF that is asked for waits this long for a silent service, then shows copies.
+PATIENCE = 8.0
+# What the form of the preview asks for.
+CHOICES = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
 
 
+@require_safe
 @requires("summaries.borrower")
-def borrower(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """The summary as it would be printed, from copies at first, then from what the service says."""
+def borrower(request: StaffRequest, borrower_uuid: str, *, as_pdf: bool = False) -> HttpResponse:
+    """The summary of a borrower, with a choice of what it holds."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    readings = show(request, {"summary": accounts_of(record)})["summary"]
-    if not request.htmx:
+    options = Options.of(request.GET)
+    readings = read(request, accounts_of(record), options, as_pdf=as_pdf)
+    document = borrower_document(record, readings, options, today=timezone.localdate())
+    if not as_pdf and not request.htmx:
         who, name = Actor.of(request), str(record)
         saw(
             who,
@@ -39,46 +54,124 @@ def borrower(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
             label=name,
             borrower_uuid=record.uuid,
         )
-    return _screen(request, record, readings)
+    return answer(request, document, as_pdf=as_pdf)
 
 
-@requires("summaries.borrower")
-def pdf(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """The same as a PDF, from copies, with what was handed out in the audit."""
-    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    readings = [Reading(one) for one in accounts_of(record)]
-    html = render_to_string("summaries/borrower_print.html", _context(request, record, readings), request)
-    try:
-        document = render(html)
-    except NotDrawn as reason:
-        return _screen(request, record, readings, failure=str(reason))
-    detail = {"sha256": hashlib.sha256(document).hexdigest(), "bytes": len(document)}
-    append(
-        Actor.of(request),
-        "summaries.print",
-        detail=detail,
-        subject_kind=record.kind,
-        subject_uuid=record.uuid,
-        subject_label=str(record),
-        borrower_uuid=record.uuid,
-    )
-    answer = HttpResponse(document, content_type="application/pdf")
-    name = f"borrower-summary-{slugify(str(record))[:60] or record.uuid}-{timezone.localdate()}.pdf"
-    answer["Content-Disposition"] = f'inline; filename="{name}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
-
-
-def _screen(
-    request: StaffRequest, record: Record, readings: Sequence[Reading], failure: str = ""
+@require_safe
+@requires("summaries.document")
+def loan_schedule(
+    request: StaffRequest, borrower_uuid: str, loan_uuid: str, *, as_pdf: bool = False
 ) -> HttpResponse:
-    context = _context(request, record, readings) | {"fresh": Freshness(readings), "failure": failure}
+    """A loan's schedule with yearly subtotals and totals."""
+    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid)
+    options = Options.of(request.GET, mode=Mode.BORROWER)
+    (reading,) = read(request, [record], options, as_pdf=as_pdf)
+    today = timezone.localdate()
+    return answer(request, loan_paper.document(reading, owner(record), options, today=today), as_pdf=as_pdf)
+
+
+@require_safe
+@requires("summaries.document")
+def line(request: StaffRequest, borrower_uuid: str, line_uuid: str, *, as_pdf: bool = False) -> HttpResponse:
+    """A line of credit with its balances, statements and repayments."""
+    record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
+    options = Options.of(request.GET, mode=Mode.BORROWER)
+    reading, listed = read(request, account(record), options, as_pdf=as_pdf)
+    today = timezone.localdate()
+    document = line_summary.document(reading, listed, owner(record), options, today=today)
+    return answer(request, document, as_pdf=as_pdf)
+
+
+@require_safe
+@requires("summaries.document")
+def offer_sheet(
+    request: StaffRequest, borrower_uuid: str, application_uuid: str, *, as_pdf: bool = False
+) -> HttpResponse:
+    """The offers of an application, those chosen on its page and in their order there."""
+    kind = Kind.APPLICATION
+    record = get_object_or_404(Record, kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid)
+    options = Options.of(request.GET, mode=Mode.BORROWER)
+    is_readable = not same_word(record.product, "LOAN")
+    reading = read(request, [record], options, as_pdf=as_pdf)[0] if is_readable else Reading(record)
+    document = offer_paper.document(reading, owner(record), options, View.of(request.GET))
+    return answer(request, document, as_pdf=as_pdf)
+
+
+@require_safe
+@requires("summaries.document")
+def statement_of_account(
+    request: StaffRequest, borrower_uuid: str = "", *, as_pdf: bool = False
+) -> HttpResponse:
+    """Repayments by month with subtotals, narrowed by the filters of their list; ``account`` names a loan or line."""
+    holder = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid) if borrower_uuid else None
+    wanted = request.GET.get("account", "")
+    accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
+    one = get_object_or_404(accounts, uuid=wanted) if wanted and holder else None
+    options = Options.of(request.GET, mode=Mode.BORROWER if holder else Mode.INTERNAL)
+    document = account_paper.document(holder, one, request.GET, options, today=timezone.localdate())
+    return answer(request, document, as_pdf=as_pdf)
+
+
+# --- What they share ---
+
+
+def read(
+    request: StaffRequest, records: Sequence[Record], options: Options, *, as_pdf: bool
+) -> Sequence[Reading]:
+    """The copies a document is drawn from. A preview's panel asks the service by itself, a PDF asks first."""
+    if as_pdf and not options.is_from_copies:
+        ask(Actor.of(request), records, deadline=PATIENCE)
+    if as_pdf or options.is_from_copies:
+        stored = Record.objects.in_bulk([record.pk for record in records])
+        return [Reading(stored[record.pk]) for record in records]
+    return show(request, {"document": records})["document"]
+
+
+def owner(record: Record) -> Record | None:
+    """The borrower, where it is known."""
+    return memory.find(Kind.BORROWER, record.borrower_uuid)
+
+
+def answer(request: StaffRequest, document: Document, *, as_pdf: bool) -> HttpResponse:
+    """The preview, or the PDF with its entry in the audit; without a PDF the preview says why."""
+    if not as_pdf:
+        return preview(request, document)
+    try:
+        code, drawn = issue(Actor.of(request), document)
+    except NotDrawn as reason:
+        return preview(request, document, failure=reason)
+    response = HttpResponse(drawn, content_type="application/pdf")
+    response["Content-Disposition"] = f'inline; filename="{document.file_name}"'
+    response["Cache-Control"] = "no-store"
+    response["X-Document-Code"] = code
+    return response
+
+
+def preview(request: StaffRequest, document: Document, *, failure: NotDrawn | None = None) -> HttpResponse:
+    """The document as it would be printed, with everything that can be chosen."""
+    stamp = Stamp(timezone.now(), request.user.display_name())
+    context = {
+        **document.context(stamp),
+        **addresses(request),
+        "fresh": None if document.options.is_from_copies else Freshness(document.readings),
+        "failure": failure,
+        "choices": {"modes": MODES, "papers": PAPERS, "sections": SECTIONS},
+        "has_sections": document.form is BORROWER_SUMMARY,
+    }
     status = HTTPStatus.SERVICE_UNAVAILABLE if failure else HTTPStatus.OK
-    return render_page(request, "summaries/borrower.html", context, partial="summary", status=status)
+    return render_page(request, "summaries/preview.html", context, partial="document", status=status)
 
 
-def _context(request: StaffRequest, record: Record, readings: Sequence[Reading]) -> dict[str, Any]:
-    by = request.user.display_name()
-    now = timezone.now()
-    summary = assemble(record, readings, today=timezone.localdate(), at=now, by=by)
-    return {"summary": summary, "organisation": settings.ORGANISATION}
+def addresses(request: StaffRequest) -> Mapping[str, Any]:
+    """Where preview and PDF of this document are, and what of the query string is no choice of the form."""
+    match = request.resolver_match
+    name = f"summaries:{match.url_name.removesuffix('_pdf')}" if match and match.url_name else ""
+    ids = {key: value for key, value in match.kwargs.items() if key != "as_pdf"} if match else {}
+    query = request.GET.copy()
+    for passing in ("panel", "refresh"):
+        query.pop(passing, None)
+    return {
+        "preview_url": reverse(name, kwargs=ids),
+        "pdf_url": f"{reverse(f'{name}_pdf', kwargs=ids)}?{query.urlencode()}".rstrip("?"),
+        "kept": [(key, value) for key, values in query.lists() if key not in CHOICES for value in values],
+    }

@@ -200,6 +200,12 @@ def status_badge(value: str | None) -> SafeString:
 
 
 @register.filter
+def status_word(value: str) -> str:
+    """A status in words alone, for paper."""
+    return wording.status(value).word
+
+
+@register.filter
 def short_id(value: Any) -> SafeString:
     """The first eight characters of an id, and a button that copies all of it."""
     if not value:
