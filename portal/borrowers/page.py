@@ -17,6 +17,7 @@ from portal.borrowers.handover import handover
 from portal.borrowers.position import position
 from portal.borrowers.timeline import KINDS, PAGE, timeline
 from portal.gateway import StaffRequest
+from portal.messaging.told import messages_of
 from portal.notes.models import FollowUp, Note
 from portal.payments import Row, account_of, table
 from portal.readings import Reading, account, show
@@ -184,6 +185,7 @@ def tab_context(
                 covers="of this borrower",
                 number=request.GET.get("page"),
                 beside=request.GET.get("payment"),
+                messages_of=messages_of,
                 today=timezone.localdate(),
             )
         case "notes":

@@ -21,6 +21,7 @@ from portal.credit_lines.statements import papers_of, subject
 from portal.credit_lines.trends import samples, trends
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
+from portal.messaging.told import messages_of
 from portal.notes.models import Note
 from portal.payments import Row, table
 from portal.readings import Freshness, Reading, account, coverage, show
@@ -72,6 +73,7 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
             covers="of this line",
             number=request.GET.get("page"),
             beside=request.GET.get("payment"),
+            messages_of=messages_of,
             today=timezone.localdate(),
         ),
         "look": look,

@@ -14,6 +14,7 @@ from portal.gateway import StaffRequest
 from portal.loans.chart import chart
 from portal.loans.figures import figures
 from portal.loans.schedule import exported, schedule_table
+from portal.messaging.told import messages_of
 from portal.notes.models import Note
 from portal.payments import Row, table
 from portal.readings import Freshness, Reading, account, coverage, show
@@ -65,6 +66,7 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
             covers="of this loan",
             number=request.GET.get("page"),
             beside=request.GET.get("payment"),
+            messages_of=messages_of,
             today=timezone.localdate(),
         ),
         "look": look,

@@ -5,4 +5,7 @@ from django.urls import path
 from portal.messaging import views
 
 app_name = "messaging"
-urlpatterns = [path("", views.index, name="index")]
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("<str:message_uuid>/", views.detail, name="detail"),
+]

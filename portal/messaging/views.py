@@ -1,12 +1,15 @@
 """Webhook messages, read from the lending service with the filters it offers."""
 
 from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 
 from portal.accounts.roles import requires
 from portal.gateway import StaffRequest
 from portal.messaging.forms import SIZES, FilterForm
+from portal.messaging.models import Message
 from portal.ui.htmx import render_page
-from servicing import Message, Repayment, ServicingError, codec
+from servicing import Message as Told
+from servicing import Repayment, ServicingError, codec
 
 
 @requires("messaging.index")
@@ -30,7 +33,15 @@ def index(request: StaffRequest) -> HttpResponse:
     return render_page(request, "messaging/index.html", context, partial="message-rows")
 
 
-def repayment_in(message: Message) -> Repayment | None:
+@requires("messaging.index")
+def detail(request: StaffRequest, message_uuid: str) -> HttpResponse:
+    """One message from the local copy."""
+    message = get_object_or_404(Message, uuid=message_uuid)
+    context = {"message": message, "raw": codec.parse(message.body)}
+    return render_page(request, "messaging/detail.html", context)
+
+
+def repayment_in(message: Told) -> Repayment | None:
     """The repayment that a payment event carries; other payloads carry none."""
     try:
         return codec.read(Repayment, message.payload)

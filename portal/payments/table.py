@@ -4,7 +4,7 @@ Hides what comes first, how months are grouped and summed, and what a status say
 no sum, and an amount that the service did not split is never shown as zeros.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.core.paginator import Page, Paginator
 from django.urls import reverse
 
-from portal.payments.life import Step, life
+from portal.payments.life import Step, Telling, life
 from portal.registry import memory
 from portal.registry.models import Kind, Record
 from portal.ui import wording
@@ -26,6 +26,8 @@ PAGE = 25
 SCHEDULED, SUCCEEDED = "SCHEDULED", "SUCCEEDED"
 PARTS = ("principal", "interest", "fees", "suspense")
 WIDTH = 100
+# Gives what messages tell of the repayment with an identifier.
+Tellings = Callable[[str], Sequence[Telling]]
 
 
 class Part(NamedTuple):
@@ -135,11 +137,13 @@ class Opened:
 
     row: Row
     record: Record
+    tellings: Sequence[Telling] = ()
+    """What messages tell of it."""
 
     @property
     def life(self) -> list[Step]:
         """Its days and states in order."""
-        return life(self.record)
+        return life(self.record, self.tellings)
 
     @property
     def raw(self) -> Any:
@@ -159,19 +163,26 @@ class Table:
     opened: Opened | None = None
 
 
-def opened(rows: Iterable[Row], uuid: str) -> Opened | None:
+def opened(rows: Iterable[Row], uuid: str, messages_of: Tellings) -> Opened | None:
     """The one of these rows that is asked for, where this desk knows it by itself."""
     row = next((row for row in rows if uuid and row.repayment.uuid == uuid), None)
     record = memory.find(Kind.REPAYMENT, uuid) if row else None
-    return Opened(row, record) if row and record else None
+    return Opened(row, record, messages_of(uuid)) if row and record else None
 
 
 def table(
-    rows: Iterable[Row], *, covers: str, number: str | None, today: date, beside: str | None = None
+    rows: Iterable[Row],
+    *,
+    covers: str,
+    number: str | None,
+    today: date,
+    messages_of: Tellings,
+    beside: str | None = None,
 ) -> Table:
     """What is to come first, the soonest on top; then month by month, the newest on top.
 
-    ``beside`` is the identifier of the repayment that stands open beside them.
+    ``beside`` is the identifier of the repayment that stands open beside them; ``messages_of`` gives what messages
+    tell of it.
     """
     rows = list(rows)
     ahead = [row for row in rows if row.is_upcoming(today)]
@@ -184,7 +195,7 @@ def table(
     for title, group in groupby(page, key=lambda row: "" if row.is_upcoming(today) else month_of(row)):
         whole = months[title] if title else group_of("Upcoming", ahead, is_mixed=True)
         shown.append(Group(whole.title, list(group), whole.number, whole.succeeded, whole.is_mixed))
-    return Table(page, shown, summarised(rows, today), covers, opened(rows, beside or ""))
+    return Table(page, shown, summarised(rows, today), covers, opened(rows, beside or "", messages_of))
 
 
 def month_of(row: Row) -> str:

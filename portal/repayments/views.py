@@ -20,6 +20,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.sightings import saw
 from portal.gateway import StaffRequest
+from portal.messaging.told import messages_of
 from portal.payments import SCHEDULED, SUCCEEDED, Group, Opened, Row, Summary, Table
 from portal.readings import REPAYMENTS_OF, Freshness, coverage, show
 from portal.registry import memory
@@ -118,14 +119,19 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
     (row,) = rows_of([record])
     if not request.htmx:
         look(request, record)
-    context = {"record": record, "row": row, "fresh": fresh, "opened": Opened(row, record)}
+    context = {
+        "record": record,
+        "row": row,
+        "fresh": fresh,
+        "opened": Opened(row, record, messages_of(record.uuid)),
+    }
     return render_page(request, "repayments/detail.html", context, partial="repayment")
 
 
 def opened(uuid: str) -> Opened | None:
     """The repayment that stands open beside the list, whatever page of the list it is on."""
     record = memory.find(Kind.REPAYMENT, uuid) if memory.IDENTIFIER.fullmatch(uuid) else None
-    return Opened(next(rows_of([record])), record) if record else None
+    return Opened(next(rows_of([record])), record, messages_of(uuid)) if record else None
 
 
 def look(request: StaffRequest, record: Record) -> None:
