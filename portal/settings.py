@@ -157,6 +157,7 @@ UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
 UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
 
 INSTALLED_APPS = [
+    "portal.jobs",
     "portal.accounts",
     "portal.audit",
     "portal.registry",
@@ -202,7 +203,6 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "portal.gateway.GatewayMiddleware",
     "portal.home.middleware.FrameMiddleware",
-    "portal.jobs",
     "portal.accounts.adapter.SignInMiddleware",
 ]
 
