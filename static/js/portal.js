@@ -131,10 +131,18 @@
 
   const dirty = new Set();
 
+  // On a narrow screen the row of tabs scrolls; the page itself stays where it is.
+  const showTab = (tab) => {
+    const row = tab.closest(".sd-tabs");
+    const [inner, outer] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
+    row.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+  };
+
   const settle = (root) => {
     openDialog();
     const target = root.matches("[data-focus]") ? root : $("[data-focus]", root);
     target?.focus();
+    all(".sd-tabs [aria-current]", root).forEach(showTab);
     all("form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
     const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
     if (said) announce(said.dataset.announce);

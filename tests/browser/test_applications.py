@@ -1,6 +1,5 @@
 """An application as hands do it: opened and compared by keyboard alone, under the eyes of axe, on every width."""
 
-
 import pytest
 from playwright.sync_api import Page, expect
 

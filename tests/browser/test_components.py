@@ -1,11 +1,15 @@
 """The component page in a real browser: what people see, reach and hear, in both themes and three widths."""
 
+import re
+
 import pytest
 from django.urls import include, path
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal import urls
+from servicing.sandbox import Sandbox
+from tests import given
 from tests.browser.axe import complaints
 
 # The component page is part of the portal only in DEBUG; here it always is.
@@ -169,3 +173,11 @@ def test_the_page_works_without_its_script(page: Page, chromium: Browser, live_s
     expect(plain.get_by_role("button", name="Sign out")).to_be_visible()
     expect(plain.locator(".sd-copy").first).to_be_hidden()
     plain.context.close()
+
+
+def test_the_chosen_tab_is_in_sight_on_a_phone(page: Page, desk: Sandbox) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto(f"{given.borrower(desk).get_absolute_url()}?tab=history")
+    chosen = page.locator(".sd-tabs [aria-current]")
+    expect(chosen).to_have_text(re.compile("History"))
+    expect(chosen).to_be_in_viewport(ratio=1)

@@ -1,6 +1,5 @@
 """The search box and the list of borrowers by keyboard, in a real browser, in both themes and three widths."""
 
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -90,7 +89,9 @@ def test_the_list_narrows_while_typing_and_tells_it_everywhere(page: Page, peopl
 def test_an_order_is_kept_by_the_next_filter_and_keeps_the_focus(page: Page, people: None) -> None:
     page.goto("/borrowers/")
     page.get_by_role("link", name="Name", exact=True).press("Enter")
-    expect(page.get_by_role("columnheader", name="Name", exact=True)).to_have_attribute("aria-sort", "ascending")
+    expect(page.get_by_role("columnheader", name="Name", exact=True)).to_have_attribute(
+        "aria-sort", "ascending"
+    )
     expect(page.get_by_role("link", name="Name", exact=True)).to_be_focused()
     page.get_by_role("combobox", name="Entity").select_option("Limited liability company")
     expect(page.get_by_label("Active filters")).to_contain_text("Entity")
