@@ -22,13 +22,15 @@ from portal.gateway import StaffRequest, reading
 from portal.registry import memory
 from portal.registry.lists import COUNTED_AGAIN
 from portal.registry.models import Kind, Record, Source
-from servicing import Application, Client, Loan, Repayment, ServicingError, Statement
+from servicing import Application, Client, Loan, Rejected, Repayment, ServicingError, Statement
 
 FRESH = timedelta(seconds=30)
 # Without JavaScript a page waits this long for a silent service.
 DEADLINE = 0.8
 # However it ends, nobody waits longer for an answer that another request asked for.
 PATIENCE = timedelta(seconds=40)
+# Stands before the service's words where it did answer, but not with the record.
+REFUSED = "Refused: "
 
 READS: dict[str, Callable[[Client, str, str], object]] = {
     Kind.APPLICATION: lambda client, owner, uuid: client.applications.get_for_line(owner, uuid),
@@ -84,7 +86,12 @@ class Reading:
     @property
     def failure(self) -> str:
         """Why, in words for staff."""
-        return self.record.failure
+        return self.record.failure.removeprefix(REFUSED)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the service answered, and does not show it: no such record, or not this borrower's."""
+        return self.record.failure.startswith(REFUSED)
 
     @property
     def is_due(self) -> bool:
@@ -168,6 +175,7 @@ def read(actor: Actor, record: Record) -> bool:
     except ServicingError as error:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
+        words = f"{REFUSED}{words}" if isinstance(error, Rejected) else words
         Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
         Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
         return False
@@ -248,6 +256,12 @@ class Freshness:
     def failure(self) -> str:
         """Why, in words for staff."""
         return next((one.failure for one in self.readings if one.failing_since), "")
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the service answered wherever it does not give something, and refuses it."""
+        failing = [one for one in self.readings if one.failing_since]
+        return bool(failing) and all(one.is_refused for one in failing)
 
     @property
     def is_due(self) -> bool:

@@ -23,11 +23,11 @@ from portal.applications.forms import PreferForm
 from portal.applications.models import Preference
 from portal.applications.offers import Column, View, compare, every_line, told
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import last_look, saw, shows
 from portal.gateway import StaffRequest
 from portal.notes.models import Note
 from portal.readings import Freshness, Reading, show
-from portal.registry import memory
+from portal.registry import changes, memory
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from portal.ui.exports import csv_file
@@ -61,12 +61,17 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
     is_readable = not same_word(record.product, "LOAN")
     readings = show(request, {"application": [record]} if is_readable else {})
     reading = readings["application"][0] if is_readable else Reading(record)
+    actor, shown = Actor.of(request), changes.digest(reading.record)
+    look = last_look(actor, record.uuid)
     context = {
         "record": reading.record,
         "owner": memory.find(Kind.BORROWER, borrower_uuid),
         "fresh": Freshness([reading]) if is_readable else None,
+        "look": look,
+        "changes": changes.since(reading.record, look.shown) if look else [],
         "notes": Note.objects.filter(subject_kind=record.kind, subject_uuid=record.uuid)[:20],
         "may_note": request.can("notes.add"),
+        "may_correct": request.can("lookup.correct"),
         "why_no_note": reason_for("notes.add"),
         "follow_why_not": "" if request.can("applications.open") else reason_for("applications.open"),
         "prefer_why_not": "" if request.can("applications.prefer") else reason_for("applications.prefer"),
@@ -75,13 +80,16 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         context |= answer_context(request, record, reading.answer)
     if not request.htmx:
         saw(
-            Actor.of(request),
+            actor,
             "applications.detail",
             kind=record.kind,
             uuid=record.uuid,
             label=services.name_of(record),
             borrower_uuid=record.borrower_uuid,
+            shown=shown,
         )
+    elif request.htmx.target == "application":
+        shows(actor, record.uuid, shown)
     return render_page(request, "applications/detail.html", context, partial=PANELS)
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.readings import coverage
+from portal.readings import Reading, coverage
 from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
@@ -73,6 +73,13 @@ class Row:
     record: Record
     borrower: Record | None
     answer: Application | None
+
+    @property
+    def trouble(self) -> str:
+        """That the service does not give it, in a word or two."""
+        if not self.record.failing_since:
+            return ""
+        return "Refused" if Reading(self.record).is_refused else "Not answering"
 
     @property
     def offers(self) -> int | None:

@@ -44,11 +44,23 @@ def between(old: Any, new: Any) -> list[Change]:
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return []
     names = dict.fromkeys([*new, *old])
-    return [_change(name, old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)]
+    return [
+        change
+        for name in names
+        if old.get(name) != new.get(name)
+        for change in _changes(name, old.get(name), new.get(name))
+    ]
 
 
-def _change(name: str, old: Any, new: Any) -> Change:
+def _changes(name: str, old: Any, new: Any) -> list[Change]:
+    """The change of a field; of an object in it those of its own fields, under both names."""
     field = name.replace("_", " ").capitalize()
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return [one._replace(field=f"{field}: {one.field.lower()}") for one in between(old, new)]
+    return [_change(field, name, old, new)]
+
+
+def _change(field: str, name: str, old: Any, new: Any) -> Change:
     if not isinstance(old, list) or not isinstance(new, list):
         return Change(field, _worded(name, old), _worded(name, new))
     if len(old) != len(new):

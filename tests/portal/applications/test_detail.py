@@ -1,9 +1,11 @@
 """One application's page: its decision, its offers side by side, how old it is, and what does not add up."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, Sighting
@@ -219,6 +221,30 @@ class TestAge:
         desk.fail_next("applications.get_for_line", status=503, times=None)
         record = line_application(desk, borrower)
         assert "The application could not be read" in panel(viewer, record.get_absolute_url(), "application")
+
+    def test_one_that_the_service_has_no_line_application_for_is_not_called_silent(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        record = given.account(Kind.APPLICATION, borrower, "c40e91d7-0000-4000-8000-000000000009")
+        shown = panel(viewer, record.get_absolute_url(), "application")
+        assert "The lending service shows no such application" in shown
+        assert "If this is an application for a loan, the service cannot show it again" in shown
+        assert "Not answering" not in shown
+        assert "Refused" in words(plain(viewer, "/applications/"))
+
+    def test_a_line_application_tells_what_changed_since_somebody_looked(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        record = line_application(desk, borrower)
+        address = record.get_absolute_url()
+        panel(viewer, address, "application")
+        assert "You look at this application for the first time" in page(viewer, address)
+        Sighting.objects.update(first_at=timezone.now() - timedelta(hours=3))
+        desk.world.amend(record.uuid, status={"decision": "REJECTED", "details": None}, offers=[])
+        forget(record)
+        shown = words(panel(viewer, address, "application"))
+        assert "Status: decision was: APPROVED is: REJECTED" in shown
+        assert "is: 0 entries" in shown
 
     def test_of_a_loan_application_made_elsewhere_only_the_identifier_is_known(
         self, viewer: Browser, desk: Sandbox, borrower: Record
