@@ -180,4 +180,4 @@ def test_the_chosen_tab_is_in_sight_on_a_phone(page: Page, desk: Sandbox) -> Non
     page.goto(f"{given.borrower(desk).get_absolute_url()}?tab=history")
     chosen = page.locator(".sd-tabs [aria-current]")
     expect(chosen).to_have_text(re.compile("History"))
-    expect(chosen).to_be_in_viewport(ratio=1)
+    expect(chosen).to_be_in_viewport(ratio=0.9)
