@@ -10,8 +10,9 @@ from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
+from portal import portfolio
 from portal.accounts.roles import reason_for, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
@@ -24,16 +25,34 @@ from portal.gateway import StaffRequest
 from portal.messaging.told import messages_of
 from portal.notes.models import Note
 from portal.payments import Row, table
-from portal.readings import Freshness, Reading, account, coverage, show
+from portal.portfolio import Column, Portfolio, only_flagged
+from portal.readings import Freshness, Reading, account, show
 from portal.registry import changes, memory
-from portal.registry.lists import known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.ui.htmx import render_page
 from servicing import DocumentRefused, NotFound, ServicingError, Statement, sense
 from servicing.values import calendar_day
 
-SORTS = {"created": "-created_at", "limit": "amount", "past_due": "past_due", "due": "due_date"}
-ORDERS = {"created": "Newest", "limit": "Limit", "past_due": "Past due", "due": "Payment due"}
+LIST = Portfolio(
+    kind=Kind.LINE,
+    area="credit_lines",
+    title="Lines of credit",
+    noun="line",
+    columns=(
+        Column("limit", "Limit", lambda row: row.record.amount, "money", "sd-wide"),
+        Column("past_due", "Past due", lambda row: row.record.past_due, "owed"),
+        Column("due", "Payment due", lambda row: row.record.due_date, "due"),
+        Column("checked", "Last checked", lambda row: row.record.checked_at, "checked", "sd-wide"),
+    ),
+    sorts={
+        "created": "-created_at",
+        "limit": "-amount",
+        "past_due": "-past_due",
+        "due": "due_date",
+        "checked": "checked_at",
+    },
+    filters=(only_flagged("past_due", "Past due"),),
+)
 PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 
 
@@ -41,14 +60,21 @@ PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 @requires("credit_lines.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    found = listing(known(Kind.LINE), request.GET, sorts=SORTS, filters=[])
-    context = {
-        "listing": found,
-        "rows": with_borrowers(found.page),
-        "orders": ORDERS,
-        "coverage": coverage(Kind.LINE),
-    }
-    return render_page(request, "credit_lines/index.html", context, partial="line-rows")
+    return portfolio.index(request, LIST)
+
+
+@require_safe
+@requires("credit_lines.index")
+def export(request: StaffRequest) -> HttpResponseBase:
+    """The list as a file."""
+    return portfolio.export(request, LIST)
+
+
+@require_http_methods(["GET", "POST"])
+@requires("credit_lines.index")
+def refresh(request: StaffRequest) -> HttpResponseBase:
+    """Some of the list are read again."""
+    return portfolio.refresh(request, LIST)
 
 
 @require_safe

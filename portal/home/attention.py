@@ -210,7 +210,7 @@ def _of_returned(record: Record) -> Item:
 
 def _lines_past_due(hidden: set[str]) -> Source:
     lines = known(Kind.LINE).filter(flagged=True).order_by(F("past_due").desc(nulls_last=True), "-id")
-    listed = f"{reverse('credit_lines:index')}?sort=-past_due"
+    listed = f"{reverse('credit_lines:index')}?sort=past_due"
     return _source(lines, hidden, _of_past_due, "lines past due", listed)
 
 

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from django.db.models import Q
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
 
+from portal import portfolio
 from portal.accounts.roles import reason_for, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
@@ -17,32 +20,68 @@ from portal.loans.schedule import exported, schedule_table
 from portal.messaging.told import messages_of
 from portal.notes.models import Note
 from portal.payments import Row, table
-from portal.readings import Freshness, Reading, account, coverage, show
+from portal.portfolio import Column, Portfolio, only_flagged
+from portal.readings import Freshness, Reading, account, show
 from portal.registry import changes, memory
-from portal.registry.lists import known, listing, with_borrowers
+from portal.registry.lists import Filter
 from portal.registry.models import Kind, Record
 from portal.ui.exports import csv_file
 from portal.ui.htmx import render_page
+from portal.ui.wording import human
 from servicing import Loan, sense
 from servicing.schedules import schedule_of, total
 from servicing.values import exact
 
-SORTS = {"created": "-created_at", "amount": "amount", "status": "status", "due": "due_date"}
-ORDERS = {"created": "Newest", "amount": "Amount", "status": "Status", "due": "Repayments start"}
+LIST = Portfolio(
+    kind=Kind.LOAN,
+    area="loans",
+    title="Loans",
+    noun="loan",
+    columns=(
+        Column("product", "Product", lambda row: row.record.product, "product", "sd-widest"),
+        Column("status", "Status", lambda row: row.record.status, "status"),
+        Column("delinquent", "Delinquent", lambda row: True if row.record.flagged else None),
+        Column("amount", "Amount", lambda row: row.record.amount, "money"),
+        Column("rate", "Rate", lambda row: row.rate, "rate", "sd-wide"),
+        Column("due", "Next unpaid", lambda row: row.record.due_date, "due", "sd-wide"),
+        Column("checked", "Last checked", lambda row: row.record.checked_at, "checked", "sd-wide"),
+    ),
+    sorts={
+        "created": "-created_at",
+        "amount": "-amount",
+        "status": "status",
+        "rate": "-rate",
+        "due": "due_date",
+        "checked": "checked_at",
+    },
+    filters=(
+        Filter("product", "Product", lambda value: Q(product=value), lambda value: human(value) or value),
+        Filter("status", "Status", lambda value: Q(status=value), lambda value: human(value) or value),
+        only_flagged("delinquent", "Delinquent"),
+    ),
+)
 PANELS = ("loan", "loan-schedule", "loan-repayments")
 
 
+@require_safe
 @requires("loans.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    found = listing(known(Kind.LOAN), request.GET, sorts=SORTS, filters=["product", "status"])
-    context = {
-        "listing": found,
-        "rows": with_borrowers(found.page),
-        "orders": ORDERS,
-        "coverage": coverage(Kind.LOAN),
-    }
-    return render_page(request, "loans/index.html", context, partial="loan-rows")
+    return portfolio.index(request, LIST)
+
+
+@require_safe
+@requires("loans.index")
+def export(request: StaffRequest) -> HttpResponseBase:
+    """The list as a file."""
+    return portfolio.export(request, LIST)
+
+
+@require_http_methods(["GET", "POST"])
+@requires("loans.index")
+def refresh(request: StaffRequest) -> HttpResponseBase:
+    """Some of the list are read again."""
+    return portfolio.refresh(request, LIST)
 
 
 @requires("loans.detail")
