@@ -58,6 +58,22 @@ def one_of(name: str, choices: list[str], default: str) -> str:
     return value
 
 
+def some_of(name: str, choices: list[str], default: str) -> list[str]:
+    """Several of a closed list, or the word ``none``."""
+    given = words(name, default)
+    if given == ["none"]:
+        return []
+    if strange := sorted(set(given) - set(choices)):
+        stop(f"{name} may hold {', '.join(choices)}, or none; it holds {', '.join(strange)}.")
+    return given
+
+
+def filled(name: str, default: str | None) -> str:
+    """A setting that may be left out, and then has its default, but not be empty."""
+    value = text(name, default).strip()
+    return value or stop(f"{name} must not be empty. Leave it out to have its default.")
+
+
 def time_zone(name: str, default: str) -> str:
     """A zone that this machine knows."""
     value = text(name, default)
@@ -88,6 +104,16 @@ def address(name: str, read: Callable[[str], Any], default: str, schemes: list[s
     )
 
 
+def make_private(database: str) -> None:
+    """Create a new SQLite file for its owner alone; SQLite gives its journals the same mode."""
+    file = Path(database)
+    if database != ":memory:" and file.parent.is_dir() and not file.exists():
+        try:
+            file.touch(mode=0o600)
+        except OSError:
+            stop(f"DATABASE_URL names a file that cannot be made: {database}")
+
+
 ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
 if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
@@ -113,8 +139,8 @@ SERVICING_TOKEN = text("SERVICING_TOKEN")
 SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
 SERVICING_AUTH_HEADERS = words("SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature,Epoch,Content-MD5")
 SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
-SERVICING_INCORPORATION_FIELD = text("SERVICING_INCORPORATION_FIELD", "start_date")
-SERVICING_COUNTRY = text("SERVICING_COUNTRY", "UNITED STATES")
+SERVICING_INCORPORATION_FIELD = filled("SERVICING_INCORPORATION_FIELD", "start_date")
+SERVICING_COUNTRY = filled("SERVICING_COUNTRY", "UNITED STATES")
 SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
 SERVICING_OFFSET_COUNTS = one_of("SERVICING_OFFSET_COUNTS", ["", "rows", "pages0", "pages1"], "") or None
 SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
@@ -136,6 +162,11 @@ if SERVICING_URL.endswith("/v1"):
     stop(f"SERVICING_URL must end before /v1, which every call adds; it is {SERVICING_URL!r}.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
     stop("SERVICING_URL must begin with https:// when SERVICING_ENVIRONMENT is live.")
+if not re.fullmatch(r"\w+", SERVICING_INCORPORATION_FIELD, re.ASCII):
+    stop(f"SERVICING_INCORPORATION_FIELD must be one plain name; it is {SERVICING_INCORPORATION_FIELD!r}.")
+for host in SERVICING_DOCUMENT_HOSTS:
+    if not re.fullmatch(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]", host, re.IGNORECASE):
+        stop(f"SERVICING_DOCUMENT_HOSTS must be names without scheme, port and path; one is {host!r}.")
 if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
     needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
     stop(f"{needed} must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
@@ -143,6 +174,7 @@ if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not 
 # --- The portal ---
 
 SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
+SECRET_KEY_FALLBACKS = words("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = words("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
 CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS")
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
@@ -152,9 +184,18 @@ AUDIT_CHECKPOINT_KEY = text("AUDIT_CHECKPOINT_KEY")
 AUDIT_CHECKPOINT_FORMER_KEYS = words("AUDIT_CHECKPOINT_FORMER_KEYS")
 DRAFT_DAYS = at_least("DRAFT_DAYS", 1, 30)
 SNAPSHOT_DAYS = at_least("SNAPSHOT_DAYS", 1, 730)
+APPROVAL_ACTS = some_of(
+    "APPROVAL_ACTS",
+    ["legal_name", "ssn", "dob", "address", "email", "phone", "title", "credit_report", "asset_report"],
+    "legal_name,ssn,dob",
+)
+APPROVAL_HOURS = at_least("APPROVAL_HOURS", 1, 72)
 UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
 UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
 UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
+
+if not DEBUG and len(SECRET_KEY) < 50:
+    stop("SECRET_KEY must have 50 characters or more, at random: it signs sessions and seals what is kept.")
 
 INSTALLED_APPS = [
     "portal.jobs",
@@ -168,6 +209,7 @@ INSTALLED_APPS = [
     "portal.borrowers",
     "portal.applications",
     "portal.credit_lines",
+    "portal.messaging",
     "portal.operations",
     "portal.home",
     "portal.summaries",
@@ -182,6 +224,10 @@ INSTALLED_APPS = [
     "django.forms",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "csp",
     "django_htmx",
     "django_tasks",
@@ -190,6 +236,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "portal.accounts.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -201,9 +248,10 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "portal.accounts.middleware.SessionMiddleware",
     "portal.gateway.GatewayMiddleware",
     "portal.home.middleware.FrameMiddleware",
-    "portal.accounts.adapter.SignInMiddleware",
+    "portal.accounts.middleware.SignInMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
@@ -255,6 +303,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
         "PRAGMA journal_size_limit=27103364;PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
     }
+    make_private(str(DATABASES["default"]["NAME"]))
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 CACHES = {
@@ -263,26 +312,81 @@ CACHES = {
     )
 }
 
+# --- Background work ---
+
+TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
+JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
+JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
+REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
+
 # --- Signing in ---
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-AUTH_PASSWORD_VALIDATORS = [
+# Scrypt makes guessing cost memory as well as time and needs no further package; others are known to be upgraded.
+PASSWORD_HASHERS = [
+    f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Scrypt", "PBKDF2", "PBKDF2SHA1")
+]
+AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+AUTH_PASSWORD_VALIDATORS[1]["OPTIONS"] = {"min_length": 12}
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home:index"
 ACCOUNT_ADAPTER = "portal.accounts.adapter.StaffAdapter"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "http" if DEBUG else "https"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key"}
-SESSION_COOKIE_AGE = 12 * 60 * 60
+
+SECOND_FACTOR_REQUIRED = some_of(
+    "SECOND_FACTOR_REQUIRED",
+    ["all", "viewer", "servicer", "supervisor", "auditor", "admin"],
+    "none" if DEBUG else "all",
+)
+MFA_ADAPTER = "portal.accounts.adapter.SecondFactorAdapter"
+MFA_FORMS = {
+    "add_webauthn": "portal.accounts.passkeys.AddForm",
+    "authenticate_webauthn": "portal.accounts.passkeys.AuthenticateForm",
+    "login_webauthn": "portal.accounts.passkeys.LoginForm",
+    "reauthenticate_webauthn": "portal.accounts.passkeys.ReauthenticateForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = ORGANISATION
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG
+
+OIDC_URL = text("OIDC_URL").rstrip("/")
+OIDC_NAME = text("OIDC_NAME", "Single sign-on")
+OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
+oidc_origin = re.match(r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+", OIDC_URL)
+if OIDC_URL and not (oidc_origin and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
+    stop("OIDC_URL must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
+SOCIALACCOUNT_ADAPTER = "portal.accounts.adapter.SingleSignOnAdapter"
+SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": []}}
+if OIDC_URL:
+    SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"] = [
+        {
+            "provider_id": "sso",
+            "name": OIDC_NAME,
+            "client_id": OIDC_CLIENT_ID,
+            "secret": OIDC_CLIENT_SECRET,
+            "settings": {"server_url": OIDC_URL},
+        }
+    ]
+
+SESSION_IDLE_MINUTES = at_least("SESSION_IDLE_MINUTES", 5, 30)
+SESSION_HOURS = at_least("SESSION_HOURS", 1, 12)
+SESSION_COOKIE_AGE = (SESSION_HOURS + 24) * 60 * 60  # Longer than a session, to tell an ended one from none.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
-CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "portal.gateway.expired"
 
 # --- Language, time, files ---
@@ -306,13 +410,6 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
-# --- Background work ---
-
-TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
-JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
-JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
-REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
-
 # --- Security headers ---
 
 CONTENT_SECURITY_POLICY = {
@@ -324,14 +421,18 @@ CONTENT_SECURITY_POLICY = {
         "font-src": [SELF],
         "connect-src": [SELF],
         "frame-src": [SELF],
-        "form-action": [SELF],
+        # A browser asks here too when the answer to a form leads on to the identity provider.
+        "form-action": [SELF, oidc_origin[0]] if oidc_origin else [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
     }
 }
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("BEHIND_TLS_PROXY", False) else None
+BEHIND_TLS_PROXY = flag("BEHIND_TLS_PROXY", False)
+TRUSTED_PROXIES = at_least("TRUSTED_PROXIES", 0, 1 if BEHIND_TLS_PROXY else 0)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
 SECURE_HSTS_SECONDS = 0 if DEBUG else at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG

@@ -1,6 +1,5 @@
-"""One include for each area; sign-in is allauth's, two paths of it."""
+"""One include for each area; signing in is allauth's, under our addresses."""
 
-from allauth.account import views as sign_in
 from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
@@ -20,8 +19,7 @@ urlpatterns = [
     path("audit/", include("portal.audit.urls")),
     path("", include("portal.operations.urls")),
     path("accounts/", include("portal.accounts.urls")),
-    path("sign-in/", sign_in.login, name="account_login"),
-    path("sign-out/", sign_in.logout, name="account_logout"),
+    path("", include("portal.accounts.sign_in_urls")),
     path("admin/", admin.site.urls),
 ]
 if settings.DEBUG:

@@ -23,7 +23,19 @@ from tests.conftest import browser_of
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # Signing in, signing out, the platform's health check; the page of components exists only under DEBUG.
-OPEN = {"/sign-in/", "/sign-out/", "/healthz", "/ui/"}
+OPEN = {
+    "/sign-in/",
+    "/sign-in/second-factor/",
+    "/sign-in/passkey/",
+    "/sign-in/inactive/",
+    "/sign-in/cancelled/",
+    "/sign-in/failed/",
+    "/sign-in/with/sample/",
+    "/sign-in/with/sample/back/",
+    "/sign-out/",
+    "/healthz",
+    "/ui/",
+}
 SAMPLES = {"uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364", "int": "1"}
 
 

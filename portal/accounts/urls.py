@@ -1,4 +1,4 @@
-"""A person's own page."""
+"""A person's own pages."""
 
 from django.urls import path
 
@@ -8,4 +8,8 @@ app_name = "accounts"
 urlpatterns = [
     path("profile/", views.profile, name="profile"),
     path("profile/theme/", views.theme, name="theme"),
+    path("session/", views.session, name="session"),
+    path("sessions/", views.sessions, name="sessions"),
+    path("sessions/end/", views.end_sessions, name="end_sessions"),
+    path("resume/", views.resume, name="resume"),
 ]

@@ -1,14 +1,27 @@
-"""A person's own preferences."""
+"""A person's own preferences and sessions, and what single sign-on and a late form lead to."""
 
-from typing import cast
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.helpers import render_authentication_error
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import resolve_url
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
+from requests import RequestException
 
+from portal.accounts import kept_forms
 from portal.accounts.forms import ProfileForm, ThemeForm
 from portal.accounts.models import User
 from portal.accounts.roles import requires
+from portal.accounts.sessions import browser_in_words
+from portal.accounts.signals import session_ended
 from portal.ui.htmx import done, render_page, toast
 
 
@@ -21,7 +34,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         form.save()
         toast(request, "Your settings were saved.")
         return done(request, request.path)
-    context = {"form": form, "person": person}
+    context = {"form": form, "person": person, "factors": Authenticator.objects.filter(user=person)}
     return render_page(request, "accounts/profile.html", context, status=422 if form.is_bound else 200)
 
 
@@ -34,3 +47,69 @@ def theme(request: HttpRequest) -> HttpResponse:
     back = request.headers.get("Referer", "")
     safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
     return done(request, back if safe else resolve_url("home:index"))
+
+
+# --- Sessions ---
+
+
+@requires("accounts.profile")
+def session(request: HttpRequest) -> HttpResponse:
+    """How long this session still lasts, and the token of its forms; a POST is how a person says they are there."""
+    left: float = request.session_left  # type: ignore[attr-defined]
+    return JsonResponse({"left": int(left), "token": get_token(request), "person": request.user.pk})
+
+
+@requires("accounts.profile")
+def sessions(request: HttpRequest) -> HttpResponse:
+    """Where this person is signed in."""
+    found = UserSession.objects.purge_and_list(request.user)
+    found.sort(key=lambda one: (not one.is_current(), -one.last_seen_at.timestamp()))
+    rows = [(one, browser_in_words(one.user_agent)) for one in found]
+    return render_page(request, "accounts/sessions.html", {"sessions": rows})
+
+
+@requires("accounts.profile")
+@require_POST
+def end_sessions(request: HttpRequest) -> HttpResponse:
+    """End one of this person's other sessions, or all of them."""
+    others = UserSession.objects.filter(user=request.user).exclude(session_key=request.session.session_key)
+    wanted = request.POST.get("session", "")
+    chosen = others if wanted == "all" else others.filter(pk=wanted) if wanted.isdecimal() else others.none()
+    ended = list(chosen)
+    for one in ended:
+        one.end()
+    if ended:
+        session_ended.send(
+            sender=UserSession, request=request, user=request.user, count=len(ended), why="ended by hand"
+        )
+    toast(request, f"{len(ended)} session{'' if len(ended) == 1 else 's'} ended.")
+    return done(request, reverse("accounts:sessions"))
+
+
+@requires("accounts.profile")
+def resume(request: HttpRequest) -> HttpResponse:
+    """The form that was posted after its session had ended, ready to be sent."""
+    kept = kept_forms.take(request, cast(User, request.user))
+    return render_page(request, "accounts/resume.html", {"kept": kept})
+
+
+@requires("accounts.profile")
+def no_password(request: HttpRequest) -> HttpResponse:
+    """Where somebody would set a first password."""
+    toast(request, "This account signs in with single sign-on; an administrator can give it a password.")
+    return done(request, reverse("accounts:profile"))
+
+
+def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """A page instead of a failure where the identity provider is away or answers nonsense."""
+
+    @login_not_required
+    @wraps(view)
+    def guarded(request: HttpRequest, provider_id: str, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, provider_id, **kwargs)
+        except (RequestException, KeyError, ValueError) as error:
+            answer: HttpResponseBase = render_authentication_error(request, provider_id, exception=error)
+            return answer
+
+    return guarded

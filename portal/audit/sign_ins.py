@@ -5,12 +5,14 @@ from typing import Any
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.http import HttpRequest
 
+from portal.audit import staff
 from portal.audit.chain import append
 from portal.audit.models import Actor
 
 
 def listen() -> None:
-    """Connect the three signals."""
+    """Connect the three signals, and those of the accounts themselves."""
+    staff.listen()
     user_logged_in.connect(_signed_in, dispatch_uid="audit")
     user_logged_out.connect(_signed_out, dispatch_uid="audit")
     user_login_failed.connect(_failed, dispatch_uid="audit")

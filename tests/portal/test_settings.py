@@ -104,6 +104,13 @@ def test_what_is_missing_is_named(name: str) -> None:
         ("DATABASE_URL", "postgres://desk:{}@host:port/desk"),
         ("CACHE_URL", "memcached"),
         ("LOG_LEVEL", "loud"),
+        ("SECRET_KEY", "short"),
+        ("SERVICING_COUNTRY", ""),
+        ("SERVICING_INCORPORATION_FIELD", "start date"),
+        ("SERVICING_DOCUMENT_HOSTS", "papers.example, https://papers.example/"),
+        ("APPROVAL_ACTS", "legal_name,everything"),
+        ("SECOND_FACTOR_REQUIRED", "everybody"),
+        ("OIDC_URL", "https://id.example"),
     ],
 )
 def test_what_is_wrong_is_named(name: str, value: str) -> None:
@@ -174,7 +181,11 @@ def test_a_secret_is_taken_as_it_is() -> None:
 
 def test_every_setting_is_in_the_readme_and_in_the_example() -> None:
     source = (BASE_DIR / "portal" / "settings.py").read_text()
-    names = set(re.findall(r'(?:text|flag|words|one_of|time_zone|at_least|address)\(\s*"([A-Z_]+)"', source))
+    names = set(
+        re.findall(
+            r'(?:text|flag|words|one_of|time_zone|at_least|address|some_of|filled)\(\s*"([A-Z_]+)"', source
+        )
+    )
     assert len(names) > 25
     readme, example = ((BASE_DIR / name).read_text() for name in ("README.md", ".env.example"))
     assert sorted(name for name in names if f"`{name}`" not in readme) == []

@@ -1,0 +1,25 @@
+"""Seals second factors with the present ``SECRET_KEY``, so that the former one can go."""
+
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from django.core.management.base import BaseCommand
+from django.db import transaction
+
+from portal.accounts.seal import seal, unseal
+
+SEALED = ("secret", "seed")
+
+
+class Command(BaseCommand):
+    """``manage.py seal_again``"""
+
+    help = "Seal second factors with the present SECRET_KEY; SECRET_KEY_FALLBACKS must still hold the former one."
+
+    @transaction.atomic
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = Authenticator.objects.select_for_update().exclude(type=Authenticator.Type.WEBAUTHN)
+        for one in found:
+            one.data |= {name: seal(unseal(one.data[name])) for name in SEALED if name in one.data}
+            one.save(update_fields=["data"])
+        self.stdout.write(f"Sealed again: {len(found)}.")

@@ -1,0 +1,106 @@
+"""What happens to every request before a view sees it: whose address it has, how long they stay, what they must have.
+
+Hides that a session ends by itself (too long idle, too long at all), that what works by itself in a page is no sign of
+a person, and that a form which came too late waits, sealed, for the same person to sign in again.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import resolve_url
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+
+from portal.accounts import kept_forms, sessions
+from portal.accounts.models import User
+
+View = Callable[..., HttpResponseBase]
+Response = Callable[[Any], HttpResponse]
+
+
+class AddressMiddleware:
+    """The address of the browser, where proxies that are trusted tell it: throttling and the audit trail go by it."""
+
+    def __init__(self, get_response: Response) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        told = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
+        if 0 < settings.TRUSTED_PROXIES <= len(told):
+            request.META["REMOTE_ADDR"] = told[-settings.TRUSTED_PROXIES]
+        return self.get_response(request)
+
+
+class SessionMiddleware:
+    """Ends a session whose time is over, tells every page how long it has, and lets no cache keep an answer."""
+
+    def __init__(self, get_response: Response) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: Any) -> HttpResponse:
+        request.ended_for = None
+        if request.user.is_authenticated:
+            person = request.user
+            request.session_left = sessions.seconds_left(request)
+            if request.session_left <= 0:
+                sessions.end(request)
+                request.user, request.ended_for = AnonymousUser(), person
+        response = self.get_response(request)
+        if request.user.is_authenticated and hasattr(request, "session_left"):
+            response["X-Session-Left"] = str(int(request.session_left))
+        if not response.has_header("Cache-Control"):
+            patch_cache_control(response, no_store=True)
+        return response
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Whoever is signed out signs in first, and then is back on the page where they were."""
+
+    def process_view(
+        self, request: Any, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
+    ) -> HttpResponseBase | None:
+        refused = super().process_view(request, view_func, view_args, view_kwargs)
+        if refused or request.user.is_anonymous or not lacks_second_factor(request):
+            return refused
+        names = ("mfa_", "account_", "accounts:session", "accounts:theme")
+        return (
+            None if request.resolver_match.view_name.startswith(names) else led(request, reverse("mfa_index"))
+        )
+
+    def handle_no_permission(self, request: Any, view_func: View) -> Any:
+        came_late = request.method == "POST" and kept_forms.keep(request)
+        if came_late:
+            return led(request, self._sign_in(request, view_func, reverse("accounts:resume")))
+        if not request.htmx:
+            return super().handle_no_permission(request, view_func)
+        page = request.htmx.current_url_abs_path or resolve_url("home:index")
+        return led(request, self._sign_in(request, view_func, page))
+
+    def _sign_in(self, request: HttpRequest, view_func: View, after: str) -> str:
+        return redirect_to_login(
+            after, self.get_login_url(view_func), self.get_redirect_field_name(view_func)
+        ).url
+
+
+def led(request: Any, url: str) -> HttpResponse:
+    """The whole page goes elsewhere, also where a fragment was asked for."""
+    return (
+        HttpResponse(status=204, headers={"HX-Redirect": url}) if request.htmx else HttpResponseRedirect(url)
+    )
+
+
+def lacks_second_factor(request: Any) -> bool:
+    """Whether a second factor is required of this person and not set up; single sign-on has its own."""
+    person: User = request.user
+    required = settings.SECOND_FACTOR_REQUIRED
+    if "all" not in required and person.role not in required:
+        return False
+    kinds = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
+    return not sessions.came_by_single_sign_on(request) and not is_mfa_enabled(person, kinds)

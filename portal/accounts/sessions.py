@@ -1,0 +1,74 @@
+"""How long people stay signed in: an idle limit and one for the whole session, both from settings.
+
+A session is known by allauth's row of it, which its owner sees in a list and may end from anywhere.
+"""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.utils import timezone
+
+from portal.accounts.signals import session_ended
+
+NOTED_EVERY = timedelta(minutes=1)
+BACKGROUND = "X-Background"
+"""The header of requests that a page makes by itself."""
+
+
+def seconds_left(request: Any) -> float:
+    """How long the session lasts if nobody does anything from now on; this request counts, if a person made it."""
+    row = of(request)
+    now = timezone.now()
+    whole = row.created_at + timedelta(hours=settings.SESSION_HOURS)
+    idle = timedelta(minutes=settings.SESSION_IDLE_MINUTES)
+    is_over = now >= min(whole, row.last_seen_at + idle)
+    if not is_over and BACKGROUND not in request.headers and now - row.last_seen_at > NOTED_EVERY:
+        row.last_seen_at = now
+        UserSession.objects.filter(pk=row.pk).update(last_seen_at=now)
+    left: timedelta = min(whole, row.last_seen_at + idle) - now
+    return left.total_seconds()
+
+
+def of(request: Any) -> UserSession:
+    """The row of this session."""
+    found = UserSession.objects.filter(session_key=request.session.session_key).first()
+    if found is None:
+        UserSession.objects.create_from_request(request)
+        found = UserSession.objects.get(session_key=request.session.session_key)
+    return found
+
+
+def end(request: Any) -> None:
+    """End the session of this request because its time is over."""
+    UserSession.objects.filter(session_key=request.session.session_key).delete()
+    session_ended.send(sender=UserSession, request=request, user=request.user, count=1, why="time is over")
+    request.session.flush()
+
+
+def came_by_single_sign_on(request: Any) -> bool:
+    """Whether the identity provider vouched for this session."""
+    methods = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
+    return any(one.get("method") == "socialaccount" for one in methods)
+
+
+BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
+SYSTEMS = {
+    "Windows": "Windows",
+    "iPhone|iPad": "iOS",
+    "Android": "Android",
+    "Mac OS": "macOS",
+    "Linux": "Linux",
+}
+
+
+def browser_in_words(user_agent: str) -> str:
+    """What a browser says of itself, short: "Firefox on Windows"."""
+    name, system = (
+        next((words for mark, words in known.items() if re.search(mark, user_agent)), "")
+        for known in (BROWSERS, SYSTEMS)
+    )
+    return " on ".join(filter(None, [name, system])) or "Another program"

@@ -1,0 +1,441 @@
+"""Second factors, single sign-on, sessions that end and what they leave behind, keys that are changed."""
+
+import base64
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from html import unescape
+from io import StringIO
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import jwt
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
+from django.conf import LazySettings
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.test import Client as Browser
+from django.utils import timezone
+from werkzeug import Request, Response
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.accounts.seal import Broken, unseal
+from portal.audit.models import Entry
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import htmx
+
+PASSWORD = "walnut-harbor-77"
+PAGES = "/accounts/second-factor/"
+
+
+@pytest.fixture
+def maya(desk: Sandbox) -> User:
+    return User.objects.create_user(
+        "maya", "Maya@desk.example", PASSWORD, role=Role.SERVICER, first_name="Maya"
+    )
+
+
+@pytest.fixture
+def browser(anonymous: Browser, maya: User) -> Browser:
+    sign_in(anonymous)
+    return anonymous
+
+
+def sign_in(browser: Browser, **extra: str) -> Any:
+    return browser.post("/sign-in/", {"login": "maya", "password": PASSWORD} | extra)
+
+
+def post(browser: Browser, url: str, typed: dict[str, str], **extra: Any) -> Any:
+    """Post a form as browsers do."""
+    return browser.post(url, urlencode(typed), content_type="application/x-www-form-urlencoded", **extra)
+
+
+def html(answer: Any) -> str:
+    return unescape(answer.content.decode())
+
+
+def code(secret: str, ago: int = 0) -> str:
+    """What the app shows, or showed some half minutes ago."""
+    return format_hotp_value(hotp_value(secret, int(time.time()) // 30 - ago))
+
+
+def set_up_app(browser: Browser) -> tuple[str, list[str]]:
+    """The app's secret and the recovery codes, after the page has shown them."""
+    browser.post("/accounts/confirm/", {"password": PASSWORD})
+    secret = re.findall(r"<code[^>]*>([A-Z2-7]{32})</code>", html(browser.get(f"{PAGES}app/")))[0]
+    answer = browser.post(f"{PAGES}app/", {"code": code(secret)}, follow=True)
+    return secret, re.findall(r"<code>(\d{8})</code>", html(answer))
+
+
+def actions() -> list[str]:
+    return [entry.action.removeprefix("accounts.") for entry in Entry.objects.order_by("id")]
+
+
+class TestSecondFactor:
+    def test_an_app_is_asked_for_from_the_next_sign_in_on(self, browser: Browser) -> None:
+        secret, codes = set_up_app(browser)
+        assert len(codes) == 10
+        other = Browser()
+        assert sign_in(other, next="/loans/")["Location"] == "/sign-in/second-factor/"
+        assert other.get("/")["Location"].startswith("/sign-in/")
+        assert "not signed in yet" in html(other.post("/sign-in/second-factor/", {"code": "000000"}))
+        assert other.post("/sign-in/second-factor/", {"code": code(secret)})["Location"] == "/loans/"
+        assert actions() == [
+            "sign_in", "second_factor_added", "second_factor_added", "sign_in_failed", "sign_in",
+        ]  # fmt: skip
+
+    def test_a_code_and_a_recovery_code_work_once(self, browser: Browser) -> None:
+        secret, codes = set_up_app(browser)
+        for given_code in (code(secret), codes[0]):
+            results = []
+            for other in (Browser(), Browser()):
+                sign_in(other)
+                results.append(other.post("/sign-in/second-factor/", {"code": given_code}).status_code)
+            assert results == [302, 200]
+
+    def test_recovery_codes_are_shown_once(self, browser: Browser) -> None:
+        _, codes = set_up_app(browser)
+        page = html(browser.get(f"{PAGES}codes/"))
+        assert not [one for one in codes if one in page]
+
+    def test_what_it_is_made_from_rests_sealed(self, browser: Browser) -> None:
+        secret, codes = set_up_app(browser)
+        stored = json.dumps(list(Authenticator.objects.values_list("data", flat=True)))
+        assert not [one for one in (secret, *codes) if one in stored]
+
+    def test_whoever_has_only_the_session_must_prove_who_they_are(self, browser: Browser) -> None:
+        assert browser.get(f"{PAGES}app/")["Location"].startswith("/accounts/confirm/")
+        assert browser.get(f"{PAGES}passkeys/add/")["Location"].startswith("/accounts/confirm/")
+
+    @pytest.mark.parametrize("required", [["all"], ["servicer"]])
+    def test_who_must_have_one_does_nothing_before_it_is_set_up(
+        self, browser: Browser, settings: LazySettings, required: list[str]
+    ) -> None:
+        settings.SECOND_FACTOR_REQUIRED = required
+        assert browser.get("/borrowers/")["Location"] == PAGES
+        assert browser.get("/loans/", headers=htmx("loan-rows"))["HX-Redirect"] == PAGES
+        set_up_app(browser)
+        assert browser.get("/borrowers/").status_code == 200
+
+    def test_others_need_none(self, browser: Browser, settings: LazySettings) -> None:
+        settings.SECOND_FACTOR_REQUIRED = ["supervisor", "admin"]
+        assert browser.get("/borrowers/").status_code == 200
+
+    def test_an_administrator_removes_one_that_was_lost(
+        self, browser: Browser, admin: Browser, maya: User
+    ) -> None:
+        set_up_app(browser)
+        chosen = {"action": "remove_second_factors", "_selected_action": [maya.pk], "index": "0"}
+        assert "password alone" in html(admin.post("/admin/accounts/user/", chosen, follow=True))
+        assert not Authenticator.objects.exists()
+        assert Entry.objects.filter(action="accounts.second_factor_removed", actor_name="Administrator").count() == 2
+        assert sign_in(Browser())["Location"] == "/"
+
+    def test_an_unreadable_passkey_is_refused(self, browser: Browser, anonymous: Browser) -> None:
+        browser.post("/accounts/confirm/", {"password": PASSWORD})
+        for nonsense in ("{}", "[]", '{"id": "x", "response": {"userHandle": "%%"}}', "null"):
+            answer = Browser().post("/sign-in/passkey/", {"credential": nonsense})
+            assert answer["Location"] == "/sign-in/"
+            assert browser.post(f"{PAGES}passkeys/add/", {"credential": nonsense}).status_code == 200
+
+
+class TestSessions:
+    def let_pass(self, **ages: timedelta) -> None:
+        now = timezone.now()
+        UserSession.objects.update(**{name: now - age for name, age in ages.items()})
+
+    def test_an_idle_one_ends(self, browser: Browser, settings: LazySettings) -> None:
+        self.let_pass(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES, seconds=1))
+        assert browser.get("/loans/")["Location"] == "/sign-in/?next=/loans/"
+        assert actions() == ["sign_in", "session_ended"]
+        assert not UserSession.objects.exists()
+
+    def test_what_a_person_does_keeps_it(self, browser: Browser, settings: LazySettings) -> None:
+        self.let_pass(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES - 1))
+        whole = settings.SESSION_IDLE_MINUTES * 60
+        assert int(browser.get("/accounts/profile/")["X-Session-Left"]) > whole - 10
+
+    def test_what_a_page_asks_by_itself_does_not(self, browser: Browser, settings: LazySettings) -> None:
+        self.let_pass(last_seen_at=timedelta(minutes=settings.SESSION_IDLE_MINUTES - 1))
+        answer = browser.get("/accounts/session/", headers={"X-Background": "1"})
+        assert 50 < answer.json()["left"] <= 60
+        assert browser.post("/accounts/session/").json()["left"] > 60
+
+    def test_the_longest_ends_however_busy(self, browser: Browser, settings: LazySettings) -> None:
+        self.let_pass(created_at=timedelta(hours=settings.SESSION_HOURS, seconds=1))
+        assert browser.get("/loans/").status_code == 302
+
+    def test_a_new_password_ends_the_others(self, browser: Browser) -> None:
+        elsewhere = Browser()
+        sign_in(elsewhere)
+        new = {"oldpassword": PASSWORD, "password1": "gravel-lantern-9", "password2": "gravel-lantern-9"}
+        assert browser.post("/accounts/password/", new)["Location"] == "/accounts/profile/"
+        assert browser.get("/loans/").status_code == 200
+        assert elsewhere.get("/loans/").status_code == 302
+        assert actions()[-1] == "password_changed"
+
+    def test_a_short_or_common_password_is_refused(self, browser: Browser) -> None:
+        for weak in ("short-one-1", "Maya@desk.example", "1qaz2wsx3edc"):
+            new = {"oldpassword": PASSWORD, "password1": weak, "password2": weak}
+            assert "The password was not changed." in html(browser.post("/accounts/password/", new))
+
+    def test_others_are_listed_and_ended(self, browser: Browser) -> None:
+        first, second = Browser(headers={"User-Agent": "Firefox/140 (Windows NT 10.0)"}), Browser()
+        sign_in(first)
+        sign_in(second)
+        page = html(browser.get("/accounts/sessions/"))
+        assert page.count("End it") == 2
+        assert "Firefox on Windows" in page
+        browser.post("/accounts/sessions/end/", {"session": UserSession.objects.order_by("id")[1].pk})
+        assert [one.get("/loans/").status_code for one in (first, second, browser)] == [302, 200, 200]
+        browser.post("/accounts/sessions/end/", {"session": "all"})
+        assert [one.get("/loans/").status_code for one in (second, browser)] == [302, 200]
+
+    @pytest.mark.parametrize("wanted", ["", "x", "²", "0"])
+    def test_somebody_elses_are_not_touched(self, browser: Browser, servicer: Browser, wanted: str) -> None:
+        servicer.get("/loans/")
+        theirs = UserSession.objects.exclude(user__username="maya").get()
+        browser.post("/accounts/sessions/end/", {"session": wanted or theirs.pk})
+        assert servicer.get("/loans/").status_code == 200
+
+    def test_a_form_that_came_too_late_can_still_be_sent(
+        self, browser: Browser, maya: User, desk: Sandbox
+    ) -> None:
+        record = given.borrower(desk)
+        url = f"/borrowers/{record.uuid}/edit/"
+        self.let_pass(last_seen_at=timedelta(days=1))
+        typed = {"text": "Called about the\nMay payment", "password": "x", "code": "219-09-9999"}
+        answer = post(browser, url, typed)
+        assert answer["Location"] == "/sign-in/?next=/accounts/resume/"
+        assert "Called" not in str([one.get_decoded() for one in Session.objects.all()])
+        assert sign_in(browser, next="/accounts/resume/")["Location"] == "/accounts/resume/"
+        page = html(browser.get("/accounts/resume/"))
+        assert f'action="{url}"' in page
+        assert 'name="text" value="Called about the\nMay payment"' in page
+        assert 'name="password"' not in page
+        assert 'name="code"' not in page
+        assert "Nothing is waiting" in html(browser.get("/accounts/resume/"))
+
+    def test_it_waits_for_nobody_else(self, browser: Browser) -> None:
+        User.objects.create_user("ravi", password=PASSWORD, role=Role.SERVICER)
+        self.let_pass(last_seen_at=timedelta(days=1))
+        post(browser, "/accounts/profile/", {"first_name": "M"})
+        browser.post("/sign-in/", {"login": "ravi", "password": PASSWORD})
+        assert "Nothing is waiting" in html(browser.get("/accounts/resume/"))
+
+    def test_a_form_made_elsewhere_is_not_kept(self, maya: User, desk: Sandbox) -> None:
+        browser = Browser(enforce_csrf_checks=True)
+        browser.force_login(maya)
+        record = given.borrower(desk)
+        browser.get("/loans/")
+        self.let_pass(last_seen_at=timedelta(days=1))
+        answer = post(browser, f"/borrowers/{record.uuid}/edit/", {"email": "evil@evil.example"})
+        assert answer["Location"].startswith("/sign-in/?next=/borrowers/")
+
+    def test_a_fragments_form_is_kept_too(self, browser: Browser) -> None:
+        self.let_pass(last_seen_at=timedelta(days=1))
+        answer = post(browser, "/accounts/profile/", {"first_name": "M"}, headers=htmx("x"))
+        assert answer["HX-Redirect"] == "/sign-in/?next=/accounts/resume/"
+
+
+class TestAddresses:
+    def entry_of(self, browser: Browser, **headers: str) -> Entry:
+        browser.post("/sign-in/", {"login": "maya", "password": "x"}, headers=headers)
+        return Entry.objects.latest("id")
+
+    def test_a_browser_cannot_choose_its_own(self, anonymous: Browser, maya: User) -> None:
+        assert self.entry_of(anonymous, **{"X-Forwarded-For": "203.0.113.9"}).ip == "127.0.0.1"
+
+    def test_a_trusted_proxy_tells_it(self, anonymous: Browser, maya: User, settings: LazySettings) -> None:
+        settings.TRUSTED_PROXIES = 1
+        assert self.entry_of(anonymous, **{"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}).ip == "203.0.113.9"
+
+    def test_one_address_is_slowed_down_over_all_accounts(self, anonymous: Browser, maya: User) -> None:
+        for number in range(10):
+            anonymous.post("/sign-in/", {"login": f"staff-{number}", "password": "x"})
+        assert "Too many failed" in html(sign_in(anonymous))
+
+
+class IdentityProvider:
+    """An identity provider as OpenID Connect describes it, on a free loopback port."""
+
+    def __init__(self) -> None:
+        self.server: BaseWSGIServer = make_server("127.0.0.1", 0, self.answer, threaded=True)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.person: dict[str, Any] = {"sub": "s-1", "email": "maya@desk.example", "email_verified": True}
+        self.token_request: dict[str, Any] = {}
+        self.broken = False
+
+    def answer(self, environ: Any, start_response: Any) -> Any:
+        request = Request(environ)
+        body = self.routes().get(request.path, {})
+        if request.path == "/token":
+            self.token_request = request.form.to_dict()
+        status = 500 if self.broken else 200
+        return Response(json.dumps(body), status, content_type="application/json")(environ, start_response)
+
+    def routes(self) -> dict[str, Any]:
+        now = int(time.time())
+        claims = self.person | {"iss": self.url, "aud": "desk", "iat": now, "exp": now + 60}
+        return {
+            "/.well-known/openid-configuration": {
+                "issuer": self.url,
+                "authorization_endpoint": f"{self.url}/authorize",
+                "token_endpoint": f"{self.url}/token",
+                "userinfo_endpoint": f"{self.url}/userinfo",
+                "jwks_uri": f"{self.url}/keys",
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            },
+            "/token": {"access_token": "t", "token_type": "Bearer", "id_token": jwt.encode(claims, "k" * 32)},
+            "/userinfo": self.person,
+        }
+
+
+@pytest.fixture
+def provider(settings: LazySettings, desk: Sandbox) -> Iterator[IdentityProvider]:
+    from threading import Thread
+
+    found = IdentityProvider()
+    thread = Thread(target=found.server.serve_forever, daemon=True)
+    thread.start()
+    app = {"provider_id": "sso", "name": "Acme", "client_id": "desk", "secret": "s"}
+    apps = [app | {"settings": {"server_url": found.url}}]
+    settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": apps}}
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+    thread.join()
+
+
+def come_back(browser: Browser, provider: IdentityProvider) -> Any:
+    """Go to the identity provider and return as it sends one back."""
+    asked = urlsplit(browser.post("/sign-in/with/sso/", {"next": "/loans/"})["Location"])
+    query = parse_qs(asked.query)
+    assert f"{asked.scheme}://{asked.netloc}" == provider.url
+    assert query["code_challenge_method"] == ["S256"]
+    back = urlsplit(query["redirect_uri"][0]).path
+    return browser.get(back, {"code": "c", "state": query["state"][0]})
+
+
+class TestSingleSignOn:
+    def test_a_known_person_is_signed_in_and_found_again(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        assert "Continue with Acme" in html(anonymous.get("/sign-in/"))
+        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        assert provider.token_request["code_verifier"]
+        assert actions() == ["single_sign_on_connected", "sign_in"]
+        provider.person |= {"email": "other@desk.example"}  # Known by its identifier from now on.
+        assert come_back(Browser(), provider)["Location"] == "/loans/"
+        assert SocialAccount.objects.get().user == maya
+
+    def test_it_needs_no_second_factor_of_ours(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
+    ) -> None:
+        settings.SECOND_FACTOR_REQUIRED = ["all"]
+        come_back(anonymous, provider)
+        assert anonymous.get("/loans/").status_code == 200
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            {"email": "stranger@desk.example"},
+            {"email_verified": False},
+            {"email_verified": "false"},
+            {"email_verified": None},
+            {"email": ""},
+        ],
+    )
+    def test_nobody_else_gets_in(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, told: dict[str, Any]
+    ) -> None:
+        provider.person |= told
+        assert "No account here" in html(come_back(anonymous, provider))
+        assert anonymous.get("/loans/").status_code == 302
+        assert not SocialAccount.objects.exists()
+
+    def test_two_accounts_with_one_address_are_nobodys(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        User.objects.create_user("maya2", "maya@desk.example", PASSWORD)
+        assert "No account here" in html(come_back(anonymous, provider))
+
+    def test_who_was_deactivated_stays_out(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        come_back(anonymous, provider)
+        User.objects.update(is_active=False)
+        other = Browser()
+        assert "not active" in html(other.get(come_back(other, provider)["Location"]))
+
+    def test_a_state_of_another_browser_is_refused(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        answer = anonymous.get("/sign-in/with/sso/back/", {"code": "c", "state": "stolen"})
+        assert answer.status_code == 401
+        assert "Single sign-on failed" in html(answer)
+
+    def test_a_provider_that_is_away_is_told(self, anonymous: Browser, provider: IdentityProvider) -> None:
+        provider.broken = True
+        answer = anonymous.post("/sign-in/with/sso/")
+        assert answer.status_code == 401
+        assert "You are not signed in." in html(answer)
+
+    def test_an_identity_is_not_connected_by_whoever_is_signed_in(
+        self, browser: Browser, provider: IdentityProvider
+    ) -> None:
+        asked = urlsplit(browser.post("/sign-in/with/sso/", {"process": "connect"})["Location"])
+        state = parse_qs(asked.query)["state"][0]
+        assert browser.get("/sign-in/with/sso/back/", {"code": "c", "state": state}).status_code == 401
+        assert not SocialAccount.objects.exists()
+
+    def test_without_the_setting_there_is_none(self, anonymous: Browser) -> None:
+        assert "Continue with" not in html(anonymous.get("/sign-in/"))
+        assert anonymous.post("/sign-in/with/sso/").status_code == 404
+
+    def test_an_account_without_a_password_has_none_to_change(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        maya.set_unusable_password()
+        maya.save()
+        come_back(anonymous, provider)
+        page = html(anonymous.get("/accounts/password/", follow=True))
+        assert "This account signs in with single sign-on" in page
+        assert "Change the password" not in page
+
+
+class TestKeys:
+    """SECRET_KEY signs sessions and seals second factors; it is changed without signing anybody out."""
+
+    def test_the_secret_key_is_changed_in_three_steps(
+        self, browser: Browser, settings: LazySettings, maya: User
+    ) -> None:
+        secret, _ = set_up_app(browser)
+        old = settings.SECRET_KEY
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another-" * 8, [old]
+        assert browser.get("/loans/").status_code == 200
+        call_command("seal_again", stdout=StringIO())
+        settings.SECRET_KEY_FALLBACKS = []
+        other = Browser()
+        sign_in(other)
+        assert other.post("/sign-in/second-factor/", {"code": code(secret)}).status_code == 302
+
+    def test_what_was_sealed_does_not_open_under_another_key(
+        self, browser: Browser, settings: LazySettings
+    ) -> None:
+        set_up_app(browser)
+        sealed = Authenticator.objects.get(type="totp").data["secret"]
+        settings.SECRET_KEY = "another-" * 8
+        with pytest.raises(Broken):
+            unseal(sealed)
+        with pytest.raises(Broken):
+            unseal(base64.b64encode(b"nonsense").decode())
