@@ -8,17 +8,19 @@ from itertools import islice
 from typing import Any
 
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.gateway import StaffRequest
 from portal.readings import Reading, coverage
 from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import calendar_day, midnight
+from portal.saved_views.menu import menu
 from portal.ui import wording
 from portal.ui.exports import csv_file
 from portal.ui.htmx import render_page
@@ -66,6 +68,10 @@ FILTERS = [
 ]
 
 
+# Views that every list of applications begins with.
+VIEWS = {"Approved": "status=APPROVED", "New this week": "q=created:this-week"}
+
+
 @dataclass(frozen=True)
 class Row:
     """One application of the list, with its borrower and its last answer where they are known."""
@@ -101,24 +107,25 @@ class Row:
 
 @require_safe
 @requires("applications.index")
-def index(request: HttpRequest) -> HttpResponse:
+def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    found = applications(request)
+    found = applications(request.GET)
     context = {
         "listing": found,
         "rows": list(rows_of(found.page)),
         "products": [(value, product(value)) for value in values("product")],
         "decisions": [(value, decision(value)) for value in values("status")],
         "coverage": coverage(Kind.APPLICATION),
+        "views": menu(request.user, "applications:index", found.query_string, VIEWS),
     }
     return render_page(request, "applications/index.html", context, partial="application-rows")
 
 
 @require_safe
 @requires("applications.index")
-def export(request: HttpRequest) -> StreamingHttpResponse:
+def export(request: StaffRequest) -> StreamingHttpResponse:
     """The shown page, or with ``all`` everything that the filters leave."""
-    found = applications(request)
+    found = applications(request.GET)
     is_whole = "all" in request.GET
     records: Iterable[Record] = found.found.iterator(BATCH) if is_whole else found.page
     append(
@@ -134,10 +141,10 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
     return csv_file("applications", COLUMNS, map(csv_row, rows_of(records)))
 
 
-def applications(request: HttpRequest) -> Listing:
+def applications(state: QueryDict) -> Listing:
     """What the query string asks for."""
     records, kinds = known(Kind.APPLICATION), [Kind.APPLICATION]
-    return listing(records, request.GET, sorts=SORTS, filters=FILTERS, kinds=kinds)
+    return listing(records, state, sorts=SORTS, filters=FILTERS, kinds=kinds)
 
 
 def values(column: str) -> list[str]:

@@ -1,6 +1,9 @@
-"""What somebody decided not to be reminded of for a while."""
+"""What people arrange on their first page: what is put aside for a while, and which saved views stand there."""
 
+from django.conf import settings
 from django.db import models
+
+from portal.saved_views.models import SavedView
 
 
 class Snooze(models.Model):
@@ -19,3 +22,16 @@ class Snooze(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+
+class Pin(models.Model):
+    """A saved view that somebody keeps on their first page."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    view = models.ForeignKey(SavedView, on_delete=models.CASCADE)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["owner", "view"], name="one_pin_per_view")]
+
+    def __str__(self) -> str:
+        return str(self.view)

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
@@ -22,6 +22,7 @@ from portal.home.attention import GROUPS, Item, attention, borrowers_of, count_k
 from portal.home.forms import SnoozeForm
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
+from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
 from portal.registry.models import Kind, Record
 from portal.ui.htmx import done, render_page, toast
@@ -31,9 +32,13 @@ LOOKS = 100
 ACTIVITY = 15
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
 @requires("home.index")
 def index(request: StaffRequest) -> HttpResponse:
-    """The page, or the one of its sections that refreshes itself."""
+    """The page, or the one of its sections that refreshes itself. A choice of views is posted, and kept."""
+    if request.method == "POST":
+        pin(request.user, request.POST.getlist("view"))
+        return done(request, request.get_full_path())
     wanted = [name for name in SECTIONS if name == request.htmx.target] or list(SECTIONS)
     context: dict[str, Any] = {"now": timezone.localtime(), "name": request.user.first_name}
     for name in wanted:
@@ -72,6 +77,8 @@ def work_section(request: StaffRequest) -> dict[str, Any]:
             FollowUp.objects.filter(owner_id=request.user.pk, done_at=None)[:RECENT]
         ),
         "recent": recent_borrowers(request.user.pk),
+        "pinned": pinned(request.user),
+        "choices": choices(request.user),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import BigIntegerField, Count, DecimalField, ExpressionWrapper, F, Q, QuerySet, Sum
 from django.db.models.functions import Cast, Round, TruncMonth
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -27,6 +27,7 @@ from portal.registry import memory
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
+from portal.saved_views.menu import menu
 from portal.ui import wording
 from portal.ui.exports import csv_file
 from portal.ui.forms import MoneyField
@@ -69,11 +70,19 @@ FILTERS = [
 ]
 
 
+# Views that every list of repayments begins with.
+VIEWS = {
+    "Returned": "status=FAILED_AFTER_SUCCESS",
+    "Failed or with an error": "error=yes",
+    "Scheduled": "status=SCHEDULED",
+}
+
+
 @require_safe
 @requires("repayments.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    found = repayments(request)
+    found = repayments(request.GET)
     beside = opened(request.GET.get("payment", ""))
     if beside:
         look(request, beside.record)
@@ -82,6 +91,7 @@ def index(request: StaffRequest) -> HttpResponse:
         "table": table_of(found, beside),
         "orders": ORDERS,
         "coverage": coverage(*LISTS),
+        "views": menu(request.user, "repayments:index", found.query_string, VIEWS),
         **options(),
     }
     return render_page(request, "repayments/index.html", context, partial="repayment-rows")
@@ -91,7 +101,7 @@ def index(request: StaffRequest) -> HttpResponse:
 @requires("repayments.index")
 def export(request: StaffRequest) -> StreamingHttpResponse:
     """The shown page, or with ``all`` everything that the filters leave."""
-    found = repayments(request)
+    found = repayments(request.GET)
     is_whole = "all" in request.GET
     records: Iterable[Record] = found.found.iterator(BATCH) if is_whole else found.page
     append(
@@ -146,9 +156,11 @@ def look(request: StaffRequest, record: Record) -> None:
     )
 
 
-def repayments(request: StaffRequest) -> Listing:
-    """What the query string asks for."""
-    return listing(known(Kind.REPAYMENT), request.GET, sorts=SORTS, filters=FILTERS, kinds=[Kind.REPAYMENT])
+def repayments(state: QueryDict) -> Listing:
+    """What the query string asks for, but for what stands open beside the list."""
+    state = state.copy()
+    state.pop("payment", None)
+    return listing(known(Kind.REPAYMENT), state, sorts=SORTS, filters=FILTERS, kinds=[Kind.REPAYMENT])
 
 
 def options() -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""Saved views on the first page, each with how many records it has now."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.applications.views import applications
+from portal.borrowers import listed
+from portal.home.models import Pin
+from portal.registry.lists import Listing, listing
+from portal.registry.models import Kind
+from portal.repayments.views import repayments
+from portal.saved_views.models import SavedView
+
+MOST = 8
+
+
+def _borrowers(state: QueryDict) -> Listing:
+    kinds = [Kind.BORROWER]
+    return listing(listed.borrowers(), state, sorts=listed.SORTS, filters=listed.FILTERS, kinds=kinds)
+
+
+# How many a view has, is known of these lists; a view of another stands without a number.
+LISTS: Mapping[str, Callable[[QueryDict], Listing]] = {
+    "borrowers:index": _borrowers,
+    "applications:index": applications,
+    "repayments:index": repayments,
+}
+
+
+class Pinned(NamedTuple):
+    """A view by its name, where it leads, and how many it has."""
+
+    name: str
+    url: str
+    count: str
+
+
+def pinned(user: User) -> list[Pinned]:
+    """The views that this person keeps on the first page; until they choose, those every list of borrowers has."""
+    kept = views(user).filter(pin__owner=user)[:MOST]
+    if kept:
+        return [_pinned(one.name, one.list, one.query) for one in kept]
+    return [_pinned(name, "borrowers:index", query) for name, query in listed.VIEWS.items()]
+
+
+def choices(user: User) -> list[tuple[SavedView, bool]]:
+    """Every view that they may keep there, and whether they do."""
+    kept = set(Pin.objects.filter(owner=user).values_list("view_id", flat=True))
+    return [(view, view.pk in kept) for view in views(user)]
+
+
+def pin(user: User, keys: Sequence[str]) -> None:
+    """Keep these views there, and no others."""
+    chosen = views(user).filter(pk__in=[key for key in keys if key.isascii() and key.isdigit()][:MOST])
+    with transaction.atomic():
+        Pin.objects.filter(owner=user).delete()
+        Pin.objects.bulk_create(Pin(owner=user, view=view) for view in chosen)
+
+
+def views(user: User) -> QuerySet[SavedView, Any]:
+    """One's own and the shared ones."""
+    return SavedView.objects.filter(Q(owner=user) | Q(is_shared=True))
+
+
+def _pinned(name: str, of: str, query: str) -> Pinned:
+    found = LISTS[of](QueryDict(query)) if of in LISTS else None
+    return Pinned(name, f"{reverse(of)}?{query}", found.total_words if found else "")
