@@ -53,6 +53,12 @@ LIST = Portfolio(
     },
     filters=(only_flagged("past_due", "Past due"),),
 )
+# A document loads nothing and sends nothing. Browsers may put it into a page of their own, as an embedded object with
+# styles in attributes, to which this policy applies; a sandbox would keep their viewers from starting.
+DOCUMENT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
 PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 
 
@@ -165,22 +171,33 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
         )
     except ServicingError as error:
         return refusal(request, record, billed, words_of(error), status_of(error))
-    saw(
-        Actor.of(request),
-        "credit_lines.pdf",
-        **about(record) | {"uuid": subject(line_uuid, billed)},
-        label=f"statement of {day}, line {line_uuid[:8]}",
-    )
+    is_download = "download" in request.GET
+    seen(request, record, billed, is_download=is_download)
     response = FileResponse(
         file,
-        as_attachment="download" in request.GET,
+        as_attachment=is_download,
         filename=f"statement-{day}.pdf",
         content_type="application/pdf",
     )
     response["Cache-Control"] = "no-store"
-    # Nothing but who may frame it: a browser's own viewer needs scripts and styles of its own.
-    response["Content-Security-Policy"] = "frame-ancestors 'self'"
+    response["Content-Security-Policy"] = DOCUMENT_POLICY
     return response
+
+
+def seen(request: StaffRequest, record: Record, day: date, *, is_download: bool) -> None:
+    """Who looked at a statement; a file that leaves the desk has an entry of its own, however soon after a look."""
+    actor, label = Actor.of(request), f"statement of {day}, line {record.uuid[:8]}"
+    named = about(record) | {"uuid": subject(record.uuid, day)}
+    saw(actor, "credit_lines.pdf", **named, label=label)
+    if is_download:
+        append(
+            actor,
+            "credit_lines.download",
+            subject_kind=named["kind"],
+            subject_uuid=named["uuid"],
+            subject_label=label,
+            borrower_uuid=record.borrower_uuid,
+        )
 
 
 def refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:

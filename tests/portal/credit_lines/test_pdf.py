@@ -59,7 +59,10 @@ def test_it_comes_whole_with_headers_of_our_own(viewer: Browser, line: Record) -
         "X-Content-Type-Options": "nosniff",
     }
     assert answer["Content-Disposition"] == f'inline; filename="statement-{DAY}.pdf"'
-    assert answer["Content-Security-Policy"] == "frame-ancestors 'self'"
+    policy = answer["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert policy.endswith("frame-ancestors 'self'")
+    assert "script-src" not in policy
     assert "no-store" in answer["Cache-Control"]
 
 
@@ -68,10 +71,16 @@ def test_no_other_page_may_be_framed(viewer: Browser, line: Record) -> None:
     assert viewer.get(line.get_absolute_url())["X-Frame-Options"] == "DENY"
 
 
-def test_it_can_be_downloaded(viewer: Browser, line: Record) -> None:
+def test_it_can_be_downloaded_which_leaves_an_entry_even_after_a_look(viewer: Browser, line: Record) -> None:
+    bytes_of(fetched(viewer, line))
     answer = fetched(viewer, line, "?download=1")
     assert answer["Content-Disposition"].startswith("attachment;")
     bytes_of(answer)
+    entry = Entry.objects.get(action="credit_lines.download")
+    assert (entry.subject_label, entry.borrower_uuid) == (
+        f"statement of {DAY}, line {line.uuid[:8]}",
+        line.borrower_uuid,
+    )
 
 
 def test_the_link_is_read_anew_and_never_the_browsers(viewer: Browser, desk: Sandbox, line: Record) -> None:
