@@ -7,6 +7,7 @@ its key, under which somebody may put it aside for a while.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from urllib.parse import urlencode
 
 from django.core.cache import cache
 from django.db.models import F, Q, QuerySet
@@ -18,9 +19,11 @@ from portal.audit.models import WriteIntent
 from portal.borrowers.handover import handover
 from portal.borrowers.models import Draft
 from portal.home.models import Snooze
+from portal.messaging.models import Message, key_from
 from portal.registry import memory
-from portal.registry.lists import known
+from portal.registry.lists import COUNTED, known
 from portal.registry.models import Kind, Record
+from portal.registry.query import midnight
 from portal.ui import wording
 from servicing import Loan, Statement
 from servicing.schedules import schedule_of, total
@@ -30,7 +33,7 @@ SHOWN = 25
 RETURNED_DAYS = 7
 DUE_DAYS = 5
 ONBOARDED_DAYS = 30
-SCHEDULES = 500
+DELIVERED = "SUCCESS"
 COUNT_KEPT = 10
 
 GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
@@ -124,7 +127,9 @@ def attention(user: User) -> Attention:
         _returned(hidden, today),
         _lines_past_due(hidden),
         _loans_delinquent(hidden),
-        _due(hidden, today),
+        _messages(hidden, today),
+        _lines_due(hidden, today),
+        _loans_due(hidden, today),
         _handovers(hidden),
         _drafts(hidden, user),
     )
@@ -210,7 +215,7 @@ def _of_returned(record: Record) -> Item:
 
 def _lines_past_due(hidden: set[str]) -> Source:
     lines = known(Kind.LINE).filter(flagged=True).order_by(F("past_due").desc(nulls_last=True), "-id")
-    listed = f"{reverse('credit_lines:index')}?sort=past_due"
+    listed = f"{reverse('credit_lines:index')}?past_due=yes&sort=past_due"
     return _source(lines, hidden, _of_past_due, "lines past due", listed)
 
 
@@ -235,7 +240,35 @@ def _of_past_due(record: Record) -> Item:
 
 def _loans_delinquent(hidden: set[str]) -> Source:
     loans = known(Kind.LOAN).filter(flagged=True).order_by(F("amount").desc(nulls_last=True), "-id")
-    return _source(loans, hidden, _of_delinquent, "delinquent loans", reverse("loans:index"))
+    listed = f"{reverse('loans:index')}?delinquent=yes"
+    return _source(loans, hidden, _of_delinquent, "delinquent loans", listed)
+
+
+def _messages(hidden: set[str], today: date) -> Source:
+    """Messages of the last days that did not reach whom they were for, as one line; new ones make it a new one."""
+    since = today - timedelta(days=RETURNED_DAYS)
+    # Most messages were delivered: the index of statuses leads past them, "not equal" would look at each.
+    others = Q(status__gt="", status__lt=DELIVERED) | Q(status__gt=DELIVERED)
+    found = Message.objects.filter(others, pk__gte=key_from(midnight(since)))
+    newest = found.first()
+    if newest is None or f"messages:{newest.pk}" in hidden:
+        return Source([], 0)
+    count = found[:COUNTED].count()
+    statuses = sorted(found.order_by("status").values_list("status", flat=True).distinct())
+    query = urlencode({"source": "copy", "status": statuses, "start_date": since}, doseq=True)
+    item = Item(
+        key=f"messages:{newest.pk}",
+        group="system",
+        state="warn",
+        icon="webhook",
+        fact=f"{count:,} message{'' if count == 1 else 's'} not successful,",
+        rest=f"newest {newest.event or 'without an event'}",
+        meta=f"since {wording.day(since)}, from the local copy",
+        when=newest.at,
+        url=f"{reverse('messaging:index')}?{query}",
+        verb="Show messages",
+    )
+    return Source([item], 1)
 
 
 def _of_delinquent(record: Record) -> Item:
@@ -258,15 +291,21 @@ def _of_delinquent(record: Record) -> Item:
     )
 
 
-def _due(hidden: set[str], today: date) -> Source:
+def _lines_due(hidden: set[str], today: date) -> Source:
     """Payments of the next days, the soonest first; accounts past due stand above."""
+    listed = f"{reverse('credit_lines:index')}?sort=due"
+    return _source(_due(Kind.LINE, today), hidden, _of_line_due, "lines with a payment due", listed)
+
+
+def _loans_due(hidden: set[str], today: date) -> Source:
+    listed = f"{reverse('loans:index')}?sort=due"
+    return _source(_due(Kind.LOAN, today), hidden, _of_loan_due, "loans with a payment due", listed)
+
+
+def _due(kind: Kind, today: date) -> QuerySet[Record]:
     until = today + timedelta(days=DUE_DAYS)
-    lines = known(Kind.LINE).filter(flagged=False, due_date__gte=today, due_date__lte=until)
-    loans = known(Kind.LOAN).filter(flagged=False, due_date__gte=today, due_date__lte=until)
-    found = [_of_line_due(one) for one in lines.order_by("due_date", "id")[:SCHEDULES]]
-    found += [_of_loan_due(one, today, until) for one in loans.order_by("due_date", "id")[:SCHEDULES]]
-    items = sorted((one for one in found if one and one.key not in hidden), key=lambda one: str(one.when))
-    return Source(items[:SHOWN], len(items), "payments due", f"{reverse('credit_lines:index')}?sort=due")
+    found = known(kind).filter(flagged=False, due_date__gte=today, due_date__lte=until)
+    return found.order_by("due_date", "id")
 
 
 def _of_line_due(record: Record) -> Item | None:
@@ -277,10 +316,10 @@ def _of_line_due(record: Record) -> Item | None:
     return _of_due(record, record.due_date, wording.money(amount), "")
 
 
-def _of_loan_due(record: Record, today: date, until: date) -> Item | None:
-    loan = memory.last(record, Loan)
+def _of_loan_due(record: Record) -> Item | None:
+    loan, today = memory.last(record, Loan), timezone.localdate()
     row = schedule_of(loan).next_due(today) if loan else None
-    if not loan or not row or not row.due_date or row.due_date > until:
+    if not loan or not row or not row.due_date or row.due_date > today + timedelta(days=DUE_DAYS):
         return None
     autopay = {True: ", autopay on", False: ", autopay off", None: ""}[loan.autopay_enabled]
     return _of_due(record, row.due_date, wording.money(row.total), autopay)

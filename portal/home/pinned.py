@@ -11,8 +11,11 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.applications.views import applications
 from portal.borrowers import listed
+from portal.credit_lines.views import LIST as LINES
 from portal.home.models import Pin
-from portal.registry.lists import Listing, listing
+from portal.loans.views import LIST as LOANS
+from portal.portfolio import Portfolio
+from portal.registry.lists import Listing, known, listing
 from portal.registry.models import Kind
 from portal.repayments.views import repayments
 from portal.saved_views.models import SavedView
@@ -25,10 +28,16 @@ def _borrowers(state: QueryDict) -> Listing:
     return listing(listed.borrowers(), state, sorts=listed.SORTS, filters=listed.FILTERS, kinds=kinds)
 
 
+def _accounts(of: Portfolio) -> Callable[[QueryDict], Listing]:
+    return lambda state: listing(known(of.kind), state, sorts=of.sorts, filters=of.filters, kinds=[of.kind])
+
+
 # How many a view has, is known of these lists; a view of another stands without a number.
 LISTS: Mapping[str, Callable[[QueryDict], Listing]] = {
     "borrowers:index": _borrowers,
     "applications:index": applications,
+    "loans:index": _accounts(LOANS),
+    "credit_lines:index": _accounts(LINES),
     "repayments:index": repayments,
 }
 
