@@ -22,7 +22,7 @@ from portal.credit_lines.statements import papers_of, subject
 from portal.credit_lines.trends import samples, trends
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
-from portal.messaging.told import messages_of
+from portal.messaging.told import messages_about, messages_of
 from portal.notes.models import Note
 from portal.payments import Row, table
 from portal.portfolio import Column, Portfolio, only_flagged
@@ -110,6 +110,7 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
         ),
         "look": look,
         "changes": changes.since(reading.record, look.shown) if look else [],
+        "messages_told": messages_about(record),
         "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
         "may_note": request.can("notes.add"),
         "why_no_note": reason_for("notes.add"),

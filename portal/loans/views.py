@@ -17,7 +17,7 @@ from portal.gateway import StaffRequest
 from portal.loans.chart import chart
 from portal.loans.figures import figures
 from portal.loans.schedule import exported, schedule_table
-from portal.messaging.told import messages_of
+from portal.messaging.told import messages_about, messages_of
 from portal.notes.models import Note
 from portal.payments import Row, table
 from portal.portfolio import Column, Portfolio, only_flagged
@@ -110,6 +110,7 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
         ),
         "look": look,
         "changes": changes.since(reading.record, look.shown) if look else [],
+        "messages_told": messages_about(record),
         "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
         "may_note": request.can("notes.add"),
         "may_correct": request.can("lookup.correct"),
