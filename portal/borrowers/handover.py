@@ -4,12 +4,13 @@ Hides how it is known that something was sent that the service never tells back:
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from portal.audit.models import WriteIntent
 from portal.registry import memory
@@ -22,7 +23,7 @@ CREATION = "borrowers.create_commercial"
 LOOKED_AT = 500
 # Of name, e-mail and phone so many are the same in two descriptions of one person.
 LIKE = 2
-SECRETS = {"ssn": "SSN", "dob": "Date of birth"}
+SECRETS = {"ssn": "SSN", "dob": "date of birth"}
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def handover(
     persons = people if people or record.product != "PERSON" else [record]
     return [
         _report(record, sent),
-        *(_secret(record, person, field, sent) for person in persons for field in SECRETS),
+        *(task for person in persons for task in _secrets(record, person, sent)),
         *_application(record, applications),
     ]
 
@@ -124,13 +125,18 @@ def _report(record: Record, sent: Sent) -> Task:
     return Task("Asset report not sent", url_name="borrowers:edit", url_args=(record.uuid,))
 
 
-def _secret(record: Record, person: Record, field: str, sent: Sent) -> Task:
-    name = f"{SECRETS[field]} of {person}"
-    if write := sent.about(person, field):
-        return Task(f"{name} sent", write.finished_at, write.actor_name)
-    if person.kind == Kind.BORROWER:
-        return Task(f"{name} not sent", url_name="borrowers:edit", url_args=(record.uuid,))
-    return Task(f"{name} not sent", url_name="borrowers:edit_person", url_args=(record.uuid, person.uuid))
+def _secrets(record: Record, person: Record, sent: Sent) -> Iterator[Task]:
+    """What was sent of somebody, a line each, and in one line what was not."""
+    found = {field: sent.about(person, field) for field in SECRETS}
+    for field, write in found.items():
+        if write:
+            title = capfirst(f"{SECRETS[field]} of {person} sent")
+            yield Task(title, write.finished_at, write.actor_name)
+    if missing := [words for field, words in SECRETS.items() if not found[field]]:
+        is_own = person.kind == Kind.BORROWER
+        name, args = ("edit", (record.uuid,)) if is_own else ("edit_person", (record.uuid, person.uuid))
+        title = capfirst(f"{' and '.join(missing)} of {person} not sent")
+        yield Task(title, url_name=f"borrowers:{name}", url_args=args)
 
 
 def _application(record: Record, applications: Sequence[Record]) -> list[Task]:

@@ -1,7 +1,9 @@
 """One borrower's page: identity, position, and a tab for each thing that is known of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import islice
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,10 +13,11 @@ from django.utils import timezone
 
 from portal.accounts.roles import reason_for, requires
 from portal.audit.models import Actor, Entry, Sighting, WriteIntent
-from portal.audit.sentences import sentence
+from portal.audit.reading import lines
 from portal.audit.sightings import saw
-from portal.borrowers.handover import handover
+from portal.borrowers.handover import SECRETS, Sent, handover
 from portal.borrowers.position import position
+from portal.borrowers.refreshing import progress
 from portal.borrowers.timeline import KINDS, PAGE, timeline
 from portal.gateway import StaffRequest
 from portal.messaging.told import messages_of
@@ -25,7 +28,7 @@ from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
 from portal.ui.htmx import render_page
-from servicing import Borrower, KeyPerson
+from servicing import Borrower, KeyPerson, Loan, Statement, sense
 
 # More accounts than this are shown from copies; each has its own page, which asks.
 ASKED = 12
@@ -40,7 +43,9 @@ TABS = {
     "notes": "Notes & follow-ups",
     "history": "History",
 }
-PANELS = ("card-loans", "card-lines", "card-last", "card-next", "borrower-tab")
+CARDS = ("card-loans", "card-lines", "card-last")
+PANELS = (*CARDS, "card-next", "borrower-tab", "refresh-all", "refresh-progress")
+FINDINGS = 5
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,9 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     accounts = Accounts.of(borrower_uuid)
     readings = read_accounts(request, accounts)
     context = identity(request, record) | {"accounts": accounts} | cards(readings)
+    if request.htmx.target in ("refresh-all", "refresh-progress"):
+        every = [one for card in CARDS for one in readings[card]]
+        context |= {"progress": progress(every, request.GET.get("since", "")), "cards": CARDS}
     tab = request.GET.get("tab", "")
     context["tab"] = tab if tab in TABS else "overview"
     context |= tab_context(request, context["tab"], record, accounts, readings)
@@ -97,7 +105,22 @@ def read_accounts(request: StaffRequest, accounts: Accounts) -> dict[str, list[R
 def cards(readings: dict[str, list[Reading]]) -> dict[str, Any]:
     """The four position cards."""
     loans, lines, lists = (readings[name] for name in ("card-loans", "card-lines", "card-last"))
-    return {"position": position(loans, lines, lists, today=timezone.localdate()), "readings": readings}
+    today = timezone.localdate()
+    return {
+        "position": position(loans, lines, lists, today=today),
+        "readings": readings,
+        "findings": list(islice(findings([*loans, *lines], today), FINDINGS)),
+    }
+
+
+def findings(readings: Sequence[Reading], today: date) -> Iterator[tuple[Record, sense.Rule]]:
+    """What does not add up in the copies of its accounts."""
+    for one in readings:
+        match one.answer:
+            case Loan() as loan:
+                yield from ((one.record, rule) for rule in sense.of_loan(loan, today))
+            case Statement() as line:
+                yield from ((one.record, rule) for rule in sense.of_line(line))
 
 
 def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
@@ -111,11 +134,17 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
         "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
         "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=timezone.localdate()),
         "acts": [act_button(request, record, *act) for act in ACTS],
-        "may_note": request.can("notes.add"),
-        "may_open": request.can("applications.open"),
-        "may_edit": request.can("borrowers.edit"),
-        "may_correct": request.can("lookup.correct"),
-        "may_archive": request.can("lookup.archive"),
+        "why_not": {
+            name: "" if request.can(act) else reason_for(act)
+            for name, act in {
+                "note": "notes.add",
+                "open": "applications.open",
+                "edit": "borrowers.edit",
+                "add": "lookup.add",
+                "correct": "lookup.correct",
+                "archive": "lookup.archive",
+            }.items()
+        },
     }
 
 
@@ -176,7 +205,8 @@ def tab_context(
         case "overview":
             context |= overview(request, record, people, accounts, readings)
         case "people":
-            context["people"] = [(person, memory.last(person, KeyPerson)) for person in people]
+            sent = Sent.of([record.uuid])[record.uuid]
+            context["people"] = [(one, memory.last(one, KeyPerson), secrets(one, sent)) for one in people]
         case "loans" | "lines":
             context["shown"] = readings[f"card-{tab}"]
         case "repayments":
@@ -191,7 +221,7 @@ def tab_context(
         case "notes":
             context |= {"notes": notes[:200], "follow_ups": follow_ups[:200]}
         case "history":
-            context["rows"] = [(entry, sentence(entry)) for entry in entries[:100]]
+            context |= {"lines": lines(entries[:100]), "may_read": request.can("audit.detail")}
     return context
 
 
@@ -205,8 +235,10 @@ def overview(
     """Timeline, hand-over list, follow-ups, who looked."""
     kind = request.GET.get("events", "")
     shown = request.GET.get("shown", "")
-    tasks = handover(record, people, accounts.applications)
+    sent = Sent.of([record.uuid])[record.uuid]
+    tasks = handover(record, people, accounts.applications, sent)
     return {
+        "secrets": secrets(record, sent),
         "timeline": timeline(
             record,
             [*readings["card-lines"], *readings["card-last"]],
@@ -220,6 +252,11 @@ def overview(
         "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
         "sightings": Sighting.objects.filter(subject_uuid=record.uuid)[:5],
     }
+
+
+def secrets(person: Record, sent: Sent) -> dict[str, WriteIntent | None]:
+    """When what the service never tells back was last sent of somebody."""
+    return {field: sent.about(person, field) for field in SECRETS}
 
 
 def last_changes(record: Record) -> dict[str, Entry]:

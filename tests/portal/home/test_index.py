@@ -150,7 +150,7 @@ class TestAttention:
         WriteIntent.objects.filter(pk=intent.pk).update(
             operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
         )
-        assert facts(servicer) == ["Asset report not sent and 3 more"]
+        assert facts(servicer) == ["Asset report not sent and 2 more"]
         assert facts(servicer, "?show=mine") == facts(servicer)
 
     def test_only_my_own_old_drafts_are_in_it(self, servicer: Browser, supervisor: Browser) -> None:
