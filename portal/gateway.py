@@ -17,7 +17,7 @@ from typing import Any
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseServerError
 from django.template import loader
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
@@ -186,6 +186,8 @@ class GatewayMiddleware:
         request.servicing = SimpleLazyObject(lambda: reading(Actor.of(request)))
         with timezone.override(zoneinfo.ZoneInfo(zone_of(request.user))):
             response = self.get_response(request)
+            if response.status_code == HTTPStatus.NOT_FOUND and request.resolver_match is None:
+                response = missing(request, Http404())  # Under DEBUG Django has a page of its own for it.
         response["X-Request-ID"] = request.request_id
         return response
 
@@ -200,6 +202,8 @@ class GatewayMiddleware:
                     detail={"path": request.path[:300]},
                 )
                 return None
+            case Http404():
+                return missing(request, error)
             case AlreadySubmitted() | Blocked():
                 return trouble(request, ALREADY, intent=error.intent)
             case servicing.OutcomeUnknown():

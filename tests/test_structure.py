@@ -22,7 +22,7 @@ from servicing.sandbox.endpoints import OPERATIONS
 from tests.conftest import browser_of
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-# Signing in, signing out, the platform's health check; the page of components exists only under DEBUG.
+# Signing in, signing out, the platform's checks, the icon; the page of components exists only under DEBUG.
 OPEN = {
     "/sign-in/",
     "/sign-in/second-factor/",
@@ -34,6 +34,8 @@ OPEN = {
     "/sign-in/with/sample/back/",
     "/sign-out/",
     "/healthz",
+    "/readyz",
+    "/favicon.ico",
     "/ui/",
 }
 SAMPLES = {"uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364", "int": "1"}

@@ -45,7 +45,16 @@ class Health:
 
     @property
     def median(self) -> int | None:
-        return sorted(self.durations)[len(self.durations) // 2] if self.durations else None
+        return self._percentile(50)
+
+    @property
+    def p95(self) -> int | None:
+        return self._percentile(95)
+
+    def _percentile(self, share: int) -> int | None:
+        """The time within which so many of a hundred calls were answered."""
+        ordered = sorted(self.durations)
+        return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else None
 
     @property
     def state(self) -> str:

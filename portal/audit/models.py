@@ -218,6 +218,11 @@ class RemoteCall(models.Model):
         return f"{self.operation} {self.status or self.outcome}"
 
     @property
+    def click(self) -> str:
+        """The reference of whatever asked for it: that of the call without its own end."""
+        return self.request_id.rpartition("-")[0] or self.request_id
+
+    @property
     def short_path(self) -> str:
         """The path with each uuid cut to its first eight characters."""
         return re.sub(r"(?<=/)([0-9a-f]{8})-[0-9a-f-]{27}(?=/|$)", r"\1", self.path)

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 
 # A job that waits this long is looked for in the engine, which may have lost it.
@@ -67,6 +68,10 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.label}: {self.get_state_display()}"
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("operations:job", args=[self.pk])
 
     @classmethod
     def latest(cls, name: str) -> "Job | None":

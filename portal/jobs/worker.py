@@ -6,6 +6,7 @@ keeps the clock: lost jobs and repeated jobs are handed to that engine.
 
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,11 +45,18 @@ class Loop(db_worker.Worker):
         )
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
-        """The first signal asks, the grace's end or a second signal makes."""
-        running.stopping.set()
-        signal.signal(signal.SIGALRM, _interrupt)
-        signal.alarm(settings.JOB_GRACE_SECONDS)
-        super().shutdown(signum, frame)
+        """The first signal asks; a second one, or the grace's end, breaks off what is under way."""
+        if not self.running_task:
+            if self.running:
+                self.running = False
+                sys.exit(0)
+        elif self.running:
+            self.running = False
+            running.stopping.set()
+            signal.signal(signal.SIGALRM, _interrupt)
+            signal.alarm(settings.JOB_GRACE_SECONDS)
+        else:
+            _interrupt()
 
 
 def _interrupt(*_: Any) -> NoReturn:

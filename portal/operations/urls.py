@@ -1,4 +1,4 @@
-"""Addresses of the integration status and of the platform's health check."""
+"""Addresses of the integration status, of background work and of the platform's checks."""
 
 from django.urls import path
 
@@ -9,5 +9,8 @@ urlpatterns = [
     path("status/", views.status, name="status"),
     path("jobs/<uuid:job_id>/", views.job, name="job"),
     path("jobs/<uuid:job_id>/cancel/", views.cancel, name="cancel"),
+    path("status/support-bundle/", views.support_bundle, name="support_bundle"),
+    path("favicon.ico", views.favicon, name="favicon"),
+    path("readyz", views.readyz, name="readyz"),
     path("healthz", views.healthz, name="healthz"),
 ]

@@ -1,41 +1,57 @@
-"""How the connection to the lending service is doing, and the platform's health check."""
+"""How the lending service and the work in the background are doing, and the platform's checks."""
 
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
+from django.templatetags.static import static
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.health import health
-from portal.audit.models import Actor, RemoteCall
+from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
+from portal.jobs.state import repeated, state
+from portal.operations import bundle, calls, readiness
 from portal.ui.htmx import done, render_page
-
-CONFIGURATION = [
-    "SERVICING_URL",
-    "SERVICING_CLIENT_ID",
-    "SERVICING_SECRET",
-    "SERVICING_TOKEN",
-    "SERVICING_FIELD_KEY",
-]
 
 
 @requires("operations.status")
 def status(request: StaffRequest) -> HttpResponse:
-    """Each group of calls, the latest calls, and which settings are set."""
+    """How the service answers, what failed, every call, what works in the background, and how this desk is set up."""
     context = {
         "groups": health(),
-        "calls": RemoteCall.objects.all()[:50],
-        "configuration": [(name, bool(getattr(settings, name))) for name in CONFIGURATION],
-        "auth": settings.SERVICING_AUTH,
+        "failures": calls.failures(),
+        "calls": calls.found(request.GET),
+        "patterns": calls.patterns(),
+        "choices": {"methods": calls.METHODS, "statuses": calls.STATUSES, "outcomes": calls.OUTCOMES},
+        "work": state(),
+        "repeated": repeated(),
+        "chain": readiness.chain(),
+        "configuration": readiness.configuration(),
+        "may": {
+            "refresh": request.can("lookup.refresh_portfolio"),
+            "bundle": request.can("operations.support_bundle"),
+            "audit": request.can("audit.index"),
+        },
     }
-    return render_page(request, "operations/status.html", context)
+    partials = ("groups", "work", "call-rows")
+    return render_page(request, "operations/status.html", context, partial=partials)
+
+
+@requires("operations.support_bundle")
+def support_bundle(request: StaffRequest) -> HttpResponse:
+    """What the lending service's support needs, as a text to download."""
+    append(Actor.of(request), "operations.support_bundle", subject_label="a support bundle")
+    name = f"support-{timezone.now():%Y%m%d-%H%M%S}.txt"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    text = "\n".join(bundle.lines())
+    return HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8", headers=headers)
 
 
 @requires("operations.job")
@@ -70,3 +86,21 @@ def job_page(request: StaffRequest, job: Job) -> HttpResponse:
 def healthz(request: HttpRequest) -> HttpResponse:
     """The process answers; no data."""
     return HttpResponse("ok\n", content_type="text/plain")
+
+
+@login_not_required
+def readyz(request: HttpRequest) -> HttpResponse:
+    """Whether this process may be sent requests: its database answers and is migrated. No data.
+
+    A missing worker is told, but takes no web process out of service: pages work without one.
+    """
+    is_ready, lines = readiness.readiness()
+    return HttpResponse(
+        "".join(f"{line}\n" for line in lines), status=200 if is_ready else 503, content_type="text/plain"
+    )
+
+
+@login_not_required
+def favicon(request: HttpRequest) -> HttpResponse:
+    """What browsers ask for beside a page that names no icon, such as a PDF."""
+    return redirect(static("icon.svg"))

@@ -70,6 +70,7 @@ STATUSES = {
     "NOT_SENT": Status("warn", "Not sent", "alert-triangle"),
     "UNKNOWN": Status("bad", "Outcome unknown", "help-circle"),
     "UNAVAILABLE": Status("bad", "No answer", "cloud-off"),
+    "FORBIDDEN": Status("bad", "Access refused", "lock"),
     "PROTOCOL": Status("bad", "Unreadable answer", "alert-circle"),
     "NO_CHANGE": Status("neutral", "No change", "minus"),
 }

@@ -1,18 +1,27 @@
-"""How the connection to the lending service is doing, from the calls this desk made."""
+"""How the lending service and the work in the background are doing, and what the platform asks."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.management import call_command
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.audit.chain import append
 from portal.audit.health import GROUPS, health
-from portal.audit.models import RemoteCall
+from portal.audit.models import Actor, RemoteCall
+from portal.jobs import upkeep
+from portal.jobs.models import Worker
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
+from portal.operations.calls import PAGE, pattern
 from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
-from tests.conftest import SECRET
+from tests.conftest import SECRET, htmx
 
 
 def call(operation: str = "loans.get", *, outcome: str = "confirmed", ms: int = 5, hours: float = 0) -> None:
@@ -71,7 +80,7 @@ def test_it_tells_calls_median_and_failures(viewer: Browser) -> None:
     call(outcome="unavailable", ms=40)
     found = group(viewer, "Loans")
     assert (found.calls, found.median, found.failures) == (4, 40, 1)
-    assert "4 calls, median 40 ms, 1 failed" in viewer.get("/status/").content.decode()
+    assert found.p95 == 900
 
 
 def test_yesterday_does_not_count(viewer: Browser) -> None:
@@ -92,9 +101,143 @@ def test_a_call_of_no_group_counts_for_none(desk: Sandbox) -> None:
 def test_settings_are_set_or_not_and_never_shown(viewer: Browser, settings: LazySettings) -> None:
     settings.SERVICING_TOKEN = ""
     page = viewer.get("/status/").content.decode()
-    assert "SERVICING_SECRET</code></dt><dd>set<" in page
-    assert "SERVICING_TOKEN</code></dt><dd>not set<" in page
+    assert 'SERVICING_SECRET</code><span class="sd-ok">set<' in page
+    assert 'SERVICING_TOKEN</code><span class="sd-null">not set<' in page
     assert SECRET not in page
+
+
+class TestCalls:
+    """The list of calls and what narrows it."""
+
+    @pytest.fixture(autouse=True)
+    def calls(self, viewer: Browser) -> None:
+        call(ms=5)
+        call("messages.list", outcome="unavailable", ms=900)
+        call("applications.submit", outcome="rejected", ms=30)
+        RemoteCall.objects.filter(operation="loans.get").update(method="GET", status=200, request_id="r-aa-1")
+        RemoteCall.objects.filter(operation="messages.list").update(method="GET", request_id="r-bb-1")
+        RemoteCall.objects.filter(operation="applications.submit").update(
+            method="POST", status=422, request_id="r-aa-2", actor_name="Ana Ortiz", error="too much"
+        )
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("", "aml"), ("method=GET", "ml"), ("call=loans.get", "l"), ("status=4", "a"), ("status=200", "l"),
+            ("status=none", "m"), ("outcome=failed", "m"), ("outcome=rejected", "a"), ("slower=30", "am"),
+            ("by=ortiz", "a"), ("reference=r-aa", "al"), ("method=GET&slower=900", "m"), ("method=PUT", ""),
+            ("status=x", ""), ("slower=-1", ""), ("slower=9999999999", ""), ("before=0", ""), ("status=\0", "aml"),
+        ],
+    )  # fmt: skip
+    def test_each_filter_narrows_it(self, viewer: Browser, query: str, found: str) -> None:
+        rows = viewer.get(f"/status/?{query}").context["calls"].rows
+        assert "".join(row.operation[0] for row in rows) == found
+
+    def test_failures_are_grouped_and_lead_to_their_calls(self, viewer: Browser) -> None:
+        call("messages.list", outcome="unavailable")
+        first, second = viewer.get("/status/").context["failures"]
+        assert (first.operation, first.count, second.words) == ("messages.list", 2, "too much")
+        rows = viewer.get(f"/status/{first.query}").context["calls"].rows
+        assert {row.operation for row in rows} == {"messages.list"}
+
+    def test_every_call_is_met_once_from_page_to_page(self, viewer: Browser) -> None:
+        for _ in range(PAGE):
+            call()
+        first = viewer.get("/status/").context["calls"]
+        rest = viewer.get(f"/status/?before={first.older}", headers=htmx("call-rows")).content.decode()
+        assert (len(first.rows), rest.count("<tr data-row>"), ">Older" in rest) == (PAGE, 3, False)
+
+    def test_what_matches_nothing_says_so(self, viewer: Browser) -> None:
+        region = viewer.get("/status/?by=nobody", headers=htmx("call-rows")).content.decode()
+        assert "No call matches" in region
+        assert "<html" not in region
+
+    def test_an_address_is_shown_by_its_pattern(self) -> None:
+        path = (
+            "/v1/users/3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364/loc/9f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364/payments"
+        )
+        assert pattern(path) == "/v1/users/{user}/loc/{loc}/payments"
+        assert pattern("/v1/webhooks/endpoints/messages") == "/v1/webhooks/endpoints/messages"
+
+
+class TestBackgroundWork:
+    def test_that_no_worker_ever_ran_is_said(self, viewer: Browser) -> None:
+        page = viewer.get("/status/").content.decode()
+        assert "No worker is running, and none ever was. Nothing waits." in page
+
+    def test_since_when_none_runs_and_what_waits_is_said(self, viewer: Browser) -> None:
+        Worker.objects.create(id="one", beat_at=timezone.now() - timedelta(minutes=5))
+        start(refresh_portfolio)
+        page = viewer.get("/status/").content.decode()
+        assert "5 min ago" in page
+        assert "1 job waits, the oldest since" in page
+
+    def test_a_worker_that_beats_is_running(self, viewer: Browser) -> None:
+        Worker.objects.create(id="one", beat_at=timezone.now())
+        page = viewer.get("/status/").content.decode()
+        assert "1 worker, heard" in page
+        assert "Not running" not in page
+
+    def test_repeated_work_tells_its_last_run_and_its_next(self, viewer: Browser) -> None:
+        upkeep.begin_due()
+        call_command("work", batch=True)
+        assert re.search(r"Done .* 0 of 0. Next .*in 24 h", viewer.get("/status/").content.decode())
+
+    def test_who_may_starts_the_refresh_from_here(self, viewer: Browser, supervisor: Browser) -> None:
+        assert "Read the portfolio again" not in viewer.get("/status/").content.decode()
+        assert "Read the portfolio again" in supervisor.get("/status/").content.decode()
+
+
+class TestTrail:
+    def test_it_counts_entries_and_tells_of_the_last_check(self, viewer: Browser) -> None:
+        append(Actor.system("test"), "lookup.add")
+        assert "Never checked" in viewer.get("/status/").content.decode()
+        append(
+            Actor.system("verify"),
+            "audit.verify",
+            result="broken",
+            detail={"problem": "Entry 1 was altered."},
+        )
+        page = viewer.get("/status/").content.decode()
+        assert "Entry 1 was altered." in page
+        assert "Broken" in page
+
+
+class TestReadyz:
+    def test_it_is_ready_without_signing_in_and_tells_of_the_worker(self, anonymous: Browser) -> None:
+        answer = anonymous.get("/readyz")
+        assert (answer.status_code, answer.content) == (
+            200,
+            b"database: ok\nmigrations: ok\nworker: not running\n",
+        )
+        Worker.objects.create(id="one", beat_at=timezone.now())
+        assert anonymous.get("/readyz").content.endswith(b"worker: ok\n")
+
+    def test_an_unapplied_migration_is_not_ready(self, anonymous: Browser) -> None:
+        MigrationRecorder.Migration.objects.filter(app="jobs").delete()
+        answer = anonymous.get("/readyz")
+        assert (answer.status_code, b"not applied" in answer.content) == (503, True)
+
+
+class TestMissing:
+    """The product's own page under DEBUG too."""
+
+    @pytest.fixture(autouse=True)
+    def debug(self, settings: LazySettings) -> None:
+        settings.DEBUG = True
+
+    @pytest.mark.parametrize("address", ["/nowhere/", "/loans/nowhere/at/all", "/registry/loan/none/"])
+    def test_an_address_that_leads_nowhere_is_told_in_our_words(self, viewer: Browser, address: str) -> None:
+        answer = viewer.get(address)
+        assert answer.status_code == 404
+        assert "There is no such page or record" in answer.content.decode()
+        assert "DEBUG" not in answer.content.decode()
+
+    def test_a_forgotten_slash_is_still_added(self, viewer: Browser) -> None:
+        assert viewer.get("/status")["Location"] == "/status/"
+
+    def test_the_icon_is_found_where_browsers_look(self, anonymous: Browser) -> None:
+        assert anonymous.get("/favicon.ico")["Location"] == "/static/icon.svg"
 
 
 class TestHealthz:

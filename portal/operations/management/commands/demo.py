@@ -1,4 +1,4 @@
-"""Runs the whole product on one machine: database, demo staff, a seeded sandbox in its own process, the portal."""
+"""Runs the whole product on one machine: database, staff, a seeded sandbox of its own, the portal, a worker."""
 
 import io
 import os
@@ -43,6 +43,7 @@ class Command(BaseCommand):
             self.import_known(sandbox_port)
             servers.append(start_portal(port, sandbox_port))
             wait_for(port, servers[-1], "The portal")
+            servers.append(start_worker(sandbox_port))
             self.greet(port)
             self.watch(servers)
         except KeyboardInterrupt:
@@ -133,6 +134,12 @@ def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*command, *threads], env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
 
 
+def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:
+    """The worker of what goes on in the background."""
+    command = [sys.executable, "manage.py", "work"]
+    return subprocess.Popen(command, env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
+
+
 def portal_environment(sandbox_port: int) -> dict[str, str]:
     """This environment, pointed at the sandbox."""
     return os.environ | {"DEBUG": "1", "SERVICING_URL": f"http://{HOST}:{sandbox_port}"}
@@ -151,7 +158,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
 
 
 def stop(servers: list[subprocess.Popen[bytes]]) -> None:
-    """End the servers by their own ids, the portal first."""
+    """End the servers by their own ids, the worker first."""
     for server in reversed(servers):
         if server.poll() is None:
             server.terminate()

@@ -1,0 +1,105 @@
+"""The support bundle: what the lending service's support needs to know of the last calls, and nothing about anybody.
+
+A body keeps its shape. Of its values only those stay that say nothing about a person: identifiers, states and times.
+Everything else is told by its kind and length, and whatever still looks like a tax number is hidden.
+"""
+
+import json
+import platform
+import sqlite3
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import django
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from portal.audit.health import health
+from portal.audit.models import RemoteCall
+from portal.operations import calls
+from servicing.masking import HIDDEN, masked, masked_text
+
+CALLS = 100
+# What may be shown of a body: it names a record, a state or a moment, never a person.
+PLAIN = {
+    "uuid", "user_uuid", "borrower_uuid", "loan_uuid", "status", "state", "decision", "product", "type", "event",
+    "user_type", "entity", "created_at", "updated_at", "page", "limit", "offset", "total", "count", "code",
+}  # fmt: skip
+PACKAGES = ["Django", "requests", "urllib3", "msgspec", "cryptography", "django-tasks", "gunicorn"]
+
+
+def lines() -> Iterator[str]:
+    """The bundle as lines of text."""
+    yield f"Support bundle of {timezone.now():%Y-%m-%d %H:%M:%S} UTC"
+    yield from _versions()
+    yield from _groups()
+    yield from _failures()
+    yield f"\nLast {CALLS} calls, newest first"
+    for call in RemoteCall.objects.all()[:CALLS]:
+        yield from _call(call)
+
+
+def _versions() -> Iterator[str]:
+    database = "PostgreSQL" if connection.vendor == "postgresql" else f"SQLite {sqlite3.sqlite_version}"
+    yield f"Environment {settings.SERVICING_ENVIRONMENT}, signing {settings.SERVICING_AUTH}"
+    yield f"Python {platform.python_version()} on {sys.platform}, Django {django.get_version()}, {database}"
+    yield ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+
+
+def _groups() -> Iterator[str]:
+    yield "\nCalls of the last 24 hours"
+    for group in health():
+        yield (
+            f"{group.name}: {group.calls} calls, {group.failures} failed, p50 {group.median} ms, p95 {group.p95} ms, "
+            f"last success {_moment(group.last_success)}, last failure {_moment(group.last_failure)}"
+        )
+
+
+def _failures() -> Iterator[str]:
+    yield "\nFailures of the last 24 hours"
+    for one in calls.failures():
+        yield f"{one.count} x {one.operation} {one.outcome} {one.status or 'no status'}, last {_moment(one.last)}"
+
+
+def _call(call: RemoteCall) -> Iterator[str]:
+    yield (
+        f"\n{_moment(call.at)} {call.request_id} {call.method} {masked_text(call.path)} "
+        f"{call.outcome} {call.status or 'no status'} {call.duration_ms} ms, tries {call.tries}"
+    )
+    if call.request_body:
+        yield f"  sent     {redacted(call.request_body)}"
+    if call.answer_body:
+        yield f"  answered {redacted(call.answer_body)}"
+
+
+def redacted(text: str) -> str:
+    """A kept body as the shape of what it said."""
+    try:
+        body = json.loads(text)
+    except ValueError:  # It was cut where it would have filled the database.
+        return f"[{len(text):,} characters, cut]"
+    return masked_text(json.dumps(_shape(masked(body)), ensure_ascii=False))[:4000]
+
+
+def _shape(value: Any, name: str = "") -> Any:
+    match value:
+        case dict():
+            return {masked_text(str(key)): _shape(item, str(key).casefold()) for key, item in value.items()}
+        case list():
+            return [_shape(item, name) for item in value[:3]] + (
+                [f"… {len(value)} in all"] if value[3:] else []
+            )
+        case None | bool():
+            return value
+        case _ if name in PLAIN or value == HIDDEN:
+            return value
+        case str():
+            return f"[text of {len(value)}]"
+    return "[number]"
+
+
+def _moment(value: Any) -> str:
+    return f"{value:%Y-%m-%d %H:%M:%S} UTC" if value else "never"

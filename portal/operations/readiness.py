@@ -1,0 +1,50 @@
+"""Whether this deployment is in order: its database and migrations, its worker, its trail, and what is set."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from portal.audit.models import Entry
+from portal.jobs.state import state
+
+
+def readiness() -> tuple[bool, list[str]]:
+    """Whether requests may come, and a line for each thing that was looked at."""
+    try:
+        executor = MigrationExecutor(connection)
+        pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        work = state() if not pending else None
+    except DatabaseError:
+        return False, ["database: not answering"]
+    migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
+    worker = "worker: ok" if work and work.is_working else "worker: not running"
+    return not pending, ["database: ok", migrations, worker]
+
+
+def configuration() -> list[tuple[str, bool]]:
+    """Each setting of the connection, and whether it is set; never what it holds."""
+    names = sorted(name for name in dir(settings) if name.startswith("SERVICING_"))
+    return [(name, getattr(settings, name) not in ("", None, [])) for name in names]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The audit trail as its last entry and its last check tell of it."""
+
+    entries: int
+    last: Entry | None
+    checked: Entry | None
+
+    @property
+    def checked_at(self) -> datetime | None:
+        """When somebody last checked all of it."""
+        return self.checked.at if self.checked else None
+
+
+def chain() -> Chain:
+    """The state of the trail; entries are numbered without gaps, so the last one's number counts them."""
+    last = Entry.objects.first()
+    return Chain(last.pk if last else 0, last, Entry.objects.filter(action="audit.verify").first())

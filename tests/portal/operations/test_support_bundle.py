@@ -1,0 +1,82 @@
+"""The support bundle: what happened, and nothing about anybody."""
+
+import re
+from datetime import date
+from decimal import Decimal
+
+from django.test import Client as Browser
+
+from portal.audit.models import Actor, Entry, RemoteCall
+from portal.gateway import reading
+from servicing import NewKeyPerson
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import SECRET
+from tests.test_structure import ADDRESS
+
+EIN, SSN, BORN = "930184475", "412558867", date(1987, 4, 30)
+
+
+def bundle(browser: Browser) -> str:
+    answer = browser.get("/status/support-bundle/")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert "attachment" in answer["Content-Disposition"]
+    return answer.content.decode()
+
+
+def create_a_borrower() -> None:
+    """With everything that must not leave."""
+    person = NewKeyPerson(
+        first_name="Maya",
+        last_name="Lindqvist",
+        title="OWNER",
+        citizenship="US",
+        email="maya@harbor.example",
+        phone="5415550142",
+        address=ADDRESS,
+        ssn=SSN,
+        dob=BORN,
+    )
+    reading(Actor.system("test")).borrowers.create_commercial(
+        first_name="Harbor Light", email="desk@harbor.example", entity="CORPORATION", phone="5415550178",
+        ein=EIN, address=ADDRESS, key_people=[person],
+    )  # fmt: skip
+
+
+def test_it_tells_calls_states_and_versions(supervisor: Browser, desk: Sandbox) -> None:
+    owner = given.borrower(desk)
+    reading(Actor.system("test")).applications.submit(owner.uuid, amount=Decimal(2500))
+    desk.fail_next("messages.list", status=401)
+    supervisor.get("/messages/")
+    text = bundle(supervisor)
+    assert re.search(r"POST /v1/users/[\w-]+/loans/applications confirmed 20\d \d+ ms, tries 1", text)
+    assert "1 x messages.list forbidden 401" in text
+    assert "Applications: 1 calls, 0 failed" in text
+    assert "Django 5.2" in text
+    assert owner.uuid in text
+
+
+def test_nothing_in_it_says_who(supervisor: Browser, desk: Sandbox) -> None:
+    create_a_borrower()
+    assert RemoteCall.objects.get().request_body
+    text = bundle(supervisor)
+    secrets = [EIN, SSN, SECRET, "93-0184475", "412-55-8867", "1987/04/30", "1987-04-30"]
+    people = ["Maya", "Lindqvist", "harbor", "Harbor", "541555", "97401", "Eugene", "Supervisor"]
+    assert [word for word in secrets + people if word in text] == []
+    assert '"ssn": "[hidden]"' in text
+
+
+def test_a_body_that_was_cut_is_not_shown(supervisor: Browser, desk: Sandbox) -> None:
+    create_a_borrower()
+    RemoteCall.objects.update(request_body='{"first_name": "Harbor', answer_body="")
+    assert "sent     [22 characters, cut]" in bundle(supervisor)
+
+
+def test_it_is_in_the_trail(supervisor: Browser) -> None:
+    bundle(supervisor)
+    assert Entry.objects.get(action="operations.support_bundle").actor_name == "Supervisor"
+
+
+def test_a_viewer_gets_none(viewer: Browser) -> None:
+    assert viewer.get("/status/support-bundle/").status_code == 403
+    assert "support-bundle" not in viewer.get("/status/").content.decode()
