@@ -117,7 +117,11 @@ class Watcher:
                     status=outcome.status,
                     message="; ".join(outcome.error.reasons) if outcome.error else "",
                     subject=(items[0].kind, items[0].uuid) if items else None,
-                    detail={"answer": kept(outcome.body), "duration_ms": milliseconds(outcome)},
+                    detail={
+                        "answer": kept(outcome.body),
+                        "duration_ms": milliseconds(outcome),
+                        "status": outcome.status,
+                    },
                 )
 
     def _record(self, call: Call, outcome: Outcome, intent: WriteIntent | None) -> None:

@@ -174,7 +174,7 @@ def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) ->
     if intent.state == WriteIntent.State.CONFIRMED and made:
         messages.info(request, f"{intent.label} was sent before; nothing was sent twice.")
         return done(request, made.get_absolute_url())
-    if intent.state in (WriteIntent.State.REJECTED, WriteIntent.State.NOT_SENT):
+    if intent.state in WriteIntent.CAME_TO_NOTHING:
         reason = "This page was sent before and nothing came of it. Check the amount and send it again."
         return form_again(request, borrower, reason, status=409)
     messages.warning(request, f"{intent.label} was sent before; nothing was sent twice.")

@@ -1,7 +1,8 @@
 """The life of a write: committed as an intent before the call, settled once after it.
 
 A crash between the two leaves the intent *sending*, never a write without a row. Opening refuses a submit id that was
-used before (double click, Back, two tabs) and a creation equal to one whose outcome is still open.
+used before (double click, Back, two tabs), a creation equal to one whose outcome is still open, and an update equal to
+somebody else's whose outcome is unknown: the maker may send it again, for it asks for the same values.
 """
 
 import hashlib
@@ -57,7 +58,7 @@ class AlreadySubmitted(Exception):
 
 
 class Blocked(Exception):
-    """An equal creation is still open (``intent``). Nothing was sent now."""
+    """An equal write is still open (``intent``). Nothing was sent now."""
 
     def __init__(self, intent: WriteIntent) -> None:
         super().__init__(f"An equal one is open: {intent}")
@@ -87,6 +88,8 @@ def open_intent(
         path=path,
         request_body=body,
     )
+    if others := [one for one in _same_updates(intent) if one.actor_id != intent.actor_id]:
+        raise Blocked(others[0])
     try:
         with transaction.atomic(durable=True):  # a caller's transaction could take it back after the call
             intent.save(force_insert=True)
@@ -117,6 +120,52 @@ def settle(
         unsettled = WriteIntent.objects.filter(pk=intent.pk, state=State.SENDING)
         if unsettled.update(**{name: getattr(intent, name) for name in _SETTLED}):
             _append(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail or {}))
+            if state == State.CONFIRMED:
+                for earlier in _same_updates(intent):
+                    resolve(
+                        earlier,
+                        actor,
+                        State.CONFIRMED,
+                        note=f"sent again as {intent.request_id}, and confirmed",
+                    )
+
+
+def resolve(
+    intent: WriteIntent,
+    actor: Actor,
+    state: str,
+    *,
+    note: str,
+    reason: str = "",
+    subject: tuple[str, str] | None = None,
+) -> bool:
+    """Give an unknown write the state it turned out to have; false if it is not unknown any more.
+
+    Its one outcome in the trail stays *unknown*, as it was: what was found out later is an entry of its own.
+    """
+    if subject:
+        intent.subject_kind, intent.subject_uuid = subject
+        intent.borrower_uuid = intent.borrower_uuid or (subject[1] if subject[0] == "borrower" else "")
+    intent.state = state
+    with transaction.atomic():
+        unknown = WriteIntent.objects.filter(pk=intent.pk, state=State.UNKNOWN)
+        found = ("state", "subject_kind", "subject_uuid", "borrower_uuid")
+        if not unknown.update(**{name: getattr(intent, name) for name in found}):
+            return False
+        append(
+            actor,
+            "audit.resolve",
+            result=state,
+            intent_id=intent.pk,
+            subject_kind=intent.subject_kind,
+            subject_uuid=intent.subject_uuid,
+            subject_label=intent.label,
+            borrower_uuid=intent.borrower_uuid,
+            reason=reason,
+            changes={"state": [State.UNKNOWN.label, State(state).label]},
+            detail={"note": note},
+        )
+    return True
 
 
 def settle_stale() -> int:
@@ -138,6 +187,15 @@ def _refuse_repetition(submit_id: str, fingerprint: str) -> None:
         return
     if equal := WriteIntent.objects.filter(fingerprint=fingerprint, state__in=WriteIntent.OPEN).first():
         raise Blocked(equal)
+
+
+def _same_updates(intent: WriteIntent) -> list[WriteIntent]:
+    """Earlier updates that asked for the same values and were never answered; no creation is the same as another."""
+    if intent.method == "POST":
+        return []
+    lost = WriteIntent.objects.filter(state=State.UNKNOWN, operation=intent.operation, path=intent.path)
+    body = json.loads(json.dumps(intent.request_body, cls=DjangoJSONEncoder))
+    return [one for one in lost.exclude(pk=intent.pk) if one.request_body == body]
 
 
 def _append(intent: WriteIntent, actor: Actor, phase: str, **fields: Any) -> None:

@@ -145,8 +145,10 @@ class WriteIntent(models.Model):
         REJECTED = "rejected", "Rejected"
         NOT_SENT = "not_sent", "Not sent"
         UNKNOWN = "unknown", "Outcome unknown"
+        RELEASED = "released", "Not carried out"
 
     OPEN = [State.SENDING, State.UNKNOWN]
+    CAME_TO_NOTHING = [State.REJECTED, State.NOT_SENT, State.RELEASED]
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     submit_id = models.CharField(max_length=64, unique=True)

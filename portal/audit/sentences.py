@@ -1,5 +1,7 @@
 """Audit entries as sentences that a person reads without knowing the code."""
 
+from collections.abc import Sequence
+
 from portal.audit.models import Entry
 
 _DONE = {
@@ -59,6 +61,9 @@ _DONE = {
     "home.snooze": "put aside:",
     "home.wake": "brought back:",
     "repayments.export": "exported repayments:",
+    "audit.resolve": "settled the unknown outcome of",
+    "audit.export": "exported the audit trail as",
+    "audit.verify": "checked the whole audit trail",
 }
 _TRIED = {
     "borrowers.create_commercial": "set out to create borrower",
@@ -66,6 +71,18 @@ _TRIED = {
     "borrowers.update_key_person": "set out to change key person",
     "applications.submit": "set out to send",
 }
+# Acts whose sentence names the fields that changed.
+_OF_FIELDS = {"borrowers.update", "borrowers.update_key_person", "accounts.staff_changed", "lookup.correct"}
+_FIELDS = {
+    "first_name": "name",
+    "email": "e-mail",
+    "dob": "date of birth",
+    "ssn": "SSN",
+    "credit_report_gzip": "credit report",
+    "asset_report_gzip": "asset report",
+    "borrower_uuid": "borrower",
+}
+_NAMED = 3
 _ENDED = {
     "confirmed": "",
     "rejected": "the service refused",
@@ -74,12 +91,25 @@ _ENDED = {
 }
 
 
-def sentence(entry: Entry) -> str:
-    """What happened, without the actor's name: "created borrower Northwind LLC"."""
-    known = _TRIED if entry.phase == Entry.Phase.ATTEMPT else _DONE
-    verb = known.get(entry.action, entry.action)
-    if entry.phase == Entry.Phase.OUTCOME and entry.result != "confirmed":
-        verb = _TRIED.get(entry.action, entry.action)
+def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
+    """What happened, without the actor's name: "changed phone and e-mail of Northwind LLC"."""
+    is_done = entry.phase == Entry.Phase.EVENT or entry.result == "confirmed"
+    if fields and entry.action in _OF_FIELDS:
+        verb = f"{'changed' if is_done else 'set out to change'} {_listed(fields)} of"
+    else:
+        verb = (_DONE if is_done else _TRIED).get(entry.action, entry.action)
     text = f"{verb} {entry.subject_label}".strip()
     ending = _ENDED.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
     return f"{text}: {ending}" if ending else text
+
+
+def field_words(name: str) -> str:
+    """A field as people call it."""
+    return _FIELDS.get(name, name.replace("_", " "))
+
+
+def _listed(fields: Sequence[str]) -> str:
+    words = [field_words(name) for name in fields[:_NAMED]]
+    if len(fields) > _NAMED:
+        words[-1] = f"{len(fields) - _NAMED + 1} more fields"
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -2,10 +2,14 @@
 
 from django.urls import path
 
-from portal.audit import views
+from portal.audit import views, writes
 
 app_name = "audit"
 urlpatterns = [
     path("", views.index, name="index"),
-    path("writes/<uuid:intent_id>/", views.write, name="write"),
+    path("export/", views.export, name="export"),
+    path("<int:entry_id>/", views.detail, name="detail"),
+    path("history/<str:kind>/<str:uuid>/", views.record_history, name="history"),
+    path("writes/<uuid:intent_id>/", writes.write, name="write"),
+    path("writes/<uuid:intent_id>/resolve/", writes.resolve, name="resolve"),
 ]

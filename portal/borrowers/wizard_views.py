@@ -215,7 +215,7 @@ def review_page(
     earlier = onboarding.earlier(found.draft.submit_id)
     if earlier and earlier.state == State.CONFIRMED:
         return follow(request, found, earlier)
-    if earlier and earlier.state in (State.REJECTED, State.NOT_SENT):
+    if earlier and earlier.state in WriteIntent.CAME_TO_NOTHING:
         onboarding.renew(found.draft)
     found.review = form
     if form.is_bound:

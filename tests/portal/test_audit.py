@@ -142,12 +142,13 @@ class TestIndex:
         append(MAYA, "lookup.archive", subject_label="Northwind LLC", reason="Paid <off>")
         append(MAYA, "lookup.correct", subject_label="Acme", changes={"label": ["Acne", "Acme"]})
         page = auditor.get("/audit/").content.decode()
-        assert "Maya Chen</b> archived Northwind LLC" in page
+        assert "archived Northwind LLC</a>" in page
         assert "Paid &lt;off&gt;" in page
-        assert "label: <del" in page
+        assert "changed label of Acme</a>" in page
+        assert "</span>Acne</del>" in page
 
     @pytest.mark.parametrize(
-        "query", ["?q=northwind", "?q=maya", "?q=u-77", "?q=r-1", "?q=paid", "?action=lookup.archive"]
+        "query", ["?q=northwind", "?q=maya", "?q=u-77", "?q=r-1", "?q=paid", "?q=lookup.archive"]
     )
     def test_it_is_found_by_person_subject_reference_reason_and_action(
         self, auditor: Browser, query: str
@@ -162,7 +163,10 @@ class TestIndex:
     def test_a_write_is_found_by_its_result_and_leads_to_its_page(self, auditor: Browser) -> None:
         unknown, confirmed = intent(state="unknown"), intent(state="confirmed", label="Acme Farms")
         rows = self.rows(auditor, "?result=unknown")
-        assert unknown.get_absolute_url() in rows
+        assert "set out to create borrower Northwind LLC: the outcome is unknown" in rows
+        assert "Acme Farms" not in rows
+        entry = Entry.objects.get(intent_id=unknown.pk, phase="outcome")
+        assert unknown.get_absolute_url() in auditor.get(f"/audit/{entry.pk}/").content.decode()
         assert confirmed.get_absolute_url() not in rows
 
     @pytest.mark.parametrize(

@@ -1,0 +1,243 @@
+"""Reading the trail: filters and their defaults, one entry with its proof, files, and the history of a record."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit import guard
+from portal.audit.chain import append
+from portal.audit.models import Actor, Entry, RemoteCall
+from portal.audit.sightings import saw
+from portal.registry.models import Kind
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of, htmx
+from tests.portal.borrowers.editor import Editor
+
+MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
+NIGHT = Actor(name="system", role="system", request_id="sync-1")
+KNOWN = {"subject_kind": "loan", "subject_uuid": "l-1", "borrower_uuid": "b-1"}
+
+
+def text(answer: Any) -> str:
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return str(body.decode())
+
+
+def listed(browser: Browser, **state: Any) -> str:
+    """The rows that the filters leave."""
+    return text(browser.get(f"/audit/?{urlencode(state, doseq=True)}", headers=htmx("audit-rows")))
+
+
+def ago(**past: float) -> Any:
+    return time_machine.travel(timezone.now() - timedelta(**past), tick=False)
+
+
+class TestFilters:
+    @pytest.fixture(autouse=True)
+    def trail(self, desk: Sandbox) -> None:
+        with ago(days=9):
+            append(MAYA, "lookup.add", subject_label="Nine days old")
+        append(MAYA, "lookup.archive", subject_label="Paid", result="", **KNOWN)
+        append(NIGHT, "lookup.refresh_portfolio")
+        append(Actor(name="anonymous"), "accounts.sign_in_failed", subject_label="root")
+        append(MAYA, "borrowers.no_change", subject_label="Saved as it was", result="no_change")
+        saw(MAYA, "loans.detail", kind="loan", uuid="l-2", label="looked at", borrower_uuid="b-2")
+        write = uuid4()
+        append(MAYA, "applications.submit", phase="attempt", intent_id=write, subject_label="the first half")
+        append(
+            MAYA,
+            "applications.submit",
+            phase="outcome",
+            result="rejected",
+            intent_id=write,
+            subject_label="the second half",
+        )
+
+    def test_at_first_the_last_week_is_shown_without_noise(self, auditor: Browser) -> None:
+        page = listed(auditor)
+        shown = ["Paid", "read the whole portfolio", "root", "the second half"]
+        assert [words for words in shown if words not in page] == []
+        hidden = ["Nine days old", "Saved as it was", "looked at", "the first half"]
+        assert [words for words in hidden if words in page] == []
+        assert "Time: last 7 days" in page
+
+    @pytest.mark.parametrize(
+        ("state", "found", "not_found"),
+        [
+            ({"when": "all"}, "Nine days old", "looked at"),
+            ({"show": "views"}, "looked at", "Nine days old"),
+            ({"show": ["same", "steps"]}, "Saved as it was", "looked at"),
+            ({"show": "steps"}, "the first half", "Saved as it was"),
+            ({"group": "views"}, "looked at", "Paid"),
+            ({"group": "writes"}, "the second half", "Paid"),
+            ({"group": "sign_in"}, "root", "Paid"),
+            ({"group": "system"}, "read the whole portfolio", "Paid"),
+            ({"person": "system"}, "read the whole portfolio", "Paid"),
+            ({"person": "anonymous"}, "root", "Paid"),
+            ({"person": "7"}, "Paid", "root"),
+            ({"kind": "loan"}, "Paid", "root"),
+            ({"borrower": "b-1"}, "Paid", "the second half"),
+            ({"result": "rejected"}, "the second half", "Paid"),
+            ({"q": "PAID"}, "Paid", "root"),
+        ],
+        ids=str,
+    )
+    def test_each_filter_narrows(
+        self, auditor: Browser, state: dict[str, str], found: str, not_found: str
+    ) -> None:
+        page = listed(auditor, **state)
+        assert found in page
+        assert not_found not in page
+
+    def test_one_click_is_shown_whole_whatever_it_was(self, auditor: Browser) -> None:
+        page = listed(auditor, request="r-1")
+        shown = ["Nine days old", "looked at", "the first half", "Saved as it was"]
+        assert [words for words in shown if words not in page] == []
+        assert "root" not in page
+
+    def test_a_borrower_is_found_by_a_part_of_the_name(self, auditor: Browser, desk: Sandbox) -> None:
+        owner = given.borrower(desk, first_name="Cedar Farms LLC")
+        append(MAYA, "notes.add", subject_label="a note on Cedar", borrower_uuid=owner.uuid)
+        assert "a note on Cedar" in listed(auditor, borrower="cedar")
+        assert "Borrower: Cedar Farms LLC" in listed(auditor, borrower=owner.uuid)
+
+    def test_times_are_those_of_the_persons_zone(self, desk: Sandbox) -> None:
+        browser = browser_of(Role.AUDITOR)
+        User.objects.filter(role=Role.AUDITOR).update(time_zone="Asia/Tokyo")
+        with time_machine.travel(
+            "2026-03-01T23:30:00+00:00", tick=False
+        ):  # 8:30 of the next morning in Tokyo
+            append(MAYA, "lookup.add", subject_label="At half past eight")
+        day = {"from": "2026-03-02T08:30", "to": "2026-03-02T08:30"}
+        assert "At half past eight" in listed(browser, **day)
+        assert "At half past eight" not in listed(browser, **(day | {"from": "2026-03-02T08:31"}))
+        assert "Times in JST" in text(browser.get("/audit/"))
+
+    @pytest.mark.parametrize(
+        "state",
+        [
+            {"person": "x"},
+            {"person": "9" * 30},
+            {"group": "x"},
+            {"kind": "x"},
+            {"result": "x"},
+            {"from": "yesterday"},
+            {"to": "9999-99-99"},
+        ],
+        ids=str,
+    )
+    def test_what_is_not_understood_is_said(self, auditor: Browser, state: dict[str, str]) -> None:
+        page = listed(auditor, **state)
+        assert "left out" in page
+        assert "Paid" in page
+
+    def test_nothing_found_names_the_way_out(self, auditor: Browser) -> None:
+        page = listed(auditor, q="nobody at all", when="today")
+        assert "No entry matches" in page
+        assert "when=all" in page
+
+
+class TestDetail:
+    def test_it_shows_what_changed_what_was_sent_and_how_long_it_took(
+        self, servicer: Browser, supervisor: Browser, desk: Sandbox
+    ) -> None:
+        editor = Editor(servicer, given.borrower(desk))
+        editor.send({"reason": "Told at the counter"}, email="new@bakery.example")
+        page = text(supervisor.get(f"/audit/{Entry.objects.get(phase='outcome').pk}/"))
+        assert "Servicer changed e-mail of Harbor Street Bakery LLC" in page
+        assert '<span class="visually-hidden">added: </span>' in page
+        assert "Told at the counter" in page
+        assert "What was sent" in page
+        assert "What was answered" in page
+        assert f"{RemoteCall.objects.get().duration_ms} ms" in page
+        assert "Fits the chain" in page
+
+    def test_it_leads_to_what_happened_to_the_same_before_and_after(self, auditor: Browser) -> None:
+        first, other, last = (
+            append(MAYA, "lookup.correct", subject_uuid=uuid) for uuid in ("u-1", "u-2", "u-1")
+        )
+        page = text(auditor.get(f"/audit/{first.pk}/"))
+        assert f'href="/audit/{last.pk}/"' in page
+        assert f'href="/audit/{other.pk}/"' not in page
+
+    @pytest.mark.parametrize("offset", [0, 1], ids=["itself", "the one after it"])
+    def test_it_says_when_it_does_not_fit_the_chain(self, auditor: Browser, offset: int) -> None:
+        first = append(MAYA, "lookup.add", reason="So")
+        append(MAYA, "lookup.add", reason="So")
+        guard.remove(connection)
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE audit_entry SET previous_hash = 'x' WHERE id = %s", [first.pk + offset])
+        assert "Does not fit the chain" in text(auditor.get(f"/audit/{first.pk}/"))
+
+    @pytest.mark.parametrize("number", ["999", str(2**70)])
+    def test_there_is_no_other(self, auditor: Browser, number: str) -> None:
+        assert auditor.get(f"/audit/{number}/").status_code == 404
+
+
+class TestExport:
+    def test_csv_holds_what_the_filters_leave_and_is_safe(self, auditor: Browser) -> None:
+        append(MAYA, "lookup.correct", subject_label="=1+1", changes={"label": ["Acne", "Acme"]})
+        append(MAYA, "lookup.add", subject_label="Another")
+        answer = auditor.get("/audit/export/?q=1%2B1")
+        rows = list(csv.DictReader(io.StringIO(text(answer).removeprefix("\ufeff"))))
+        assert [row["Object name"] for row in rows] == ["'=1+1"]
+        assert json.loads(rows[0]["Changes"]) == {"label": ["Acne", "Acme"]}
+        assert rows[0]["Hash"] == Entry.objects.get(subject_label="=1+1").hash
+
+    def test_json_lines_hold_one_entry_each(self, auditor: Browser) -> None:
+        append(MAYA, "lookup.add", subject_label="Ünder")
+        answer = auditor.get("/audit/export/?format=jsonl&q=Ünder")
+        assert answer["Content-Type"] == "application/jsonl"
+        assert json.loads(text(answer))["Object name"] == "Ünder"
+
+    def test_the_export_is_an_entry_with_its_filters_and_rows(self, auditor: Browser) -> None:
+        append(MAYA, "lookup.add", subject_label="One")
+        text(auditor.get("/audit/export/?q=One&when=all"))
+        entry = Entry.objects.get(action="audit.export")
+        assert entry.detail["rows"] == 1
+        assert entry.detail["filters"]["Text"] == "“One”"
+        assert entry.detail["filters"]["Time"] == "All time"
+        assert (entry.actor_role, entry.subject_label) == ("auditor", "CSV")
+
+
+class TestHistory:
+    def test_a_record_has_its_own_and_a_borrower_that_of_everything(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        owner = given.borrower(desk)
+        about = {"subject_kind": "loan", "subject_uuid": "l-1", "borrower_uuid": owner.uuid}
+        append(MAYA, "lookup.correct", subject_label="that loan", **about)
+        append(MAYA, "notes.add", subject_label="that borrower", borrower_uuid=owner.uuid)
+        loan, borrower = (
+            text(viewer.get(f"/audit/history/{kind}/{uuid}/", headers=htmx("history")))
+            for kind, uuid in (("loan", "l-1"), ("borrower", owner.uuid))
+        )
+        assert loan.strip().startswith('<section class="sd-card" id="history"')
+        assert "that loan" in loan
+        assert "that borrower" not in loan
+        assert "that loan" in borrower
+        assert "that borrower" in borrower
+        assert "/audit/?request" not in loan
+
+    def test_every_page_of_a_record_has_one(self, viewer: Browser, desk: Sandbox) -> None:
+        owner = given.borrower(desk)
+        loan, line = given.loan(desk, owner), given.line(desk, owner)
+        application = given.account(Kind.APPLICATION, owner, "a-1")
+        pages = {
+            record.uuid: text(viewer.get(record.get_absolute_url())) for record in (loan, line, application)
+        }
+        without = [uuid for uuid, page in pages.items() if f'/{uuid}/" hx-trigger="revealed"' not in page]
+        assert without == []
