@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
+from portal.audit.models import WriteIntent
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.search import matching
 from portal.ui import wording
 
 LIMIT = 20
+CREATION = "borrowers.create_commercial"
+# What a creation is told by: EIN and SSN are kept nowhere.
+IDENTITY = ("first_name", "email", "phone")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,27 @@ def known_here(values: Iterable[str]) -> list[Match]:
         for record, owner in with_borrowers(found[:200])
     ]
     return [match for match in matches if match.shared][:LIMIT]
+
+
+@dataclass(frozen=True)
+class OpenCreation:
+    """A creation whose outcome nobody knows yet, and which of the given values it was sent with."""
+
+    intent: WriteIntent
+    shared: list[str]
+
+
+def open_creations(values: Iterable[str], *, besides: str) -> list[OpenCreation]:
+    """Those that were sent with one of these values; not the one under the submit id ``besides``."""
+    wanted = {value.casefold() for value in values if value}
+    sent = WriteIntent.objects.filter(operation=CREATION, state__in=WriteIntent.OPEN)
+    found = []
+    for intent in sent.exclude(submit_id=besides).order_by("-created_at")[:LIMIT]:
+        body = intent.request_body or {}
+        told = {str(body.get(name)).casefold(): str(body.get(name)) for name in IDENTITY}
+        if shared := [shown for key, shown in told.items() if key in wanted]:
+            found.append(OpenCreation(intent, [wording.phone(one) or one for one in shared]))
+    return found
 
 
 def _values(record: Record) -> dict[str, str]:

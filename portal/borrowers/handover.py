@@ -13,12 +13,12 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from portal.audit.models import WriteIntent
+from portal.borrowers.duplicates import CREATION
 from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
 from servicing import Application
 
-CREATION = "borrowers.create_commercial"
 # Of so many of the latest onboardings a list can tell which are incomplete.
 LOOKED_AT = 500
 # Of name, e-mail and phone so many are the same in two descriptions of one person.

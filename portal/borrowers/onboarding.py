@@ -17,7 +17,7 @@ from django.db import transaction
 from portal.audit.intents import Write
 from portal.audit.models import WriteIntent
 from portal.borrowers import refusals
-from portal.borrowers.duplicates import Match, known_here
+from portal.borrowers.duplicates import CREATION, IDENTITY, Match, OpenCreation, known_here, open_creations
 from portal.borrowers.forms import (
     ADDRESS_FIELDS,
     AddressForm,
@@ -206,6 +206,14 @@ class Onboarding:
         """Borrowers known here that this one may be."""
         return [match for match in self.matches(Step.REVIEW) if match.record.kind == Kind.BORROWER]
 
+    def in_the_air(self) -> list[OpenCreation]:
+        """Creations like this one whose outcome is not known. An equal one is no question: it is refused on sending."""
+        if not self.is_complete(Step.BUSINESS):
+            return []
+        equal = self.write("").fingerprint(CREATION)
+        found = open_creations(self._contacts(Step.REVIEW), besides=str(self.draft.submit_id))
+        return [one for one in found if one.intent.fingerprint != equal]
+
     def annotate_people(self, matches: Iterable[Match]) -> None:
         """Say on each person's card who has the same e-mail or phone, and what the business's address is."""
         first: dict[str, int] = {}
@@ -241,7 +249,7 @@ class Onboarding:
             label=self.draft.title,
             reason=reason,
             subject_kind=Kind.BORROWER,
-            identity={name: business[name] for name in ("first_name", "email", "phone")},
+            identity={name: business[name] for name in IDENTITY},
         )
 
     def arguments(self, *, ein: str, ssns: Sequence[str | None]) -> dict[str, Any]:

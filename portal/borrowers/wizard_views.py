@@ -225,6 +225,7 @@ def review_page(
     context |= {
         "form": form,
         "similar": similar,
+        "in_the_air": found.in_the_air(),
         "matches": [match for match in context["matches"] if match not in similar],
         "open_intent": earlier if earlier and earlier.state in WriteIntent.OPEN else None,
         "unfinished": unfinished,
@@ -240,7 +241,7 @@ def review_form(found: Onboarding, data: Any = None) -> ReviewForm:
         data,
         version=found.version,
         people=names,
-        must_explain=bool(found.similar()),
+        must_explain=bool(found.similar() or found.in_the_air()),
         initial=found.draft.typed(Step.REVIEW)[0],
     )
 

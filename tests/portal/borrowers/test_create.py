@@ -399,6 +399,22 @@ def test_an_equal_borrower_is_created_only_with_a_reason(wizard: Wizard, sandbox
     assert attempt.reason == "A second business at the same desk"
 
 
+def test_a_lost_creation_that_is_nearly_equal_is_named_and_needs_a_reason(
+    wizard: Wizard, sandbox: Sandbox
+) -> None:
+    sandbox.fail_next(CREATE, cut_after_commit=True)
+    wizard.send()
+    lost = WriteIntent.objects.get()
+    other = Wizard(wizard.browser).fill(email="accounts@oneil.example")
+    page = is_refused(other.send())
+    assert f'href="{lost.get_absolute_url()}">Open the write</a>' in page
+    assert "its outcome is not known. Same: O&#x27;Neil &amp; Daughters, LLC, (512) 555-0143" in page
+    assert "Create anyway, because: This is needed" in page
+    assert len(sandbox.world.users()) == 1
+    assert other.send({"reason": "The county has two of them"}).status_code == 303
+    assert len(sandbox.world.users()) == 2
+
+
 def test_the_reason_survives_a_refusal(wizard: Wizard, sandbox: Sandbox) -> None:
     given.borrower(sandbox, email="OFFICE@oneil.example")
     sandbox.fail_next(CREATE, **PHONE_REFUSED)
