@@ -6,6 +6,7 @@ nesting or of another kind costs no more than reading it once.
 
 import gzip
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -71,7 +72,7 @@ class ReportField(forms.FileField):
             raise ValidationError(
                 f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
             )
-        content = file.read()
+        content = file.read().removeprefix(BOM_UTF8)  # Windows writes the mark; JSON must not have it.
         raise_reasons(self.problems(content))
         return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))
 

@@ -1,6 +1,7 @@
 """Adding, correcting and archiving what the registry knows."""
 
 from datetime import date
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -34,25 +35,28 @@ class AddForm(StaffForm):
     label = TextField(
         label="Name",
         max_length=300,
-        required=False,
-        help_text="The service cannot tell us: needed for a borrower.",
+        help_text="Needed for a borrower: the service cannot tell us. Otherwise optional.",
+        error_messages={"required": "Give the borrower's name: the service offers no read of borrowers."},
     )
     borrower_uuid = UuidField(
         label="Borrower's identifier",
         max_length=300,
-        required=False,
-        help_text="Whose it is. Not needed for a borrower.",
+        help_text="Needed for everything but a borrower: whose it is.",
+        error_messages={"required": "Say whose it is: the service reads it only under its borrower."},
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound:
+            is_borrower = self["kind"].value() == Kind.BORROWER
+            self.fields["label"].required = is_borrower
+            self.fields["borrower_uuid"].required = not is_borrower
 
     def clean(self) -> dict[str, object]:
         data = super().clean() or {}
         kind, uuid = data.get("kind"), data.get("uuid")
         if kind == Kind.BORROWER:
-            if not data.get("label"):
-                self.add_error("label", "Give the borrower's name: the service offers no read of borrowers.")
             data["borrower_uuid"] = uuid
-        elif kind and not data.get("borrower_uuid") and "borrower_uuid" not in self.errors:
-            self.add_error("borrower_uuid", "Say whose it is: the service reads it only under its borrower.")
         if kind and uuid and (found := Record.objects.filter(kind=kind, uuid=uuid).first()):
             self.add_error("uuid", f"Already known here as {found}.")
             self.existing = found

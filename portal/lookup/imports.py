@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import IO, Any, TextIO
 
 from portal.registry import memory
@@ -30,6 +31,11 @@ class Report:
     taken: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file held nothing to take."""
+        return not self.taken and not self.refused
+
 
 def lines_of(file: IO[bytes]) -> TextIO:
     """The lines of a file as UTF-8, read over the mark that spreadsheets put before it."""
@@ -38,14 +44,27 @@ def lines_of(file: IO[bytes]) -> TextIO:
 
 def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
     """Take a CSV of known ids: ``kind,uuid,borrower_uuid,label``."""
-    rows = csv.DictReader(lines, strict=True)  # Else an open quotation mark swallows the lines after it.
+    rest = iter(lines)
+    head = next(rest, "")
+    # Strict: else an open quotation mark swallows the lines after it.
+    rows = csv.DictReader(chain([head], rest), strict=True)
     try:
         header = rows.fieldnames
     except csv.Error:
         header = None
     if header != COLUMNS:
-        return Report(refused=[(1, f"the first line must be {','.join(COLUMNS)}")])
+        return Report(refused=[(1, f"the first line must be {','.join(COLUMNS)}{_hint(head)}")])
     return _take(_parsed_rows(rows), by=by, at=at)
+
+
+def _hint(head: str) -> str:
+    """What a spreadsheet may have done to the file, as far as its first line shows it."""
+    if "\0" in head:
+        return "; this file is in UTF-16: save it again as “CSV UTF-8”"
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if head.count(mark) == len(COLUMNS) - 1:
+            return f"; here {name} stand between the values: save it again with commas"
+    return ""
 
 
 def import_profiles(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:

@@ -373,6 +373,11 @@ def test_a_report_is_kept_compressed_with_both_sizes(wizard: Wizard) -> None:
     assert gzip.decompress(draft().asset_report or b"") == report
 
 
+def test_the_mark_that_windows_writes_before_a_report_is_read_over(wizard: Wizard) -> None:
+    wizard.post("reports", {"asset_report": file(b'\xef\xbb\xbf{"accounts": []}')})
+    assert gzip.decompress(draft().asset_report or b"") == b'{"accounts": []}'
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

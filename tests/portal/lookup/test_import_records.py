@@ -72,7 +72,10 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
     ("data", "reason"),
     [
         (b"kind," + b"x" * 200_000, "the first line must be kind,uuid,borrower_uuid,label"),
-        (b"\xff\xfe\x00", "the first line must be kind,uuid,borrower_uuid,label"),
+        (IDS.encode("utf-16"), "this file is in UTF-16: save it again as “CSV UTF-8”"),
+        (IDS.encode("utf-16-be"), "this file is in UTF-16"),
+        (IDS.replace(",", ";").encode(), "here semicolons stand between the values"),
+        (IDS.replace(",", "\t").encode(), "here tabs stand between the values"),
         (f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("latin-1"), "not UTF-8"),
         (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV from here on"),
         (f'{HEAD}\nborrower,b-1,,"Acme\nborrower,b-2,,Zinc\n'.encode(), "not readable as CSV from here on"),
@@ -80,7 +83,19 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
         (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
         (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300"),
     ],
-    ids=["endless line", "not text", "not UTF-8", "endless", "open", "ownerless", "path", "long"],
+    ids=[
+        "endless line",
+        "UTF-16",
+        "no mark",
+        "semicolons",
+        "tabs",
+        "not UTF-8",
+        "endless",
+        "open",
+        "ownerless",
+        "path",
+        "long",
+    ],
 )
 def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, ids=data).content.decode()
@@ -106,6 +121,12 @@ def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str
 def test_the_mark_that_spreadsheets_write_is_read_over(supervisor: Browser) -> None:
     upload(supervisor, ids=b"\xef\xbb\xbf" + IDS.replace("\n", "\r\n").encode())
     assert Record.objects.count() == 2
+
+
+def test_a_file_without_records_says_so(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=f"{HEAD}\n").content.decode()
+    assert "Nothing was taken: the file holds no record." in page
+    assert "Every line was taken" not in page
 
 
 def test_a_large_file_is_taken_whole(supervisor: Browser) -> None:
