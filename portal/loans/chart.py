@@ -20,6 +20,7 @@ LABELS = 9
 WIDEST = Decimal(6)
 """Share of the width that a bar takes at most, in per cent."""
 MANY = 60
+UNITS = {10**12: "T", 10**9: "B", 10**6: "M"}
 GAP = 2
 
 
@@ -121,10 +122,15 @@ def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
     step = next(unit * factor for factor in (1, 2, Decimal("2.5"), 5, 10) if unit * factor * 4 >= highest)
     count = int((highest / step).to_integral_value(ROUND_CEILING))
     scale = step * count
-    places = 0 if step == step.to_integral_value() else 2
-    return scale, [
-        Tick(_up(step * number, scale), f"${step * number:,.{places}f}") for number in range(count + 1)
-    ]
+    return scale, [Tick(_up(step * n, scale), _short(step * n, step)) for n in range(count + 1)]
+
+
+def _short(amount: Decimal, step: Decimal) -> str:
+    """An amount as short as the axis has room for; the steps are round, so nothing is lost."""
+    for unit, name in UNITS.items():
+        if amount >= unit:
+            return f"${(amount / unit).normalize():f}{name}"
+    return f"${amount:,.{0 if step == step.to_integral_value() else 2}f}"
 
 
 def _bar(row: Installment, state: State, kinds: Sequence[str], scale: Decimal, index: int, count: int) -> Bar:

@@ -33,6 +33,13 @@ LABELS = {
     "loan_amount": "Loan amount",
 }
 USUAL = ("paid", "scheduled", "past_due", "")
+LAID_OUT = {
+    "money": "sd-num",
+    "number": "sd-num",
+    "day": "sd-nowrap",
+    "status": "sd-told",
+    "text": "sd-told",
+}
 LOOKS = {
     State.PAID: ("ok", "check"),
     State.OVERDUE: ("bad", "alert-circle"),
@@ -52,7 +59,7 @@ class Cell(NamedTuple):
     @property
     def css(self) -> str:
         """How it is set."""
-        look = {"money": "sd-num", "number": "sd-num", "day": "sd-nowrap"}.get(self.form, "")
+        look = LAID_OUT.get(self.form, "")
         return f"{look} sd-wide" if self.is_minor else look
 
 

@@ -184,6 +184,17 @@ class TestStatements:
         assert "<iframe" not in shown
         assert "No statement is chosen" in shown
 
+    def test_none_that_the_service_lists_is_not_the_same_as_none_that_was_read(
+        self, viewer: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        line = given.line(desk, borrower)
+        assert "Statements were not read yet" in page(viewer, line.get_absolute_url())
+        read(viewer, line)
+        shown = page(viewer, line.get_absolute_url())
+        assert "0 listed by the service" in shown
+        assert "No statement yet" in shown
+        assert "Choose a statement" not in shown
+
     def test_a_document_without_a_day_or_a_link_is_only_counted(
         self, viewer: Browser, desk: Sandbox, borrower: Record
     ) -> None:

@@ -96,7 +96,7 @@ class TestSchedule:
         read(viewer, loan)
         shown = panel(viewer, f"{loan.get_absolute_url()}?rows=all", "loan-schedule")
         assert shown.startswith('<section class="sd-card" id="loan-schedule"')
-        assert shown.count('<th scope="row">') == 360
+        assert shown.count('<th scope="row" class=') == 360
 
     def test_its_sums_are_exact(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
         rows = [{"number": n, "due_date": f"2027-0{n}-01", "total": Decimal("0.1")} for n in range(1, 4)]
@@ -160,6 +160,10 @@ class TestChart:
         assert found.today == 50
         assert [bar.is_overdue for bar in found.bars] == [True, False]
         assert {bar.y for bar in found.bars} == {found.grid[-1].at}
+
+    def test_its_axis_has_room_for_any_amount(self) -> None:
+        for amount, words in ((671, "$800"), (Decimal("0.3"), "$0.30"), (1_888_888_888_888, "$2T")):
+            assert self.drawn({"due_date": "2026-12-01", "total": amount}).grid[-1].words == words
 
     def test_the_two_parts_of_a_bar_are_its_whole(self) -> None:
         (bar,) = self.drawn({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars
