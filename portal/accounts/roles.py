@@ -68,6 +68,8 @@ ACTS: dict[str, frozenset[Role]] = {
     "operations.support_bundle": _WRITERS | _OVERSIGHT,
     "summaries.borrower": _EVERYBODY,
     "summaries.document": _EVERYBODY,
+    "summaries.verify": _EVERYBODY,
+    "summaries.batch": _WRITERS | {Role.AUDITOR},
     "accounts.profile": _EVERYBODY,
     "accounts.staff": frozenset({Role.ADMIN}),
 }

@@ -28,10 +28,12 @@ from portal.registry.models import Record
 from portal.summaries.models import Printed
 from portal.summaries.options import Options
 from portal.summaries.pdf import render
-from servicing import RemoteTime
+from servicing import RemoteTime, ServicingError
 from servicing.codec import Model
 from servicing.credit_lines import StatementDocument
 
+# How stored answers that make no sense come out while a document is laid out.
+BROKEN = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Without letters and digits that are taken for each other.
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CANONICAL = msgspec.json.Encoder(order="sorted", decimal_format="string")

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
+from itertools import pairwise
 from typing import Final
 
 from portal.loans.chart import Chart, chart
@@ -16,7 +18,7 @@ from servicing import Loan
 from servicing.schedules import schedule_of
 
 FORM: Final = Form("LS", "Loan schedule", "summaries/papers/loan_schedule.html")
-ROWS: Final = 1200
+ROWS: Final = 720
 WIDE: Final = 9
 """With more columns than this the paper is turned."""
 
@@ -33,6 +35,15 @@ class LoanSchedule:
     table: ScheduleTable | None
     lines: Sequence[Line]
     left_out: int
+
+    @property
+    def balance(self) -> list[tuple[Decimal, ...]]:
+        """The chart's balance line in straight pieces: the document engine would draw a stretched one ever thicker."""
+        if self.chart is None:
+            return []
+        ends = [tuple(map(Decimal, point.split(","))) for point in self.chart.balance.split()]
+        top = self.chart.top
+        return [(x1, y1 + top, x2, y2 + top) for (x1, y1), (x2, y2) in pairwise(ends)]
 
 
 def document(reading: Reading, owner: Record | None, options: Options, *, today: date) -> Document:

@@ -33,6 +33,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     "application": "Latest application",
     "internal": "Notes and checks",
 }
+# The names under which the choices stand in a query string.
+CHOICES: Final = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
 INTERNAL_ONLY: Final = frozenset({"internal"})
 
 

@@ -1,6 +1,6 @@
 """Turns HTML into PDF bytes in a process of its own, because drawing in a thread of a web server corrupts its memory.
 
-Hides the worker: started by the first document and kept warm, stopped when one takes too long, replaced after a crash
+Hides the workers: started by the first documents and kept warm, stopped when one takes too long, replaced after a crash
 and after enough documents to have grown. (The executor's own ``max_tasks_per_child`` never ends on Python 3.11 once
 tasks queue up, so the pool is replaced from here.)
 """
@@ -10,13 +10,18 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
+from django.conf import settings
+
 DOCUMENTS = 250
 # Seconds that one document may take, and that somebody waits for it and for those before it.
-TIME_LIMIT = 30
-PATIENCE = 45
+TIME_LIMIT = 45
+PATIENCE = 60
+# What Debian calls the libraries without which nothing is drawn; docker/system-packages.txt has the same.
+PACKAGES = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
 
 
 class NotDrawn(Exception):
@@ -25,24 +30,31 @@ class NotDrawn(Exception):
 
 def render(html: str, *, time_limit: int = TIME_LIMIT, again: bool = True) -> bytes:
     """The document as PDF; its links to style and fonts are relative to the folder of static files."""
+    return begin(html, time_limit=time_limit, again=again)()
+
+
+def begin(html: str, *, time_limit: int = TIME_LIMIT, again: bool = True) -> Callable[[], bytes]:
+    """Let a document be drawn beside other work; what this gives back waits for the bytes."""
     started = time.monotonic()
     pool, drawing = _press.submit(html, time_limit)
-    try:
-        return drawing.result(timeout=PATIENCE)
-    except BrokenProcessPool:
-        _press.forget(pool)
-        if (
-            again and time.monotonic() - started < time_limit
-        ):  # it ended for another reason than this document
-            return render(html, time_limit=time_limit, again=False)
-        raise NotDrawn("It took too long, or its process ended.") from None
-    except TimeoutError:
-        drawing.cancel()
-        raise NotDrawn("Too many documents are being drawn right now.") from None
+
+    def result() -> bytes:
+        try:
+            return drawing.result(timeout=PATIENCE)
+        except BrokenProcessPool:
+            _press.forget(pool)
+            if again and time.monotonic() - started < time_limit:  # another document may have ended it
+                return render(html, time_limit=time_limit, again=False)
+            raise NotDrawn("It took too long, or its process ended; a new one takes its place.") from None
+        except TimeoutError:
+            drawing.cancel()
+            raise NotDrawn("Too many documents are being drawn right now.") from None
+
+    return result
 
 
 class _Press:
-    """The pool of one worker, and how many documents it has taken."""
+    """The pool of workers, and how many documents it has taken."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,7 +81,9 @@ class _Press:
         if self._pool:
             self._pool.shutdown(wait=False)  # what it has taken, it still draws
         self._taken = 0
-        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=warm)
+        return ProcessPoolExecutor(
+            settings.DOCUMENT_PROCESSES, mp_context=multiprocessing.get_context("spawn"), initializer=warm
+        )
 
 
 _press = _Press()
@@ -82,16 +96,24 @@ def warm() -> None:
     """Load what drawing needs; end with the server, however that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    draw('<!doctype html><html lang="en"><title>Warm</title>', TIME_LIMIT)
+    try:
+        draw('<!doctype html><html lang="en"><title>Warm</title>', TIME_LIMIT)
+    except NotDrawn:  # said to whoever wants a document
+        pass
 
 
 def draw(html: str, time_limit: int) -> bytes:
     """Draw one document, or be ended by the alarm: whatever it hangs in, the system ends it."""
-    from portal.summaries import drawing
-
     signal.alarm(time_limit)
     try:
+        from portal.summaries import drawing
+
         return drawing.draw(html)
+    except OSError:  # how its import fails without them
+        raise NotDrawn(
+            f"This server lacks system libraries of the document engine. Install them with: "
+            f"apt-get install {PACKAGES}."
+        ) from None
     finally:
         signal.alarm(0)
 

@@ -20,7 +20,7 @@ from portal.summaries.options import Options
 from servicing.schedules import total
 
 FORM: Final = Form("SA", "Statement of account", "summaries/papers/statement_of_account.html")
-ROWS: Final = 1200
+ROWS: Final = 500
 LISTS: Final = 50
 REPAYMENT_LISTS: Final = tuple(REPAYMENTS_OF.values())
 PARTS: Final = ("principal", "interest", "fees", "amount")

@@ -1,11 +1,11 @@
-"""Addresses of documents: each as a preview and, under the same name with ``_pdf``, as the PDF itself."""
+"""Addresses of documents (each as a preview and, under its name with ``_pdf``, as the PDF), of checks and batches."""
 
 from collections.abc import Callable
 
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 
-from portal.summaries import views
+from portal.summaries import batch_views, checking, views
 
 app_name = "summaries"
 BORROWER = "borrowers/<str:borrower_uuid>/"
@@ -27,4 +27,9 @@ urlpatterns = [
     *both(f"{BORROWER}applications/<str:application_uuid>/offer-sheet", views.offer_sheet),
     *both(f"{BORROWER}statement-of-account", views.statement_of_account),
     *both("repayments/statement-of-account", views.statement_of_account),
+    path("verify/", checking.verify, name="verify_any"),
+    path("verify/<str:code>/", checking.verify, name="verify"),
+    path("summaries/batches/", batch_views.create, name="batch_new"),
+    path("summaries/batches/<uuid:batch_id>/", batch_views.batch, name="batch"),
+    path("summaries/batches/<uuid:batch_id>/download/", batch_views.download, name="batch_download"),
 ]

@@ -25,15 +25,13 @@ from portal.summaries import statement_of_account as account_paper
 from portal.summaries.assemble import FORM as BORROWER_SUMMARY
 from portal.summaries.assemble import accounts_of, borrower_document
 from portal.summaries.documents import Document, Stamp, issue
-from portal.summaries.options import MODES, PAPERS, SECTIONS, Mode, Options
+from portal.summaries.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
 from portal.summaries.pdf import NotDrawn
 from portal.ui.htmx import render_page
 from servicing.values import same_word
 
 # A PDF that is asked for waits this long for a silent service, then shows copies.
 PATIENCE = 8.0
-# What the form of the preview asks for.
-CHOICES = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
 
 
 @require_safe
