@@ -12,7 +12,8 @@ FACES = [("light", 1440), ("dark", 1440), ("dark", 390), ("light", 390)]
 
 _DRESS = """async theme => {
   document.documentElement.dataset.bsTheme = theme;
-  await Promise.all(document.getAnimations().map(each => each.finished.catch(() => null)));
+  const timed = document.getAnimations().filter(each => each.timeline instanceof DocumentTimeline);  // others never end
+  await Promise.all(timed.map(each => each.finished.catch(() => null)));
 }"""
 
 
