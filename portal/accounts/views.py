@@ -14,7 +14,6 @@ from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
-from requests import RequestException
 
 from portal.accounts import kept_forms
 from portal.accounts.forms import ProfileForm, ThemeForm
@@ -108,7 +107,7 @@ def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
     def guarded(request: HttpRequest, provider_id: str, **kwargs: Any) -> HttpResponseBase:
         try:
             return view(request, provider_id, **kwargs)
-        except (RequestException, KeyError, ValueError) as error:
+        except (OSError, KeyError, ValueError) as error:  # OSError: whatever can happen on the way there.
             answer: HttpResponseBase = render_authentication_error(request, provider_id, exception=error)
             return answer
 
