@@ -48,6 +48,8 @@ ACTS: dict[str, frozenset[Role]] = {
     "repayments.index": _EVERYBODY,
     "repayments.detail": _EVERYBODY,
     "messaging.index": _EVERYBODY,
+    "messaging.sync": _WRITERS | {Role.ADMIN},
+    "messaging.link": _WRITERS,
     "notes.add": _WRITERS,
     "saved_views.save": _EVERYBODY,
     "lookup.search": _EVERYBODY,

@@ -1,12 +1,10 @@
 """Keeps messages as they were received: each once, whoever reads it, however often it is told.
 
-Hides what filters need of a message, how payloads of any shape become searchable, and where a message whose time is not
-certain stands among the others.
+Hides what filters need of a message, and where a message whose time is not certain stands among the others.
 """
 
 import hashlib
-from base64 import b32encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -16,15 +14,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from portal.messaging.facts import search_text
 from portal.messaging.models import PLACES, Message, key_from
 from portal.registry.memory import TOO_MUCH
-from portal.registry.query import fold
 from servicing import Message as Told
 from servicing.values import exact
 
-SEARCHED: Final = 100_000
-"""So many characters of a payload can be searched."""
-DEEPEST: Final = 300
 ONE_DAY: Final = timedelta(days=1)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
@@ -107,7 +102,7 @@ def _word(value: Any, longest: int) -> str:
 
 def _add(rows: Sequence[Message]) -> None:
     """Insert; a row whose key is taken by another message of the same second steps aside."""
-    waiting = list(rows)
+    waiting = sorted(rows, key=lambda row: row.id)  # SQLite's table of trigrams is slow in any other order.
     while waiting:
         Message.objects.bulk_create(waiting, ignore_conflicts=True)
         uuids = [row.uuid for row in waiting]
@@ -115,52 +110,3 @@ def _add(rows: Sequence[Message]) -> None:
         waiting = [row for row in waiting if row.uuid not in stored]
         for row in waiting:
             row.id += 1
-
-
-# --- What can be searched ---
-
-
-def search_text(raw: Any) -> str:
-    """Every value of a message, folded, a line each; then for each a digest of its path and itself, as a word."""
-    values: list[str] = []
-    facts: list[str] = []
-    left = SEARCHED
-    for path, value in leaves(raw):
-        text = plain(value)
-        values.append(text[:left])
-        facts.append(fact(path, text))
-        left -= len(text)
-        if left <= 0:
-            break
-    return "\n".join([*values, *dict.fromkeys(facts)]).replace("\0", "\ufffd")
-
-
-def leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Each plain value with its path; the elements of a list share one path."""
-    if depth > DEEPEST:
-        return
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from leaves(item, f"{path}.{name}" if path else str(name), depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            yield from leaves(item, f"{path}[]", depth + 1)
-    else:
-        yield path, value
-
-
-def plain(value: Any) -> str:
-    """A plain value as it is compared: no case, no accents, numbers without idle zeros."""
-    if isinstance(value, str):
-        text = value[:SEARCHED]
-        return text.lower() if text.isascii() else fold(text)
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    number = exact(value)
-    return str(value) if number is None else f"{number.normalize():f}"
-
-
-def fact(path: str, text: str) -> str:
-    """What stands in the search text for "at this path is this value"."""
-    digest = hashlib.blake2b(f"{path}={text}".encode("utf-8", "surrogatepass"), digest_size=5).digest()
-    return f"ǂ{b32encode(digest).decode().lower()}"

@@ -33,6 +33,6 @@ def state_of(query: str) -> str:
     told = QueryDict(query.removeprefix("?"))
     kept = QueryDict(mutable=True)
     for name in sorted(told):
-        if name not in PASSING and told[name]:
-            kept[name] = told[name]
+        if name not in PASSING and any(told.getlist(name)):
+            kept.setlist(name, [value for value in told.getlist(name) if value])
     return kept.urlencode()

@@ -235,7 +235,7 @@ def test_json_is_shown_line_by_line_and_never_as_html() -> None:
     html = shown(
         "{{ value|json_view }}", value={"a": [None, True, {}], "b": "<script>", "c": Decimal("310.00")}
     )
-    lines = re.findall("<span>(.*?)</span>", html)
+    lines = re.findall("<span data-path[^>]*>(.*?)</span>", html)
     assert len(lines) == 9
     assert "<script>" not in html
     assert "<data>310.00</data>" in html

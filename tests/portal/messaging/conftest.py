@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.cache import cache
 
 from portal import gateway
 from portal.messaging.models import Message
@@ -38,5 +39,6 @@ def service(
     with Sandbox(tmp_path / "messages.sqlite3", auth="none", offset=request.param) as sandbox:
         settings.SERVICING_URL, settings.SERVICING_AUTH = sandbox.url, "none"
         gateway.client.cache_clear()
+        cache.clear()
         yield sandbox
     gateway.client.cache_clear()

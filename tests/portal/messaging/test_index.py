@@ -1,95 +1,312 @@
-"""Webhook messages as the lending service keeps them, with the filters that it offers."""
+"""The explorer: live from the service and from the local copy, with what is true of either."""
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from portal.audit.models import RemoteCall
+from portal.accounts.roles import Role
+from portal.audit.models import Entry, RemoteCall
+from portal.messaging.models import Day, Message
 from servicing.sandbox import Sandbox
-from tests.conftest import htmx
+from tests.conftest import browser_of, htmx
+from tests.portal.messaging.conftest import START, emit
+
+DAY = timedelta(days=1)
 
 
-def message(
-    sandbox: Sandbox, event: str = "payment.succeeded", day: int = 3, **payload: object
-) -> dict[str, object]:
+def message(sandbox: Sandbox, event: str = "payment.succeeded", day: int = 3, **payload: Any) -> str:
     at = datetime(2026, 11, day, 18, tzinfo=UTC)
-    return sandbox.world.message(event, {"uuid": "p-1", "product": "LOC"} | payload, at=at)
+    told = sandbox.world.message(event, {"uuid": "p-1", "product": "LOC"} | payload, at=at)
+    return str(told["uuid"])
 
 
-def rows(browser: Browser, query: str = "") -> HttpResponse:
-    return browser.get(f"/messages/{query}", headers=htmx("message-rows"))
+def rows(browser: Browser, query: str = "", target: str = "messages") -> HttpResponse:
+    return browser.get(f"/messages/{query}", headers=htmx(target))
 
 
-def test_it_shows_what_the_service_keeps(viewer: Browser, desk: Sandbox) -> None:
-    message(desk, amount=310, status="SUCCEEDED")
-    page = viewer.get("/messages/").content.decode()
-    for text in ("payment.succeeded", "$310.00", "Succeeded"):
-        assert text in page
+def text(browser: Browser, query: str = "") -> str:
+    return rows(browser, query).content.decode()
 
 
-def test_a_payload_that_is_no_repayment_is_shown_all_the_same(viewer: Browser, desk: Sandbox) -> None:
-    desk.world.message("user.updated", {"anything": ["at", "all"]})
-    assert "user.updated" in rows(viewer).content.decode()
+def shown(browser: Browser, query: str = "") -> list[str]:
+    """The identifiers in the list, in its order."""
+    return [part.partition('"')[0] for part in text(browser, query).split('data-message="')[1:]]
 
 
-def test_filters_go_to_the_service(viewer: Browser, desk: Sandbox) -> None:
-    rows(viewer, "?start_date=2026-11-02&end_date=2026-11-05&event=payment.failed&limit=50")
-    (call,) = desk.calls
-    assert call.query == {
-        "start_date": "2026-11-02",
-        "end_date": "2026-11-05",
-        "event": "payment.failed",
-        "limit": "50",
-    }
+class TestLive:
+    def test_it_shows_what_the_service_keeps(self, viewer: Browser, desk: Sandbox) -> None:
+        message(desk, amount=310, status="SUCCEEDED")
+        page = viewer.get("/messages/").content.decode()
+        for words in ("payment.succeeded", "$310.00", "Succeeded", "1 message", "Live from the service"):
+            assert words in page
+
+    def test_filters_go_to_the_service(self, viewer: Browser, desk: Sandbox) -> None:
+        rows(viewer, "?start_date=2026-11-02&end_date=2026-11-05&event=payment.failed&limit=50")
+        (call,) = desk.calls
+        assert call.query == {
+            "start_date": "2026-11-02",
+            "end_date": "2026-11-05",
+            "event": "payment.failed",
+            "limit": "50",
+        }
+
+    def test_each_look_costs_one_call(self, viewer: Browser, desk: Sandbox) -> None:
+        viewer.get("/messages/")
+        assert (len(desk.calls), RemoteCall.objects.count()) == (1, 1)
+
+    def test_with_javascript_the_page_waits_for_nobody(self, viewer: Browser, desk: Sandbox) -> None:
+        viewer.cookies["js"] = "1"
+        page = viewer.get("/messages/").content.decode()
+        assert 'hx-trigger="load"' in page
+        assert "Loading" in page
+        assert desk.calls == []
+
+    def test_paging_loses_and_doubles_nothing(self, service: Sandbox) -> None:
+        emit(service, 130)
+        browser, wanted = browser_of(Role.VIEWER), [one["uuid"] for one in service.world.messages()]
+        for size in (25, 50, 100):
+            pages = [shown(browser, f"?limit={size}&page={number}") for number in range(1, 130 // size + 2)]
+            assert [uuid for page in pages for uuid in page] == wanted
+
+    @pytest.mark.parametrize(
+        "fault", [{"status": 500}, {"html": True}, {"status": 400, "message": "limit is too large"}]
+    )
+    def test_a_service_that_fails_is_said_above_the_last_known_messages(
+        self, viewer: Browser, desk: Sandbox, fault: dict[str, object]
+    ) -> None:
+        uuid = message(desk)
+        rows(viewer)
+        desk.fail_next("messages.list", **fault)
+        page = text(viewer)
+        assert "Messages could not be read" in page
+        assert str(fault.get("message", "")) in page
+        assert uuid in page
+        assert "No message" not in page
+
+    def test_nothing_matches_and_nothing_yet_are_two_things(self, viewer: Browser, desk: Sandbox) -> None:
+        assert "No message yet" in text(viewer)
+        assert "No message matches" in text(viewer, "?event=payment.failed")
+
+    def test_an_event_never_seen_before_is_offered_once_it_was_seen(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        message(desk, "loan.frozen")
+        assert 'value="loan.frozen"' in text(viewer)
 
 
-def test_filters_narrow_the_list(viewer: Browser, desk: Sandbox) -> None:
-    message(desk, "payment.failed", day=3)
-    message(desk, "payment.succeeded", day=9)
-    assert "payment.failed" not in rows(viewer, "?start_date=2026-11-08").content.decode()
-    assert "payment.succeeded" not in rows(viewer, "?event=payment.failed").content.decode()
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("query", "reason"),
+        [
+            ("start_date=2026-02-30", "There is no such day"),
+            ("start_date=yesterday", "There is no such day"),
+            ("start_date=0001-01-01", "There is no such day"),
+            ("start_date=2026-11-02&end_date=2026-11-01", "The end lies before the start"),
+            ("start_time=10:00", "Say of which day"),
+            ("limit=0", "25, 50 or 100"),
+            ("limit=-1", "25, 50 or 100"),
+            ("limit=1000000000", "25, 50 or 100"),
+            ("limit=many", "25, 50 or 100"),
+            ("event=" + "x" * 101, "There can be no such value"),
+            ("status=%00", "There can be no such value"),
+            ("q=%7B%22payload%22%3A", "This is no JSON"),
+            ("q=%7B%22a%22%3A%5B1%5D%7D", "A list cannot be looked for"),
+            ("q=ab", "at least 3 characters"),
+            ("least=ten", "Enter an amount"),
+            ("least=5&most=4", "less than the amount"),
+            ("borrower=Nobody+at+all", "No borrower known here matches"),
+            ("order=sideways", "not one of the available choices"),
+        ],
+    )
+    def test_the_reason_stands_at_the_field_and_the_list_is_kept(
+        self, viewer: Browser, desk: Sandbox, query: str, reason: str
+    ) -> None:
+        uuid = message(desk, amount=310)
+        rows(viewer)
+        answer = rows(viewer, f"?{query}")
+        assert (answer.status_code, uuid in answer.content.decode()) == (422, True)
+        assert reason in answer.content.decode()
+
+    @pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 30, "beyond_x", "before_5", "beyond_" + "9" * 30])
+    @pytest.mark.parametrize("source", ["", "copy"])
+    def test_a_place_that_cannot_be_is_no_error(
+        self, viewer: Browser, desk: Sandbox, source: str, page: str
+    ) -> None:
+        message(desk)
+        assert rows(viewer, f"?source={source}&page={page}").status_code == 200
+
+    @pytest.mark.parametrize(
+        "payload",
+        [
+            "x" * 5_000_000,
+            {"amount": "<script>alert(1)</script>", "uuid": 7, "status": ["odd"]},
+            {"uuid": "\u202egnp.exe\u0000", "status": "\x00"},
+            ["odd", None],
+            None,
+        ],
+        ids=["5 MB", "script", "marks", "list", "none"],
+    )
+    def test_a_payload_of_any_shape_is_shown_safely(
+        self, viewer: Browser, desk: Sandbox, payload: Any
+    ) -> None:
+        uuid = desk.world.message("payment.succeeded", payload)["uuid"]
+        for tab in ("readable", "json", "raw", "related"):
+            answer = rows(viewer, f"?message={uuid}&tab={tab}")
+            page = viewer.get(f"/messages/{uuid}/?tab={tab}")
+            assert (answer.status_code, page.status_code) == (200, 200)
+            assert b"<script>alert" not in answer.content + page.content
+            assert len(page.content) < 1_000_000
+            assert "\u202e" not in page.content.decode().partition('class="sd-json"')[2] or tab == "raw"
+
+    def test_a_payload_200_levels_deep_is_shown(self, viewer: Browser, desk: Sandbox) -> None:
+        deep: Any = "bottom of it"
+        for _ in range(200):
+            deep = {"in": deep}
+        uuid = desk.world.message("odd.depth", deep)["uuid"]
+        for tab in ("readable", "json", "raw"):
+            assert "bottom of it" in rows(viewer, f"?message={uuid}&tab={tab}").content.decode()
+        assert shown(viewer, "?q=bottom") == [uuid]
 
 
-def test_no_match_says_so(viewer: Browser) -> None:
-    assert "No message matches" in rows(viewer, "?event=payment.failed").content.decode()
+class TestCopy:
+    @pytest.fixture(autouse=True)
+    def _kept(self, desk: Sandbox) -> None:
+        statuses = ("SUCCEEDED", "FAILED", "SCHEDULED")
+        for number in range(40):
+            desk.world.message(
+                f"payment.{statuses[number % 3].lower()}",
+                {
+                    "uuid": f"p-{number}",
+                    "product": ("LOAN", "LOC")[number % 2],
+                    "status": statuses[number % 3],
+                    "amount": 10 * number,
+                    "nested": {"kind": "Ångström" if number % 5 == 0 else "other", "on": number % 4 == 0},
+                },
+                status=("SUCCESS", "FAILED")[number % 4 == 1],
+                at=START - number * timedelta(hours=7),
+            )
+        call_command("sync_messages", verbosity=0)
+
+    @pytest.mark.parametrize(
+        ("query", "keeps"),
+        [
+            ("status=FAILED", lambda m: m["status"] == "FAILED"),
+            (
+                "event=payment.failed&event=payment.scheduled",
+                lambda m: m["event"] != "payment.succeeded",
+            ),
+            ("product=LOAN&payment=FAILED", lambda m: m["payload"]["status"] == "FAILED" and is_loan(m)),
+            ("least=100&most=200", lambda m: 100 <= m["payload"]["amount"] <= 200),
+            ("q=angstrom", lambda m: m["payload"]["nested"]["kind"] != "other"),
+            ('q={"payload":{"nested":{"on":true},"amount":80.0}}', lambda m: m["payload"]["amount"] == 80),
+            ("id=p-7", lambda m: m["payload"]["uuid"] == "p-7"),
+            (
+                "start_date=2026-11-02&end_date=2026-11-02&start_time=05:00&end_time=12:00&source=copy",
+                lambda m: "2026-11-02 05" <= m["created_at"] <= "2026-11-02 12:00:99",
+            ),
+        ],
+    )
+    def test_every_filter_finds_what_the_service_has(
+        self, viewer: Browser, desk: Sandbox, query: str, keeps: Any
+    ) -> None:
+        wanted = [one["uuid"] for one in desk.world.messages() if keeps(one)]
+        assert wanted
+        assert shown(viewer, f"?{query}&limit=50") == wanted
+        assert shown(viewer, f"?{query}&limit=50&order=oldest") == wanted[::-1]
+
+    def test_pages_forth_and_back_lose_and_double_nothing(self, viewer: Browser, desk: Sandbox) -> None:
+        wanted = [one["uuid"] for one in desk.world.messages()]
+        first = rows(viewer, "?source=copy")
+        forth = next_link(first.content.decode(), "next")
+        second = rows(viewer, forth)
+        assert shown(viewer, "?source=copy") + shown(viewer, forth) == wanted
+        assert "26 to 40 of 40" in second.content.decode()
+        assert shown(viewer, next_link(second.content.decode(), "prev")) == wanted[:25]
+
+    def test_the_line_says_who_filtered_what(self, viewer: Browser, desk: Sandbox) -> None:
+        Message.objects.filter(uuid=desk.world.messages()[3]["uuid"]).delete()
+        page = viewer.get("/messages/?start_date=2026-01-01&status=FAILED").content.decode()
+        honest = " ".join(page.partition('class="sd-honest"')[2].partition("</section>")[0].split())
+        assert "The service filtered by date: <b>40</b> found; <b>39</b> of them are kept here" in honest
+        assert "1 are missing" in honest
+        assert "We filtered the local copy by message status: <b>10</b> match" in honest
+        assert 'class="sd-chip"' in page
+        assert 'class="sd-chip sd-chip-here"' in page
+
+    def test_a_day_that_lost_messages_turns_amber(self, viewer: Browser, desk: Sandbox) -> None:
+        query = "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
+        assert "sd-bar-missing" not in text(viewer, query)
+        day = Day.objects.get(day=date(2026, 11, 2))
+        Message.objects.filter(day=day.day).first().delete()
+        assert text(viewer, query).count('class="sd-bar-missing"') == 1
+        assert f"{day.claimed} claimed, {day.claimed - 1} stored" in text(viewer, query)
+
+    def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, desk: Sandbox) -> None:
+        wanted = [one for one in desk.world.messages() if one["status"] == "FAILED"]
+        lines = viewer.get("/messages/export/?status=FAILED&all=1&format=jsonl").getvalue().decode()
+        assert [json.loads(line) for line in lines.splitlines()] == json.loads(
+            json.dumps(wanted, default=int)
+        )
+        table = viewer.get("/messages/export/?status=FAILED&all=1").getvalue().decode()
+        assert table.count("\r\n") == len(wanted) + 1
+        live = viewer.get("/messages/export/?event=payment.failed&all=1&format=jsonl").getvalue().decode()
+        assert live.count("\n") == 13
+        entry = Entry.objects.filter(action="messaging.export").last()
+        assert entry
+        assert entry.detail["rows"] == len(wanted)
+
+    def test_a_message_has_neighbours_in_the_list(self, viewer: Browser, desk: Sandbox) -> None:
+        uuids = [one["uuid"] for one in desk.world.messages() if one["status"] == "FAILED"]
+        page = text(viewer, f"?status=FAILED&message={uuids[1]}").replace("&amp;", "&")
+        for key, uuid in (("k", uuids[0]), ("j", uuids[2])):
+            link = page.partition(f' data-key="{key}"')[0].rpartition("<a ")[2]
+            assert f'href="?status=FAILED&message={uuid}"' in link
+
+    def test_what_arrives_is_counted_and_nothing_moves(self, viewer: Browser, desk: Sandbox) -> None:
+        since = urlencode({"since": Message.objects.latest("stored_at").stored_at.isoformat()})
+        message(desk, "payment.failed", day=20)
+        message(desk, "payment.succeeded", day=20)
+        assert "2 new, show" in rows(viewer, f"?{since}", "message-news").content.decode()
+        assert (
+            "1 new, show" in rows(viewer, f"?event=payment.failed&{since}", "message-news").content.decode()
+        )
+        desk.fail_next("messages.list", status=403)
+        assert "Not answering" in rows(viewer, f"?{since}", "message-news").content.decode()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "?start_date=2026-02-30",
-        "?start_date=yesterday",
-        "?start_date=2026-11-05&end_date=2026-11-02",
-        "?limit=7",
-        "?event=" + "x" * 101,
-        "?event=%00",
-    ],
-)
-def test_what_is_no_filter_is_refused_and_not_sent(viewer: Browser, desk: Sandbox, query: str) -> None:
-    answer = rows(viewer, query)
-    assert (answer.status_code, desk.calls) == (422, [])
-    assert "The filters cannot be used" in answer.content.decode()
+def is_loan(told: dict[str, Any]) -> bool:
+    return bool(told["payload"]["product"] == "LOAN")
 
 
-@pytest.mark.parametrize(
-    "fault", [{"status": 500}, {"html": True}, {"status": 400, "message": "limit is too large"}]
-)
-def test_a_service_that_does_not_answer_is_said_not_shown_as_empty(
-    viewer: Browser, desk: Sandbox, fault: dict[str, object]
-) -> None:
-    desk.fail_next("messages.list", **fault)
-    page = rows(viewer).content.decode()
-    assert "Messages could not be read" in page
-    assert str(fault.get("message", "")) in page
-    assert "No message matches" not in page
+def next_link(page: str, rel: str) -> str:
+    foot = page.partition(f'rel="{rel}"')[0].rpartition('href="')[2]
+    return foot.partition('"')[0].replace("&amp;", "&")
 
 
-def test_a_fragment_holds_the_rows_alone(viewer: Browser) -> None:
-    assert rows(viewer).content.decode().strip().startswith('<div id="message-rows"')
-
-
-def test_each_look_costs_one_call(viewer: Browser, desk: Sandbox) -> None:
-    viewer.get("/messages/")
-    assert (len(desk.calls), RemoteCall.objects.count()) == (1, 1)
+def test_counts_equal_the_services_for_any_filters(service: Sandbox) -> None:
+    """Over each way of counting offsets, with clocks of every zone."""
+    chance = Random(20261121)
+    events, zones = ["payment.succeeded", "payment.failed", "user.updated"], ["US/Pacific", "PDT", "IST", ""]
+    for _ in range(90):
+        at = START - timedelta(minutes=chance.randrange(14 * 24 * 60))
+        service.world.message(chance.choice(events), {"amount": 5}, at=at, zone=chance.choice(zones))
+    call_command("sync_messages", verbosity=0)
+    browser = browser_of(Role.VIEWER)
+    for _ in range(17):
+        start, end = sorted(date(2026, 10, 19) + chance.randrange(17) * DAY for _ in range(2))
+        given = {"start": chance.choice([None, str(start)]), "end": chance.choice([None, str(end)])}
+        event = chance.choice([None, *events])
+        (total, _) = service.world.store.messages(**given, event=event, skip=0, limit=0)
+        query = urlencode(
+            {"start_date": given["start"] or "", "end_date": given["end"] or "", "event": event or ""}
+        )
+        for source in ("", "copy"):
+            page = rows(browser, f"?{query}&source={source}").content.decode()
+            assert f'data-announce="{total} message' in page

@@ -1,0 +1,80 @@
+"""Whose a message is: by what is known of its payment, else by what staff say of its bank account."""
+
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.messaging.models import BankAccount
+from servicing.sandbox import Sandbox
+from tests import given
+
+ACCOUNT = "bank-1"
+
+
+def payment(desk: Sandbox, uuid: str = "p-1") -> str:
+    payload = {"uuid": uuid, "status": "SUCCEEDED", "borrower_bank_account_uuid": ACCOUNT}
+    return str(desk.world.message("payment.succeeded", payload)["uuid"])
+
+
+def text(browser: Browser, address: str = "/messages/") -> str:
+    return browser.get(address).content.decode()
+
+
+def test_a_payment_that_is_known_tells_its_loan_and_borrower(viewer: Browser, desk: Sandbox) -> None:
+    loan = given.loan(desk, given.borrower(desk, first_name="Northwind Baking Co LLC"))
+    repayment = desk.world.repayment(loan.uuid)
+    viewer.get(loan.get_absolute_url())
+    message = desk.world.message("payment.scheduled", repayment)["uuid"]
+    assert "Northwind Baking Co LLC" in text(viewer)
+    page = text(viewer, f"/messages/{message}/")
+    assert f'href="{loan.get_absolute_url()}"' in page
+    assert f'href="/repayments/{repayment["uuid"]}/"' in page
+    assert "Northwind Baking Co LLC" in text(viewer, f"/messages/?borrower={loan.borrower_uuid}")
+
+
+def test_a_bank_account_is_remembered_for_every_message_from_it(servicer: Browser, desk: Sandbox) -> None:
+    borrower = given.borrower(desk, first_name="Cedar Mill Dental PC")
+    message, other = payment(desk), payment(desk, "p-2")
+    assert f'href="/messages/{message}/link/"' in text(servicer)
+    answer = servicer.post(f"/messages/{message}/link/", {"borrower": "cedar mill"})
+    assert answer.status_code == 303
+    assert "Cedar Mill Dental PC" in text(servicer, f"/messages/{other}/")
+    assert text(servicer, f"/messages/?borrower={borrower.uuid}").count("data-message=") == 2
+    entry = Entry.objects.get(action="messaging.link")
+    assert (entry.subject_uuid, entry.changes) == (ACCOUNT, {"borrower_uuid": ["", borrower.uuid]})
+
+
+def test_a_link_can_be_taken_away(servicer: Browser, desk: Sandbox) -> None:
+    borrower = given.borrower(desk)
+    message = payment(desk)
+    text(servicer)
+    servicer.post(f"/messages/{message}/link/", {"borrower": borrower.uuid})
+    servicer.post(f"/messages/{message}/link/", {"borrower": ""})
+    assert not BankAccount.objects.exists()
+    assert "Unlinked" in text(servicer, f"/messages/{message}/")
+
+
+def test_a_name_of_several_is_refused(servicer: Browser, desk: Sandbox) -> None:
+    for name in ("Harbor Bakery LLC", "Harbor Pine LLP"):
+        given.borrower(desk, first_name=name)
+    message = payment(desk)
+    text(servicer)
+    answer = servicer.post(f"/messages/{message}/link/", {"borrower": "harbor"})
+    assert answer.status_code == 422
+    assert "Several borrowers match" in answer.content.decode()
+    assert not BankAccount.objects.exists()
+
+
+def test_what_is_known_cannot_be_said_otherwise(servicer: Browser, desk: Sandbox) -> None:
+    loan = given.loan(desk, given.borrower(desk))
+    repayment = desk.world.repayment(loan.uuid)
+    servicer.get(loan.get_absolute_url())
+    message = desk.world.message("payment.scheduled", repayment)["uuid"]
+    text(servicer)
+    assert servicer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 303
+    assert not BankAccount.objects.exists()
+
+
+def test_a_viewer_may_not(viewer: Browser, desk: Sandbox) -> None:
+    message = payment(desk)
+    assert f"/messages/{message}/link/" not in text(viewer)
+    assert viewer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 403
