@@ -206,6 +206,7 @@ INSTALLED_APPS = [
     "portal.audit",
     "portal.registry",
     "portal.notes",
+    "portal.approvals",
     "portal.saved_views",
     "portal.ui",
     "portal.lookup",

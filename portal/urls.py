@@ -15,6 +15,7 @@ urlpatterns = [
     path("messages/", include("portal.messaging.urls")),
     path("", include("portal.lookup.urls")),
     path("notes/", include("portal.notes.urls")),
+    path("approvals/", include("portal.approvals.urls")),
     path("views/", include("portal.saved_views.urls")),
     path("audit/", include("portal.audit.urls")),
     path("", include("portal.operations.urls")),

@@ -264,7 +264,7 @@ class SendForm(WriteForm):
     reason = TextField(
         max_length=200,
         widget=forms.Textarea(attrs={"rows": 2}),
-        error_messages={"required": "Say why: a change of name, address or SSN needs a reason."},
+        error_messages={"required": "Say why: a change like this needs a reason."},
         help_text="Kept in the audit trail, not sent to the service. 200 characters at most.",
     )
 
@@ -276,9 +276,17 @@ class SendForm(WriteForm):
         later: Sequence[str],
         must_explain: bool,
         url: str,
+        waits: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(data, files, **kwargs)
+        later = [] if waits else later  # What is kept nowhere is given once it may be sent.
+        self.fields["reason"].required = must_explain or waits
+        if waits:
+            self.nothing_happened = "Nothing was asked for."
+            self.fields[
+                "reason"
+            ].help_text = "Whoever approves reads it; kept in the audit trail. 200 characters at most."
         wanted = {*later, "ssn_again"} if "ssn" in later else {*later}
         for name in {*LATER, "ssn_again"} - wanted:
             del self.fields[name]
@@ -287,7 +295,6 @@ class SendForm(WriteForm):
             self.fields[name].widget.attrs.update(MEASURE, **only)
             again = "Choose it again, nothing of it was kept. " if self.is_bound else ""
             self.fields[name].help_text = f"{again}At most {settings.UPLOAD_LIMIT_MB} MB before compression."
-        self.fields["reason"].required = must_explain
 
     def clean_reason(self) -> str:
         text: str = self.cleaned_data["reason"]

@@ -17,6 +17,8 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods
 
 from portal.accounts.roles import requires
+from portal.approvals import steps as approvals
+from portal.approvals.models import Approval
 from portal.audit.chain import append
 from portal.audit.intents import AlreadySubmitted
 from portal.audit.models import Actor, WriteIntent
@@ -70,14 +72,17 @@ def edit_person(request: StaffRequest, borrower_uuid: str, person_uuid: str) -> 
 def step(request: StaffRequest, subject: Subject) -> HttpResponse:
     """Whatever was asked for."""
     if request.method != "POST":
-        sent = request.GET.get("sent")
-        return result_page(request, subject, sent) if sent else form_page(request, subject, subject.form())
+        if sent := request.GET.get("sent"):
+            return result_page(request, subject, sent)
+        if approval := request.GET.get("approval"):
+            return approved_page(request, subject, approval)
+        return form_page(request, subject, subject.form())
     match request.POST.get("action"):
         case "check":
             return checked_field(request, subject)
         case "measure":
             return measured_report(request)
-        case "send":
+        case "send" | "ask":
             return sent_once(request, subject)
         case "edit":
             return back(request, subject)
@@ -91,7 +96,12 @@ def form_page(
     request: StaffRequest, subject: Subject, form: ProfileForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     """What may be changed, with the last known values."""
-    context = {"form": form, "states": rules.US_STATES, "unsettled": subject.unsettled()}
+    context = {
+        "form": form,
+        "states": rules.US_STATES,
+        "unsettled": subject.unsettled(),
+        "approvals": approvals.open_ones(subject_uuid=subject.record.uuid),
+    }
     return page(request, subject, "form", context | more, status=status)
 
 
@@ -138,7 +148,30 @@ def checked(request: StaffRequest, subject: Subject, attempt: Attempt) -> HttpRe
         return form_page(request, subject, form, status=422)
     if not form.changes and not form.later:
         return nothing_to_send(request, subject)
-    return preview_page(request, subject, form, send_form(form, initial={"reason": form.data.get("reason")}))
+    approval = approval_for(request, subject, form)
+    initial = {"reason": form.data.get("reason")}
+    return preview_page(request, subject, form, send_form(form, approval, initial=initial), approval=approval)
+
+
+def approval_for(request: StaffRequest, subject: Subject, form: ProfileForm) -> Approval | None:
+    """The approval of these very changes, where one is needed and given."""
+    if not editing.waits_for(form):
+        return None
+    return approvals.approved(request.user, subject.record, editing.meaning(form))
+
+
+def approved_page(request: StaffRequest, subject: Subject, approval_id: str) -> HttpResponse:
+    """Check once more what was approved, before it is sent."""
+    try:
+        found = Approval.objects.get(
+            pk=approval_id, maker_id=request.user.pk, subject_uuid=subject.record.uuid
+        )
+    except (Approval.DoesNotExist, ValidationError):
+        raise Http404 from None
+    typed = found.proposal.get("typed")
+    if not typed:
+        return done(request, found.get_absolute_url())
+    return checked(request, subject, editing.attempt(subject, typed))
 
 
 def nothing_to_send(request: StaffRequest, subject: Subject) -> HttpResponse:
@@ -155,9 +188,11 @@ def nothing_to_send(request: StaffRequest, subject: Subject) -> HttpResponse:
     return form_page(request, subject, subject.form(), nothing_to_send=True)
 
 
-def send_form(form: ProfileForm, *args: Any, **kwargs: Any) -> SendForm:
-    """What is typed last for these changes."""
-    return SendForm(*args, later=form.later, must_explain=editing.must_explain(form), url=form.url, **kwargs)
+def send_form(form: ProfileForm, approval: Approval | None, *args: Any, **kwargs: Any) -> SendForm:
+    """What is typed last for these changes; where a second person comes first, the reason alone."""
+    waits = bool(editing.waits_for(form)) and approval is None
+    explain = editing.must_explain(form)
+    return SendForm(*args, later=form.later, must_explain=explain, url=form.url, waits=waits, **kwargs)
 
 
 def preview_page(
@@ -166,6 +201,7 @@ def preview_page(
     form: ProfileForm,
     final: SendForm,
     *,
+    approval: Approval | None = None,
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
@@ -185,6 +221,8 @@ def preview_page(
         "payload_text": json.dumps(body, indent=2, ensure_ascii=False),
         "proposal": proposal,
         "valid_until": valid_until,
+        "approval": approval,
+        "waits_for": editing.waits_for(form) if approval is None else [],
     }
     return page(request, subject, "preview", context | more, status=status)
 
@@ -213,7 +251,7 @@ def proposed(request: StaffRequest, subject: Subject) -> tuple[dict[str, str], b
 
 
 def sent_once(request: StaffRequest, subject: Subject) -> HttpResponse:
-    """Send what was checked, unless it was sent before, is too old, or the copy moved meanwhile."""
+    """Send what was checked, or ask for approval, unless it was sent before, is too old, or the copy moved."""
     if earlier := earlier_write(request):
         return follow(request, subject, earlier)
     typed, is_late = proposed(request, subject)
@@ -223,10 +261,23 @@ def sent_once(request: StaffRequest, subject: Subject) -> HttpResponse:
     form = attempt.form
     if attempt.clashes or not form.is_valid() or not (form.changes or form.later):
         return checked(request, subject, attempt)
-    final = send_form(form, request.POST, request.FILES)
-    if is_late or not final.is_valid():
-        return preview_page(request, subject, form, final, status=422, is_late=is_late)
-    return send(request, subject, form, final)
+    approval = approval_for(request, subject, form)
+    must_ask = bool(editing.waits_for(form)) and approval is None
+    final = send_form(form, approval, request.POST, request.FILES)
+    is_other = must_ask != (request.POST["action"] == "ask")  # It was approved, or that ended, meanwhile.
+    if is_late or is_other or not final.is_valid():
+        return preview_page(request, subject, form, final, approval=approval, status=422, is_late=is_late)
+    if must_ask:
+        return ask(request, subject, form, final.cleaned_data["reason"])
+    return send(request, subject, form, final, approval)
+
+
+def ask(request: StaffRequest, subject: Subject, form: ProfileForm, reason: str) -> HttpResponse:
+    """Let the changes wait for a second person."""
+    approval = editing.asked(subject, form, request.user, reason)
+    approvals.ask(Actor.of(request), approval, editing.recorded(form, {}))
+    toast(request, "Asked for approval. Nothing was sent yet.")
+    return done(request, approval.get_absolute_url())
 
 
 def earlier_write(request: StaffRequest) -> WriteIntent | None:
@@ -235,12 +286,17 @@ def earlier_write(request: StaffRequest) -> WriteIntent | None:
     return WriteIntent.objects.filter(submit_id=submit_id).first() if submit_id else None
 
 
-def send(request: StaffRequest, subject: Subject, form: ProfileForm, final: SendForm) -> HttpResponse:
+def send(
+    request: StaffRequest, subject: Subject, form: ProfileForm, final: SendForm, approval: Approval | None
+) -> HttpResponse:
     """The one request; what cannot be corrected here goes up to the gateway."""
     given = final.cleaned_data
     write = editing.write(subject, form, given)
     try:
-        editing.send(writing(request, write), subject, form, given)
+        with approvals.using(approval, Actor.of(request), write.submit_id):
+            editing.send(writing(request, write), subject, form, given)
+    except approvals.Gone as error:
+        return done(request, error.approval.get_absolute_url())
     except AlreadySubmitted as error:
         return follow(request, subject, error.intent)
     except (NotFound, Forbidden):
@@ -252,8 +308,10 @@ def send(request: StaffRequest, subject: Subject, form: ProfileForm, final: Send
         form.add_refusal(error.reasons or [error.message])
         return form_page(request, subject, form, status=409 if isinstance(error, Conflict) else 422)
     except NotSent as error:
-        again = send_form(form, initial={"reason": given["reason"]})
-        return preview_page(request, subject, form, again, status=503, not_sent=error.message)
+        again = send_form(form, approval, initial={"reason": given["reason"]})
+        return preview_page(
+            request, subject, form, again, approval=approval, status=503, not_sent=error.message
+        )
     intent = WriteIntent.objects.get(submit_id=write.submit_id)
     if intent.state == State.CONFIRMED:
         toast(request, summary(editing.proof(subject, intent)), url=intent.get_absolute_url())

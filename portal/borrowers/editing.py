@@ -5,6 +5,7 @@ how what was typed is carried from the form to the sending (signed, for one pers
 hour, without SSN and reports), and how an answer is held against what was sent.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,13 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.core import signing
 from django.urls import reverse
 from django.utils import timezone
 
 from portal.accounts.models import User
+from portal.approvals.models import Approval
 from portal.audit.intents import Write
 from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.edit_forms import (
@@ -263,13 +266,6 @@ def preview(client: Client, subject: Subject, form: ProfileForm) -> dict[str, An
 
 def write(subject: Subject, form: ProfileForm, given: Mapping[str, Any]) -> Write:
     """What staff know of the sending: each field before and after, of what is sensitive only that it was sent."""
-    changes = {}
-    for name in (*form.changes, *form.later):
-        sent = given.get(name)
-        if name in NEVER_RETURNED:
-            changes[name] = ["", f"sent, {sent.sizes}" if isinstance(sent, Report) else "sent"]
-        else:
-            changes[name] = [masked_text(form.now(name)), masked_text(form.new(name))]
     return Write(
         submit_id=str(given["submit_id"]),
         label=subject.label,
@@ -277,8 +273,20 @@ def write(subject: Subject, form: ProfileForm, given: Mapping[str, Any]) -> Writ
         subject_kind=subject.record.kind,
         subject_uuid=subject.record.uuid,
         borrower_uuid=subject.borrower.uuid,
-        changes=changes,
+        changes=recorded(form, given),
     )
+
+
+def recorded(form: ProfileForm, given: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What the audit trail has of the changes."""
+    changes = {}
+    for name in (*form.changes, *form.later):
+        sent = given.get(name)
+        if name in NEVER_RETURNED:
+            changes[name] = ["", f"sent, {sent.sizes}" if isinstance(sent, Report) else "sent"]
+        else:
+            changes[name] = [masked_text(form.now(name)), masked_text(form.new(name))]
+    return changes
 
 
 def send(client: Client, subject: Subject, form: ProfileForm, given: Mapping[str, Any]) -> None:
@@ -286,6 +294,46 @@ def send(client: Client, subject: Subject, form: ProfileForm, given: Mapping[str
     later = {name: given[name] for name in form.later}
     contents = {name: each.content if isinstance(each, Report) else each for name, each in later.items()}
     subject.update(client, form.changes | contents)
+
+
+# --- A second person ---
+
+
+def waits_for(form: ProfileForm) -> list[str]:
+    """What of these changes is not sent before a second person approved, as people call it."""
+    names = [*form.changes, *form.later]
+    return [
+        form.label_of(name)
+        for name in names
+        if ("legal_name" if name in NAMES else name) in settings.APPROVAL_ACTS
+    ]
+
+
+def meaning(form: ProfileForm) -> str:
+    """One text for the same changes, however they were typed."""
+    return json.dumps(
+        [{name: str(value) for name, value in form.changes.items()}, form.later], sort_keys=True
+    )
+
+
+def asked(subject: Subject, form: ProfileForm, maker: User, reason: str) -> Approval:
+    """These changes as they wait: without what is given with the sending."""
+    approval = Approval(
+        operation=subject.operation,
+        subject_kind=subject.record.kind,
+        subject_uuid=subject.record.uuid,
+        borrower_uuid=subject.borrower.uuid,
+        label=subject.label[:300],
+        url=subject.url,
+        version=subject.version,
+        acts=waits_for(form),
+        reason=reason,
+        maker_id=maker.pk,
+        maker_name=maker.display_name(),
+    )
+    rows = [(change.label, change.now, change.new) for change in changed(form)]
+    approval.put({"typed": form.typed | {"reason": reason}, "rows": rows, "meaning": meaning(form)})
+    return approval
 
 
 # --- From the form to the sending ---

@@ -15,6 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.accounts.models import User
+from portal.accounts.roles import can
+from portal.approvals.models import Approval
+from portal.approvals.steps import open_ones
 from portal.audit.models import WriteIntent
 from portal.borrowers.handover import handover
 from portal.borrowers.models import Draft
@@ -124,6 +127,7 @@ def attention(user: User) -> Attention:
     hidden = {one.key for one in snoozed}
     sources = (
         _writes(hidden),
+        _approvals(hidden, user),
         _returned(hidden, today),
         _lines_past_due(hidden),
         _loans_delinquent(hidden),
@@ -185,6 +189,37 @@ def _of_write(intent: WriteIntent) -> Item:
         url=intent.get_absolute_url(),
         verb="Open the write",
         owner_id=intent.actor_id,
+    )
+
+
+def _approvals(hidden: set[str], user: User) -> Source:
+    """Changes that wait for this person's word, and their own that are waiting or may be sent now."""
+    may_decide = can(user, "approvals.decide")
+    found = [
+        _of_approval(one, user)
+        for one in open_ones()
+        if one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING)
+    ]
+    items = [one for one in found if one.key not in hidden]
+    return Source(items[:SHOWN], len(items), "approvals", reverse("approvals:index"))
+
+
+def _of_approval(approval: Approval, user: User) -> Item:
+    is_approved = approval.state == Approval.State.APPROVED
+    is_mine = approval.maker_id == user.pk
+    return Item(
+        key=f"approval:{approval.pk}:{approval.state}",
+        group="",
+        state="ok" if is_approved else "waiting",
+        icon="check" if is_approved else "users",
+        fact="Approved, to be sent:" if is_approved else "Approval waiting:",
+        rest=f"{approval.label} ({', '.join(approval.acts).lower()})",
+        meta=f"By {approval.checker_name}" if is_approved else f"Asked for by {approval.maker_name}",
+        borrower_uuid=approval.borrower_uuid,
+        when=approval.decided_at or approval.asked_at,
+        url=approval.send_url if is_approved else approval.get_absolute_url(),
+        verb="Check and send" if is_approved else "Open" if is_mine else "Look at it",
+        owner_id=approval.maker_id,
     )
 
 

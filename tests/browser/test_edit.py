@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.conf import LazySettings
 from playwright.sync_api import Page, expect
 
 from portal.registry.models import Kind, Record
@@ -15,7 +16,8 @@ SSN = "219099999"
 
 
 @pytest.fixture
-def maya(desk: Sandbox) -> Record:
+def maya(desk: Sandbox, settings: LazySettings) -> Record:
+    settings.APPROVAL_ACTS = []  # A second person has tests of their own.
     owner = given.borrower(desk)
     return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
 

@@ -231,6 +231,7 @@ def test_nothing_reaches_a_real_terminal(servicer: Browser, desk: Sandbox, debug
         "SECRET_KEY": "n" * 64,
         "ALLOWED_HOSTS": "localhost",
         "SECURE_SSL_REDIRECT": "off",
+        "SECOND_FACTOR_REQUIRED": "none",
         "SERVICING_ENVIRONMENT": "sandbox",
         "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
         "SERVICING_URL": desk.url,

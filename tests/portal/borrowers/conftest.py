@@ -1,6 +1,7 @@
 """What the tests of borrowers share: a business and a person that are known, and an edit of each."""
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client as Browser
 
 from portal.registry.models import Record
@@ -27,3 +28,9 @@ def person(desk: Sandbox) -> Record:
 @pytest.fixture
 def of_person(servicer: Browser, person: Record) -> Editor:
     return Editor(servicer, person)
+
+
+@pytest.fixture(autouse=True)
+def nobody_approves(settings: LazySettings) -> None:
+    """A second person has tests of their own."""
+    settings.APPROVAL_ACTS = []

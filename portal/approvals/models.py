@@ -1,0 +1,83 @@
+"""A change that one person made and another must look at before it is sent.
+
+What waits holds no SSN and no report: those are given with the sending. The rest of it is personal, so it rests sealed,
+and is deleted once it was sent, refused, withdrawn or forgotten.
+"""
+
+import json
+import uuid
+from typing import Any
+
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.accounts.seal import Broken, seal, unseal
+
+
+class Approval(models.Model):
+    """One change with its state."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        APPROVED = "approved", "Approved"
+        REFUSED = "refused", "Refused"
+        WITHDRAWN = "withdrawn", "Withdrawn"
+        EXPIRED = "expired", "Expired"
+        SENT = "sent", "Sent"
+
+    OPEN = [State.WAITING, State.APPROVED]
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING, db_index=True)
+    operation = models.CharField(max_length=60)
+    subject_kind = models.CharField(max_length=20)
+    subject_uuid = models.CharField(max_length=64, db_index=True)
+    borrower_uuid = models.CharField(max_length=64, db_index=True)
+    label = models.CharField(max_length=300)
+    url = models.CharField(max_length=300, help_text="Where its maker sends it.")
+    version = models.CharField(max_length=64, help_text="The copy that it changes.")
+    acts = models.JSONField(default=list, help_text="What of it needs a second person.")
+    sealed = models.TextField(
+        blank=True, help_text="What was typed and what it changes, for this desk alone."
+    )
+    reason = models.CharField(max_length=500, blank=True)
+    maker_id = models.BigIntegerField(db_index=True)
+    maker_name = models.CharField(max_length=300)
+    asked_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(db_index=True)
+    checker_name = models.CharField(max_length=300, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    comment = models.CharField(max_length=500, blank=True)
+    intent_id = models.UUIDField(null=True)
+
+    class Meta:
+        ordering = ["-asked_at"]
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.get_state_display().lower()}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("approvals:detail", args=[self.pk])
+
+    @property
+    def send_url(self) -> str:
+        """Where its maker goes on once it is approved."""
+        return f"{self.url}?approval={self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in self.OPEN
+
+    @property
+    def proposal(self) -> dict[str, Any]:
+        """``typed`` (the form), ``rows`` (field, now, new), ``meaning``; empty once it ended."""
+        try:
+            found: dict[str, Any] = json.loads(unseal(self.sealed)) if self.sealed else {}
+        except Broken:
+            return {}  # Under a key that is gone: it can only be asked for again.
+        return found
+
+    def put(self, proposal: dict[str, Any]) -> None:
+        """Keep what is proposed."""
+        self.sealed = seal(json.dumps(proposal))

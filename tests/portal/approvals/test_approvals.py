@@ -1,0 +1,288 @@
+"""A change of name, SSN or date of birth waits for a supervisor other than its maker; nothing is sent before."""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.approvals.models import Approval
+from portal.audit.models import Entry, WriteIntent
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of
+from tests.portal.borrowers.editor import BORN, SSN, TWICE, UPDATE, WITH_SSN, Editor, fields, html, sent
+from tests.portal.test_secrets import database_bytes
+
+NAME = {"first_name": "Bay Bakery LLC"}
+REASON = {"reason": "Articles of amendment"}
+
+
+@pytest.fixture
+def borrower(desk: Sandbox) -> Record:
+    return given.borrower(desk)
+
+
+@pytest.fixture
+def editor(servicer: Browser, borrower: Record) -> Editor:
+    return Editor(servicer, borrower)
+
+
+@pytest.fixture
+def of_person(servicer: Browser, desk: Sandbox) -> Editor:
+    return Editor(servicer, given.individual(desk))
+
+
+def ask(editor: Editor, **typed: str) -> Approval:
+    answer = editor.post(editor.checked(**typed or NAME) | REASON, "ask")
+    assert answer.status_code == 303
+    return Approval.objects.get(state="waiting")
+
+
+def decide(browser: Browser, approval: Approval, decision: str = "approve", comment: str = "") -> Any:
+    return browser.post(f"{approval.get_absolute_url()}decide/", {"decision": decision, "comment": comment})
+
+
+def send(editor: Editor, approval: Approval, given: dict[str, str] | None = None) -> Any:
+    """Go on from the approval, as its link does."""
+    preview = fields(html(editor.browser.get(approval.send_url)))
+    return editor.post(preview | (given or {}), "send")
+
+
+def steps() -> list[str]:
+    entries = Entry.objects.filter(action__startswith="approvals.").exclude(action="approvals.detail")
+    return [one.action.removeprefix("approvals.") for one in entries.order_by("id")]
+
+
+def test_a_name_is_asked_for_approved_and_sent_by_its_maker(
+    editor: Editor, supervisor: Browser, desk: Sandbox
+) -> None:
+    page = html(editor.check(**NAME))
+    assert "A second person looks at this before it is sent." in page
+    assert 'value="send"' not in page
+    approval = ask(editor)
+    assert not desk.calls
+    assert "Articles of amendment" in html(supervisor.get(approval.get_absolute_url()))
+    assert decide(supervisor, approval, comment="Seen the filing").status_code == 303
+    assert not desk.calls
+    assert "Seen the filing" in html(editor.browser.get(approval.send_url))
+    assert send(editor, approval)["Location"] == f"{editor.url}?sent={WriteIntent.objects.get().pk}"
+    assert sent(desk) == NAME
+    assert steps() == ["ask", "approve", "send"]
+    approval.refresh_from_db()
+    assert (approval.state, approval.sealed) == ("sent", "")
+    assert Entry.objects.get(action="approvals.ask").changes == {
+        "first_name": ["Harbor Street Bakery LLC", "Bay Bakery LLC"]
+    }
+
+
+def test_other_changes_do_not_wait(editor: Editor, desk: Sandbox) -> None:
+    editor.send(email="new@bakery.example", line_2="Suite 4")
+    assert sent(desk).keys() == {"email", "address"}
+    assert not Approval.objects.exists()
+
+
+def test_the_setting_says_what_waits(editor: Editor, desk: Sandbox, settings: LazySettings) -> None:
+    settings.APPROVAL_ACTS = ["email"]
+    editor.send(**NAME)
+    assert sent(desk) == NAME
+    assert ask(editor, email="new@bakery.example").acts == ["E-mail"]
+
+
+def test_nothing_is_sent_by_pressing_send_before_approval(
+    editor: Editor, desk: Sandbox, supervisor: Browser
+) -> None:
+    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    approval = ask(editor)
+    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    decide(supervisor, approval, "refuse", "The filing is of last year")
+    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    assert not desk.calls
+    assert steps() == ["ask", "refuse"]
+
+
+def test_an_approval_holds_for_the_very_change(editor: Editor, supervisor: Browser, desk: Sandbox) -> None:
+    decide(supervisor, ask(editor))
+    for other in ({"first_name": "Gulf Bakery LLC"}, NAME | {"email": "new@bakery.example"}):
+        assert editor.post(editor.checked(**other) | REASON, "send").status_code == 422
+    assert not desk.calls
+    assert editor.send(**NAME).status_code == 303
+    assert (
+        editor.post(editor.checked(first_name="Harbor Street Bakery LLC") | REASON, "send").status_code == 422
+    )
+
+
+def test_it_holds_for_its_maker_alone(
+    editor: Editor, supervisor: Browser, borrower: Record, desk: Sandbox
+) -> None:
+    approval = ask(editor)
+    decide(supervisor, approval)
+    other = Editor(supervisor, borrower)
+    assert other.post(other.checked(**NAME) | REASON, "send").status_code == 422
+    assert supervisor.get(approval.send_url).status_code == 404
+    assert not desk.calls
+
+
+def test_a_supervisor_does_not_approve_their_own(
+    supervisor: Browser, borrower: Record, desk: Sandbox
+) -> None:
+    approval = ask(Editor(supervisor, borrower))
+    assert "You made this change" in html(supervisor.get(approval.get_absolute_url()))
+    assert decide(supervisor, approval).status_code == 403
+    second = User.objects.create_user("second", role=Role.SUPERVISOR)
+    browser = Browser()
+    browser.force_login(second)
+    assert decide(browser, approval).status_code == 303
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER, Role.AUDITOR, Role.ADMIN])
+def test_nobody_else_decides(editor: Editor, role: Role) -> None:
+    approval = ask(editor)
+    assert decide(browser_of(role), approval).status_code == 403
+    assert steps() == ["ask"]
+
+
+def test_a_refusal_says_why(editor: Editor, supervisor: Browser) -> None:
+    approval = ask(editor)
+    for comment in ("", f"SSN is {SSN}"):
+        assert decide(supervisor, approval, "refuse", comment).status_code == 422
+    assert decide(supervisor, approval, "refuse", "No document").status_code == 303
+    assert "No document" in html(editor.browser.get(approval.get_absolute_url()))
+
+
+def test_it_is_decided_once(editor: Editor, supervisor: Browser) -> None:
+    approval = ask(editor)
+    assert [decide(supervisor, approval).status_code for _ in range(2)] == [303, 409]
+    assert decide(supervisor, approval, "refuse", "Too late").status_code == 409
+    assert steps() == ["ask", "approve"]
+
+
+def test_an_ssn_is_given_after_approval_and_waits_nowhere(
+    of_person: Editor, supervisor: Browser, desk: Sandbox
+) -> None:
+    page = html(of_person.check(**WITH_SSN, **BORN))
+    assert 'name="ssn"' not in page
+    approval = ask(of_person, **WITH_SSN, **BORN)
+    assert "19 Apr 1987" in html(supervisor.get(approval.get_absolute_url()))
+    decide(supervisor, approval)
+    assert send(of_person, approval).status_code == 422
+    assert send(of_person, approval, TWICE).status_code == 303
+    assert sent(desk).keys() == {"ssn", "dob"}
+    assert desk.world.received_ssn(of_person.record.uuid) == "219099999"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_waits_is_readable_nowhere(
+    of_person: Editor, caplog: pytest.LogCaptureFixture, desk: Sandbox
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    ask(of_person, **WITH_SSN, **BORN)
+    stored = database_bytes() + caplog.text.encode()
+    assert [birth for birth in (b"1987-04-19", b"19 Apr 1987", b"dob_year") if birth in stored] == []
+
+
+def test_a_copy_that_moved_is_looked_at_again(
+    editor: Editor, supervisor: Browser, borrower: Record, desk: Sandbox
+) -> None:
+    approval = ask(editor)
+    decide(supervisor, approval)
+    preview = fields(html(editor.browser.get(approval.send_url)))
+    Editor(supervisor, borrower).send(email="moved@bakery.example")
+    calls = len(desk.calls)
+    assert editor.post(preview, "send").status_code == 409
+    assert "was changed since" in html(editor.browser.get(approval.get_absolute_url()))
+    assert len(desk.calls) == calls
+    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+
+
+def test_what_moved_before_the_word_cannot_be_approved(
+    editor: Editor, supervisor: Browser, borrower: Record
+) -> None:
+    approval = ask(editor)
+    Editor(supervisor, borrower).send(email="moved@bakery.example")
+    assert decide(supervisor, approval).status_code == 409
+    assert steps() == ["ask"]
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_time_ends_it(editor: Editor, supervisor: Browser, desk: Sandbox, is_approved: bool) -> None:
+    approval = ask(editor)
+    if is_approved:
+        decide(supervisor, approval)
+    Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
+    approval.refresh_from_db()
+    assert (approval.state, approval.sealed) == ("expired", "")
+    assert steps()[-1] == "expire"
+    assert not desk.calls
+
+
+def test_its_maker_takes_it_back_or_asks_anew(editor: Editor, supervisor: Browser) -> None:
+    first = ask(editor)
+    second = ask(editor, first_name="Gulf Bakery LLC")
+    assert supervisor.post(f"{second.get_absolute_url()}withdraw/").status_code == 404
+    assert editor.browser.post(f"{second.get_absolute_url()}withdraw/")["Location"] == editor.url
+    assert set(Approval.objects.values_list("state", flat=True)) == {"withdrawn"}
+    assert decide(supervisor, first).status_code == 409
+    assert steps() == ["ask", "withdraw", "ask", "withdraw"]
+
+
+@pytest.mark.parametrize("fault", [{"status": 422, "message": "no"}, {"cut_after_commit": True}])
+def test_a_sending_that_was_refused_or_lost_may_be_repeated(
+    editor: Editor, supervisor: Browser, desk: Sandbox, fault: dict[str, Any]
+) -> None:
+    approval = ask(editor)
+    decide(supervisor, approval)
+    desk.fail_next(UPDATE, **fault)
+    assert send(editor, approval).status_code in (422, 504)
+    approval.refresh_from_db()
+    assert approval.state == "approved"
+    assert send(editor, approval).status_code == 303
+    assert steps() == ["ask", "approve", "send"]
+
+
+def test_the_same_form_sends_once(editor: Editor, supervisor: Browser, desk: Sandbox) -> None:
+    approval = ask(editor)
+    decide(supervisor, approval)
+    preview = fields(html(editor.browser.get(approval.send_url)))
+    first, second = (editor.post(preview, "send") for _ in range(2))
+    assert first["Location"] == second["Location"]
+    assert len(desk.calls) == 1
+
+
+def test_everybody_concerned_sees_it(
+    editor: Editor, supervisor: Browser, borrower: Record, tell: Callable[[Browser], str]
+) -> None:
+    approval = ask(editor)
+    assert "Approval waiting:" in tell(supervisor)
+    assert "Approval waiting:" in tell(editor.browser)
+    assert "A change waits for approval." in html(supervisor.get(borrower.get_absolute_url()))
+    assert "A change waits for approval." in html(editor.browser.get(editor.url))
+    assert "Harbor Street Bakery LLC" in html(supervisor.get("/approvals/"))
+    decide(supervisor, approval)
+    assert "Approved, to be sent:" in tell(editor.browser)
+    assert "Approved, to be sent:" not in tell(supervisor)
+    assert approval.send_url in html(editor.browser.get(borrower.get_absolute_url()))
+    send(editor, approval)
+    assert "Approved, to be sent:" not in tell(editor.browser)
+    assert "Sent" in html(supervisor.get("/approvals/"))
+
+
+@pytest.fixture
+def tell() -> Callable[[Browser], str]:
+    """What home says needs this person."""
+    return lambda browser: html(browser.get("/"))
+
+
+def test_a_viewer_has_no_list(viewer: Browser, auditor: Browser, editor: Editor) -> None:
+    approval = ask(editor)
+    assert viewer.get("/approvals/").status_code == 403
+    page = html(auditor.get(approval.get_absolute_url()))
+    assert 'aria-disabled="true" title="Needs role supervisor"' in page
