@@ -322,6 +322,10 @@ TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBa
 JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
 JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
 REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
+MESSAGE_SYNC_MINUTES = at_least("MESSAGE_SYNC_MINUTES", 0, 5)
+FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
+JOB_DAYS = at_least("JOB_DAYS", 1, 30)
+CALL_DAYS = at_least("CALL_DAYS", 1, 90)
 
 # --- Signing in ---
 

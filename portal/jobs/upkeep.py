@@ -3,12 +3,15 @@
 Each act is one conditional update, so that of several workers who see the same, one does it.
 """
 
+from datetime import timedelta
+
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from portal.jobs import engine, kinds
-from portal.jobs.models import LOOK_AGAIN, Job, Schedule
+from portal.jobs.models import LOOK_AGAIN, Job, Schedule, Worker
 from portal.jobs.queue import send, start
 
 State = Job.State
@@ -17,8 +20,8 @@ State = Job.State
 def tick() -> None:
     """One round of everything."""
     hand_on()
-    begin_due()
     send_due()
+    begin_due()
 
 
 def hand_on() -> None:
@@ -48,6 +51,14 @@ def begin_due() -> None:
         with transaction.atomic():
             if Schedule.objects.filter(is_due, name=kind.name).update(begun_at=now):
                 start(kind)
+
+
+def forget_old_jobs() -> int:
+    """Delete jobs that ended long ago, workers that went long ago, and what the engine still holds of either."""
+    limit = timezone.now() - timedelta(days=settings.JOB_DAYS)
+    Worker.objects.filter(beat_at__lt=limit).delete()
+    engine.forget_before(limit)
+    return Job.objects.exclude(state__in=Job.OPEN).filter(created_at__lt=limit).delete()[0]
 
 
 def send_due() -> None:

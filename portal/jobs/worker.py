@@ -11,16 +11,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.utils import timezone
-from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME, task_backends
-from django_tasks_db import DatabaseBackend
+from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME
 from django_tasks_db.management.commands import db_worker
 
-from portal.jobs import running, upkeep
+from portal.jobs import engine, running, upkeep
 from portal.jobs.models import Job, Worker, lease
 
 logger = logging.getLogger(__name__)
@@ -44,23 +43,29 @@ class Loop(db_worker.Worker):
             worker_id=running.worker_id()[:64],
         )
 
+    def run_task(self, db_task_result: Any) -> None:
+        """As the engine does; what is told to stop and ends in time needs no alarm any more."""
+        try:
+            super().run_task(db_task_result)
+        finally:
+            signal.alarm(0)
+
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
         """The first signal asks; a second one, or the grace's end, breaks off what is under way."""
+        if not self.running:
+            self.interrupt()
+            return
+        self.running = False
         if not self.running_task:
-            if self.running:
-                self.running = False
-                sys.exit(0)
-        elif self.running:
-            self.running = False
-            running.stopping.set()
-            signal.signal(signal.SIGALRM, _interrupt)
-            signal.alarm(settings.JOB_GRACE_SECONDS)
-        else:
-            _interrupt()
+            sys.exit(0)
+        running.stopping.set()
+        signal.signal(signal.SIGALRM, self.interrupt)
+        signal.alarm(settings.JOB_GRACE_SECONDS)
 
-
-def _interrupt(*_: Any) -> NoReturn:
-    raise running.GivenBack
+    def interrupt(self, *_: Any) -> None:
+        """Break the task under way off; it is given back."""
+        if self.running_task:
+            raise running.GivenBack
 
 
 def work_off() -> None:
@@ -74,7 +79,7 @@ def work_off() -> None:
 def work() -> None:
     """Until this process is told to stop."""
     with _beating():
-        if isinstance(task_backends[DEFAULT_TASK_BACKEND_ALIAS], DatabaseBackend):
+        if engine.is_database():
             loop = Loop()
             loop.configure_signals()
             loop.run()
@@ -103,8 +108,8 @@ def _beat(pk: str, over: threading.Event) -> None:
         try:
             Worker.objects.filter(pk=pk).update(beat_at=timezone.now())
             upkeep.tick()
-        except DatabaseError:
-            logger.warning("A round of the clock was missed.", exc_info=True)
+        except Exception:  # Whatever it was, the next round is due all the same.
+            logger.exception("A round of the clock was missed.")
         finally:
             connection.close()
         if over.wait(lease().total_seconds() / 6):

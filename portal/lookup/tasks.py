@@ -25,5 +25,6 @@ def refresh_portfolio(
     progress.resume(len(records))
     for went_well in read_all(actor, records, rate=rate):
         progress.step(failed=not went_well)
-    detail = {"read": progress.job.done, "failed": progress.job.failed}
+    told = progress.job
+    detail = {"read": told.done, "failed": told.failed, "started_by": told.actor_name}
     append(actor, "lookup.refresh_portfolio", detail=detail)

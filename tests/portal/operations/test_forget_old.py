@@ -4,14 +4,19 @@ from datetime import timedelta
 from io import StringIO
 
 import pytest
+import time_machine
 from django.conf import LazySettings
 from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.audit.models import Entry
+from portal.audit.models import Entry, RemoteCall
 from portal.borrowers.models import Draft
+from portal.jobs import upkeep
+from portal.jobs.models import Job, Worker
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
 from portal.registry.models import Record, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
@@ -55,4 +60,28 @@ def test_the_trail_stays_and_says_so(record: Record) -> None:
     before = Entry.objects.count()
     forget()
     assert Entry.objects.count() == before + 1
-    assert Entry.objects.get(action="operations.forget_old").detail == {"drafts": 0, "snapshots": 1}
+    assert Entry.objects.get(action="operations.forget_old").detail == {
+        "drafts": 0,
+        "snapshots": 1,
+        "calls": 0,
+        "jobs": 0,
+    }
+
+
+def test_old_calls_and_ended_jobs_go_and_what_is_open_stays(desk: Sandbox) -> None:
+    open_one, ended = start(refresh_portfolio), Job.objects.create(name="old", state="done")
+    RemoteCall.objects.create(operation="loans.get", outcome="answered", duration_ms=1)
+    Worker.objects.create(id="gone", beat_at=timezone.now())
+    with time_machine.travel(timedelta(days=91)):
+        assert "1 calls, 1 jobs" in forget()
+    assert (Job.objects.get(), Worker.objects.count()) == (open_one, 0)
+    assert not Job.objects.filter(pk=ended.pk).exists()
+
+
+def test_the_worker_does_it_once_a_day(desk: Sandbox, settings: LazySettings) -> None:
+    settings.REFRESH_MINUTES = settings.MESSAGE_SYNC_MINUTES = 0
+    for hours in (0, 23, 25):
+        with time_machine.travel(timedelta(hours=hours)):
+            upkeep.begin_due()
+            call_command("work", batch=True)
+    assert Entry.objects.filter(action="operations.forget_old").count() == 2

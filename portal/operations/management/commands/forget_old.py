@@ -1,23 +1,41 @@
-"""Deletes what is kept for a time only, once that time is over: drafts and earlier answers, never the audit trail."""
+"""Deletes what is kept for a time only, once that time is over; the audit trail never."""
 
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import transaction
+from django.utils import timezone
 
 from portal.audit.chain import append
-from portal.audit.models import Actor
+from portal.audit.models import Actor, RemoteCall
 from portal.borrowers.models import Draft
+from portal.jobs.upkeep import forget_old_jobs
 from portal.registry.retention import forget_old_snapshots
 
 
 class Command(BaseCommand):
-    """``manage.py forget_old``, once a day from cron."""
+    """``manage.py forget_old``; the worker does the same once a day."""
 
-    help = "Delete drafts older than DRAFT_DAYS and earlier answers older than SNAPSHOT_DAYS."
+    help = (
+        "Delete old drafts, earlier answers, calls, background jobs and ended sessions, as the settings say."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        old = timezone.now() - timedelta(days=settings.CALL_DAYS)
         with transaction.atomic():
-            gone = {"drafts": Draft.objects.forget_old(), "snapshots": forget_old_snapshots()}
+            gone = {
+                "drafts": Draft.objects.forget_old(),
+                "snapshots": forget_old_snapshots(),
+                "calls": RemoteCall.objects.filter(at__lt=old).delete()[0],
+                "jobs": forget_old_jobs(),
+            }
             append(Actor.system("retention"), "operations.forget_old", detail=gone)
-        self.stdout.write(f"Deleted: {gone['drafts']} drafts, {gone['snapshots']} earlier answers.")
+        call_command("clearsessions")
+        self.stdout.write(
+            "Deleted: {drafts} drafts, {snapshots} earlier answers, {calls} calls, {jobs} jobs.".format(
+                **gone
+            )
+        )

@@ -1,0 +1,14 @@
+"""What keeps this deployment tidy in the background."""
+
+import io
+
+from django.core.management import call_command
+
+from portal.jobs.kinds import job
+from portal.jobs.running import Progress
+
+
+@job("operations.forget_old", label="Deleting what was kept long enough", single=True, every="FORGET_MINUTES")
+def forget_old(progress: Progress) -> None:
+    """As the command does."""
+    call_command("forget_old", stdout=io.StringIO())
