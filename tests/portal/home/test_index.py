@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import uuid4
 
@@ -17,10 +17,10 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.home.attention import SHOWN
+from portal.messaging.models import Message, key_from
 from portal.notes.models import FollowUp
 from portal.readings import account, read_again
 from portal.registry.models import Kind, Record
-from portal.saved_views.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -52,6 +52,13 @@ def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
         request_id="r-1",
         method="POST",
         path="/",
+    )
+
+
+def delivered(at: datetime, status: str) -> Message:
+    """A message of the local copy."""
+    return Message.objects.create(
+        pk=key_from(at), uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
     )
 
 
@@ -143,6 +150,25 @@ class TestAttention:
             )
         read(owner, Kind.LOAN, loan["uuid"])
         assert [fact for fact in facts(servicer) if "Repayment" in fact] == ["Repayment of $6.00 returned"]
+
+    def test_messages_that_did_not_arrive_are_one_line_until_there_are_new_ones(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        now = timezone.now()
+        delivered(now, "SUCCESS")
+        delivered(now - timedelta(days=9), "FAILED")
+        assert facts(servicer) == []
+        delivered(now - timedelta(hours=2), "FAILED")
+        delivered(now - timedelta(hours=1), "UNDELIVERED")
+        assert facts(servicer) == ["2 messages not successful, newest payment.failed"]
+        ((item, _),) = servicer.get("/").context["items"]
+        assert "status=FAILED&status=UNDELIVERED" in item.url
+        servicer.post(
+            f"/attention/snooze/?item={item.key}", {"until": str(days_from_now(5)), "reason": "Known"}
+        )
+        assert facts(servicer) == []
+        delivered(now + timedelta(seconds=2), "FAILED")
+        assert facts(servicer) == ["3 messages not successful, newest payment.failed"]
 
     def test_what_was_not_sent_of_a_new_borrower_waits(self, desk: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(desk)
@@ -303,9 +329,9 @@ class TestSections:
         maya = Actor(name="Maya Chen", role="servicer")
         append(maya, "lookup.archive", subject_label="Northwind LLC")
         append(maya, "accounts.sign_in")
-        page = viewer.get("/").content.decode()
-        assert "Maya Chen archived Northwind LLC" in page
-        assert "signed in" not in page
+        activity = viewer.get("/", headers=htmx("activity")).content.decode()
+        assert "Maya Chen archived Northwind LLC" in activity
+        assert "signed in" not in activity
 
     @pytest.mark.parametrize("section", ["home-health", "attention", "numbers", "work", "activity"])
     def test_each_refreshes_by_itself(self, viewer: Browser, section: str) -> None:
@@ -330,53 +356,3 @@ class TestSections:
 
     def test_nobody_signed_in_sees_nothing(self, anonymous: Browser) -> None:
         assert "/sign-in/" in anonymous.get("/")["Location"]
-
-
-class TestPinned:
-    """Saved views on the first page, each with its number of now."""
-
-    def save(self, browser: Browser, name: str, query: str, **fields: str) -> SavedView:
-        browser.post("/views/save/", {"list": "repayments:index", "name": name, "query": query} | fields)
-        return SavedView.objects.get(name=name)
-
-    def shown(self, browser: Browser) -> dict[str, str]:
-        return {one.name: one.count for one in browser.get("/").context["pinned"]}
-
-    def test_until_somebody_chooses_the_views_of_every_list_of_borrowers_stand_there(
-        self, desk: Sandbox, viewer: Browser
-    ) -> None:
-        given.borrower(desk)
-        assert self.shown(viewer) == {"Past due": "0", "Created this week": "1", "Incomplete onboarding": "0"}
-
-    def test_what_is_chosen_stands_there_with_a_number_that_its_list_proves(
-        self, desk: Sandbox, servicer: Browser
-    ) -> None:
-        owner = given.borrower(desk)
-        loan = desk.world.loan(owner.uuid)
-        desk.world.repayment(loan["uuid"], amount="50.00", status="FAILED")
-        desk.world.repayment(loan["uuid"], amount="60.00")
-        read(owner, Kind.LOAN, loan["uuid"])
-        view, other = self.save(servicer, "Failed", "status=FAILED"), self.save(servicer, "All of them", "")
-        assert servicer.post("/", {"view": [view.pk, "x", 999]}).status_code == 303
-        assert self.shown(servicer) == {"Failed": "1"}
-        (url,) = (one.url for one in servicer.get("/").context["pinned"])
-        assert servicer.get(url).context["listing"].total == 1
-        servicer.post("/", {"view": [view.pk, other.pk]})
-        assert self.shown(servicer) == {"All of them": "2", "Failed": "1"}
-
-    def test_only_ones_own_and_shared_views_can_be_chosen(
-        self, desk: Sandbox, servicer: Browser, viewer: Browser
-    ) -> None:
-        private = self.save(servicer, "Private", "status=FAILED")
-        shared = self.save(servicer, "Shared", "status=FAILED", is_shared="on")
-        viewer.post("/", {"view": [private.pk, shared.pk]})
-        assert self.shown(viewer) == {"Shared": "0"}
-        SavedView.objects.update(is_shared=False)
-        assert "Shared" not in self.shown(viewer)
-
-    def test_a_view_of_a_list_that_is_not_counted_stands_without_a_number(
-        self, desk: Sandbox, servicer: Browser
-    ) -> None:
-        view = self.save(servicer, "Entries", "q=x", list="audit:index")
-        servicer.post("/", {"view": [view.pk]})
-        assert self.shown(servicer) == {"Entries": ""}

@@ -1,0 +1,151 @@
+"""A working day with credit: by keyboard alone, without JavaScript, and under the eyes of axe."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from playwright.sync_api import Browser, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from portal.accounts.roles import Role
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.browser.axe import complaints
+from tests.conftest import browser_of
+from tests.portal.pages import panel
+
+pytestmark = pytest.mark.browser
+NAME = "Northwind Baking Co LLC"
+OFFER = re.compile("^Offer [A-Z]")
+SEND = "Send application for $25,000.00"
+
+
+@pytest.fixture
+def returned(desk: Sandbox) -> Record:
+    """A payment of a borrower that came back after it had succeeded, among others that did not."""
+    loan = given.loan(desk, given.borrower(desk, first_name=NAME))
+    today = timezone.localdate()
+    for days in (40, 70):
+        desk.world.repayment(loan.uuid, amount="250.10", effective_date=str(today - timedelta(days=days)))
+    payment = desk.world.repayment(loan.uuid, amount="310.00", effective_date=str(today))
+    for status, error in (("SUCCEEDED", None), ("FAILED_AFTER_SUCCESS", "R01 - Insufficient funds")):
+        desk.world.amend(payment["uuid"], status=status, error_description=error)
+        panel(browser_of(Role.VIEWER), f"{loan.get_absolute_url()}?refresh=1", "loan-repayments")
+    return Record.objects.get(kind=Kind.REPAYMENT, uuid=payment["uuid"])
+
+
+@pytest.fixture
+def plain_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
+    """A browser that runs no script."""
+    context = chromium.new_context(base_url=live_server.url, java_script_enabled=False)
+    session = browser_of(Role.SERVICER).cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    yield context.new_page()
+    context.close()
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until it has the focus, as somebody without a mouse does."""
+    expect(wanted).to_be_visible()
+    for _ in range(80):
+        if wanted.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never came to {wanted}")
+
+
+def test_by_keyboard_alone(page: Page, returned: Record) -> None:
+    keys = page.keyboard
+    page.goto("/")
+    keys.press("/")
+    keys.type("northwind")
+    expect(page.get_by_role("option", name=NAME)).to_be_visible()
+    keys.press("Enter")
+    expect(page.get_by_role("heading", name=NAME)).to_be_visible()
+
+    keys.press("a")
+    tab_to(page, page.locator("[name=amount]"))
+    keys.type("25,000")
+    expect(page.locator("#amount-words")).to_have_text("Twenty-five thousand dollars")
+    keys.press("Enter")
+    expect(page.get_by_role("link", name="Do not send")).to_be_focused()
+    tab_to(page, page.get_by_role("button", name=SEND))
+    keys.press("Enter")
+    expect(page.get_by_role("heading", name="Loan application")).to_be_visible()
+
+    expect(page.get_by_role("columnheader", name=OFFER)).to_have_count(4)
+    rows = page.locator(".sd-offers tbody tr")
+    before = rows.count()
+    tab_to(page, page.get_by_label("Only differing rows"))
+    keys.press("Space")
+    expect(page.get_by_text("left out, the same for all")).to_be_visible()
+    assert rows.count() < before
+    tab_to(page, page.get_by_role("link", name="APR", exact=True))
+    keys.press("Enter")
+    expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
+
+    keys.press("g")
+    keys.press("r")
+    expect(page.get_by_role("heading", name="Repayments")).to_be_visible()
+    keys.press("j")
+    keys.press("o")
+    side = page.get_by_role("complementary", name="Repayment $310.00")
+    expect(side.get_by_role("heading", name="Repayment $310.00")).to_be_focused()
+    expect(side).to_contain_text("The service says: R01 - Insufficient funds")
+    expect(side).to_contain_text("First told here as succeeded")
+    expect(side).to_contain_text("Then told as returned after it had succeeded")
+    expect(page.locator(".sd-repayments [data-row]")).to_have_count(3)
+    assert f"payment={returned.uuid}" in page.url
+    keys.press("Escape")
+    expect(side).to_have_count(0)
+    expect(page.locator(f"#open-{returned.uuid}")).to_be_focused()
+    page.go_back()
+    expect(side).to_be_visible()
+
+
+def test_without_scripts(plain_page: Page, returned: Record) -> None:
+    page = plain_page
+    page.goto(f"/borrowers/{returned.borrower_uuid}/")
+    page.get_by_role("link", name="New application").click()
+    page.get_by_label("Amount requested").fill("25,000")
+    page.get_by_role("button", name="Check and send").click()
+    expect(page.get_by_text("Twenty-five thousand dollars, for Northwind")).to_be_visible()
+    page.get_by_role("button", name=SEND).click()
+    expect(page.get_by_role("heading", name="Loan application")).to_be_visible()
+    assert Record.objects.get(kind=Kind.APPLICATION).amount == 25000
+
+    expect(page.get_by_role("columnheader", name=OFFER)).to_have_count(4)
+    page.get_by_label("Only differing rows").check()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("left out, the same for all")).to_be_visible()
+    page.get_by_role("link", name="APR", exact=True).click()
+    expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
+
+    page.get_by_role("link", name="Repayments", exact=True).click()
+    page.get_by_label("Status", exact=True).select_option("FAILED_AFTER_SUCCESS")
+    page.get_by_role("button", name="Apply").click()
+    page.locator(".sd-repayments [data-row] a").first.click()
+    expect(page.get_by_role("heading", name="Repayment $310.00")).to_be_visible()
+    expect(page.get_by_text("R01 - Insufficient funds").first).to_be_visible()
+    expect(page.get_by_text("Then told as returned after it had succeeded")).to_be_visible()
+    page.goto(f"/repayments/?payment={returned.uuid}")
+    expect(page.get_by_role("complementary", name="Repayment $310.00")).to_be_visible()
+
+
+def test_axe_finds_nothing(page: Page, returned: Record) -> None:
+    item = f"repayment:{returned.uuid}"
+    for path in (
+        "/",
+        "/?show=payments&numbers=table",
+        f"/attention/snooze/?item={item}",
+        "/repayments/",
+        f"/repayments/?payment={returned.uuid}",
+        "/repayments/?q=nothing+like+it",
+        returned.get_absolute_url(),
+    ):
+        page.goto(path)
+        assert complaints(page) == [], path
