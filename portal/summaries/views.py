@@ -1,20 +1,22 @@
 """Documents on screen and as PDF to hand out: preview and PDF draw the same template from the same object."""
 
+import logging
 from collections.abc import Mapping, Sequence
+from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from portal.accounts.roles import requires
-from portal.applications.offers import View
+from portal.accounts.roles import View, requires
+from portal.applications.offers import View as OfferView
 from portal.audit.models import Actor
 from portal.audit.sightings import saw
-from portal.gateway import StaffRequest
+from portal.gateway import StaffRequest, error_page
 from portal.readings import REPAYMENTS_OF, Freshness, Reading, account, ask, show
 from portal.registry import memory
 from portal.registry.models import Kind, Record
@@ -24,18 +26,37 @@ from portal.summaries import offer_sheet as offer_paper
 from portal.summaries import statement_of_account as account_paper
 from portal.summaries.assemble import FORM as BORROWER_SUMMARY
 from portal.summaries.assemble import accounts_of, borrower_document
-from portal.summaries.documents import Document, Stamp, issue
+from portal.summaries.documents import BROKEN, Document, Stamp, issue
 from portal.summaries.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
 from portal.summaries.pdf import NotDrawn
 from portal.ui.htmx import render_page
 from servicing.values import same_word
 
+logger = logging.getLogger(__name__)
+
 # A PDF that is asked for waits this long for a silent service, then shows copies.
 PATIENCE = 8.0
 
 
+def told_if_broken(view: View) -> View:
+    """Stored answers that make no sense are said on a page of their own, not left to a plain error."""
+
+    @wraps(view)
+    def guarded(request: StaffRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except BROKEN as error:
+            logger.exception("A document could not be laid out.")
+            context = {"problem": type(error).__name__}
+            status = HTTPStatus.UNPROCESSABLE_ENTITY
+            return error_page(request, "summaries/broken.html", status, context)
+
+    return guarded  # type: ignore[return-value]
+
+
 @require_safe
 @requires("summaries.borrower")
+@told_if_broken
 def borrower(request: StaffRequest, borrower_uuid: str, *, as_pdf: bool = False) -> HttpResponse:
     """The summary of a borrower, with a choice of what it holds."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
@@ -57,6 +78,7 @@ def borrower(request: StaffRequest, borrower_uuid: str, *, as_pdf: bool = False)
 
 @require_safe
 @requires("summaries.document")
+@told_if_broken
 def loan_schedule(
     request: StaffRequest, borrower_uuid: str, loan_uuid: str, *, as_pdf: bool = False
 ) -> HttpResponse:
@@ -70,6 +92,7 @@ def loan_schedule(
 
 @require_safe
 @requires("summaries.document")
+@told_if_broken
 def line(request: StaffRequest, borrower_uuid: str, line_uuid: str, *, as_pdf: bool = False) -> HttpResponse:
     """A line of credit with its balances, statements and repayments."""
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
@@ -82,6 +105,7 @@ def line(request: StaffRequest, borrower_uuid: str, line_uuid: str, *, as_pdf: b
 
 @require_safe
 @requires("summaries.document")
+@told_if_broken
 def offer_sheet(
     request: StaffRequest, borrower_uuid: str, application_uuid: str, *, as_pdf: bool = False
 ) -> HttpResponse:
@@ -91,12 +115,13 @@ def offer_sheet(
     options = Options.of(request.GET, mode=Mode.BORROWER)
     is_readable = not same_word(record.product, "LOAN")
     reading = read(request, [record], options, as_pdf=as_pdf)[0] if is_readable else Reading(record)
-    document = offer_paper.document(reading, owner(record), options, View.of(request.GET))
+    document = offer_paper.document(reading, owner(record), options, OfferView.of(request.GET))
     return answer(request, document, as_pdf=as_pdf)
 
 
 @require_safe
 @requires("summaries.document")
+@told_if_broken
 def statement_of_account(
     request: StaffRequest, borrower_uuid: str = "", *, as_pdf: bool = False
 ) -> HttpResponse:

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from portal.audit.models import Actor, Entry, Sighting
+from portal.notes.models import Note
 from portal.readings import Reading, read_again
 from portal.registry import memory
 from portal.registry.models import Kind, Record, Source
 from portal.summaries.assemble import accounts_of, assemble, borrower_document
 from portal.summaries.documents import Stamp
-from portal.summaries.options import Options
+from portal.summaries.options import Mode, Options
+from portal.summaries.pdf import render
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -124,15 +126,45 @@ class TestPage:
 
 
 class TestPdf:
-    def test_has_every_figure_of_the_page_and_no_secret(self, desk: Sandbox, viewer: Browser) -> None:
+    @pytest.mark.parametrize("query", ["", "mode=borrower&paper=a4", "schedules=1&chosen=1&section=loans"])
+    def test_has_every_figure_of_the_page_and_no_secret(
+        self, desk: Sandbox, viewer: Browser, query: str
+    ) -> None:
         record = lent(desk)
-        page = page_of(viewer, record)
-        text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content)
+        page = viewer.get(f"/borrowers/{record.uuid}/summary/?{query}").content.decode()
+        text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?{query}").content)
         figures = set(FIGURE.findall(document_in(page)))
         assert len(figures) > 40
         assert {figure for figure in figures if figure not in text} == set()
         for secret in ("918273645", "567438291", "1971", "••••"):
             assert secret not in text
+
+    def test_for_the_borrower_it_leaves_out_what_only_colleagues_read(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        record = lent(desk)
+        Note.objects.create(
+            borrower_uuid=record.uuid, subject_kind=Kind.BORROWER, subject_uuid=record.uuid,
+            text="Calls at night", author_id=1, author_name="Ana",
+        )  # fmt: skip
+        address = f"/borrowers/{record.uuid}/summary.pdf"
+        inside, outside = (
+            text_of(servicer.get(f"{address}?mode={mode}").content) for mode in ("internal", "borrower")
+        )
+        person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=record.uuid)[0]
+        for words in ("Calls at night", record.uuid, person.email, "Internal notes and checks"):
+            assert words in inside
+            assert words not in outside
+        assert record.uuid[:8] in outside
+
+    def test_has_bookmarks_for_its_sections(self, desk: Sandbox, viewer: Browser) -> None:
+        outline = PdfReader(
+            io.BytesIO(viewer.get(f"/borrowers/{lent(desk).uuid}/summary.pdf").content)
+        ).outline
+        missing = {"Borrower summary", "Position", "Latest application"} - set(
+            re.findall(r"'/Title': '([^']*)'", str(outline))
+        )
+        assert missing == set()
 
     def test_says_what_it_is(self, desk: Sandbox, viewer: Browser) -> None:
         record = lent(desk)
@@ -225,28 +257,31 @@ def told(record: Record, kind: Kind, answer: Any) -> Record:
     return known
 
 
-def drawn_summary(record: Record) -> str:
+def drawn_summary(record: Record, mode: Mode) -> str:
     readings = [Reading(one) for one in accounts_of(record)]
-    document = borrower_document(record, readings, Options(), today=timezone.localdate())
+    document = borrower_document(record, readings, Options(mode=mode), today=timezone.localdate())
     return document.html(Stamp(timezone.now(), "Ana", "BS-1"))
 
 
 @pytest.mark.django_db
 class TestAnything:
     @settings(
-        max_examples=20,
+        max_examples=12,
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
     @drawn(
         loan=some(LOAN), rows=st.lists(some(ROW), max_size=3), line=some(STATEMENT),
         paid=st.lists(some(REPAYMENT), max_size=3), offers=st.lists(some(OFFER), max_size=2),
-        decision=STRANGE,
+        decision=STRANGE, mode=st.sampled_from(Mode),
     )  # fmt: skip
-    def test_whatever_the_service_tells_is_drawn(
-        self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any
+    def test_whatever_the_service_tells_is_drawn_with_every_figure_and_no_secret(
+        self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any, mode: Mode
     ) -> None:
-        record, _ = Record.objects.get_or_create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
+        told_of = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
+        record, _ = Record.objects.get_or_create(
+            kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B", answer=told_of
+        )
         told(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
         told(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
         given_list = [one | {"uuid": str(index)} for index, one in enumerate(paid)]
@@ -257,7 +292,11 @@ class TestAnything:
         )
         answered = [one | {"uuid": str(index)} for index, one in enumerate(offers)]
         told(record, Kind.APPLICATION, {"uuid": "a", "offers": answered, "status": {"details": decision}})
-        assert "Borrower summary" in drawn_summary(record)
+        html = drawn_summary(record, mode)
+        text = text_of(render(html))
+        figures = set(FIGURE.findall(re.sub(r"<[^>]*>", " ", html.partition("<body")[2])))
+        assert {figure for figure in figures if figure not in text.replace("\n", " ")} == set()
+        assert "918273645" not in text
 
     def test_two_thousand_of_everything_are_cut_and_counted(self, viewer: Browser) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 300)
@@ -277,6 +316,23 @@ class TestAnything:
         assert "1988 later ones not printed" in text
         assert "1988 earlier ones not printed" in text
         assert "1976 more lines of credit" in text
+
+    def test_three_loans_of_360_rows_print_their_first_120_each(self, viewer: Browser) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
+        today = timezone.localdate()
+        rows = [ROW | {"number": n, "due_date": str(today + timedelta(days=30 * n))} for n in range(360)]
+        for number in range(3):
+            loan = told(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
+            Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
+        text = text_of(viewer.get("/borrowers/b/summary.pdf?data=copies&schedules=1").content)
+        assert text.count("240 later ones not printed") == 3
+
+    def test_answers_that_are_no_answers_are_said_and_are_no_error(self, viewer: Browser) -> None:
+        Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", answer="no JSON")
+        for address in ("summary/?data=copies", "summary.pdf?data=copies"):
+            answer = viewer.get(f"/borrowers/b/{address}")
+            assert answer.status_code == 422
+            assert "This document cannot be laid out." in answer.content.decode()
 
     def test_a_sum_with_a_missing_part_is_no_sum(self) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b")

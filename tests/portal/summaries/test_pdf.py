@@ -7,11 +7,13 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
+from portal.settings import BASE_DIR
 from portal.summaries.pdf import NotDrawn, render
 from servicing.sandbox import Sandbox
 from tests import given
@@ -88,6 +90,21 @@ def test_many_at_once_are_all_drawn() -> None:
     for thread in threads:
         thread.join()
     assert [one[:5] for one in done] == [b"%PDF-"] * 6
+
+
+def test_missing_system_libraries_are_named_with_the_packages_to_install(
+    desk: Sandbox, viewer: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tmp_path / "weasyprint"
+    engine.mkdir()
+    (engine / "__init__.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
+    monkeypatch.syspath_prepend(tmp_path)
+    end_worker()
+    page = viewer.get(f"/borrowers/{given.borrower(desk).uuid}/summary.pdf?data=copies").content.decode()
+    end_worker()
+    packages = (BASE_DIR / "docker" / "system-packages.txt").read_text().split()
+    assert f"apt-get install {' '.join(packages)}" in page
+    assert "print this page from the browser" in page
 
 
 def test_the_page_says_so_when_there_is_no_pdf(desk: Sandbox, viewer: Browser) -> None:
