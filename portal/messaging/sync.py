@@ -84,7 +84,8 @@ class Sync:
         try:
             run.claimed = self.claimed(run.since, run.until)
             run.missing = max(0, run.claimed - _kept(run.since, run.until))
-            self._tell(None)
+            run.save()
+            self.report(run)
             self._complete(self.first, self.last)
         except BaseException as error:
             run.failure = str(error)[:500] or "It was stopped."
@@ -136,19 +137,18 @@ class Sync:
 
     def _read(self, day: date) -> None:
         """Read a day to its end, from where an earlier run was cut off, unless nothing changed since."""
-        claimed, kept = self.claimed(day, day), _kept(day, day)
         known = Day.objects.filter(day=day).first() or Day(day=day)
-        if claimed == kept:
-            _agree(day, day, {day: kept})
-            return
-        if claimed < kept == known.kept and known.claimed == claimed:  # The service forgets what is old.
-            return
+        if known.kept is not None:
+            claimed, kept = self.claimed(day, day), _kept(day, day)
+            if claimed == kept:
+                _agree(day, day, {day: kept})
+                return
+            if claimed < kept == known.kept and known.claimed == claimed:  # The service forgets what is old.
+                return
         was_cut_off = known.offset is not None
         self._walk(known)
-        if was_cut_off and _kept(day, day) < known.claimed:  # What was read before has moved meanwhile.
+        if was_cut_off and (known.kept or 0) < known.claimed:  # What was read before has moved meanwhile.
             self._walk(known)
-        known.kept = _kept(day, day)
-        known.save()
 
     def _walk(self, known: Day) -> None:
         """Every page of the day, in smaller ones where an answer is too large."""
@@ -178,14 +178,13 @@ class Sync:
         """Keep a batch, and where to go on behind it, both or neither."""
         known.checked_at = timezone.now()
         known.offset, known.counts = (place.offset, place.counts or "") if place else (None, "")
+        self.run.day = known.day
         with transaction.atomic():
             self.run.added += keep(messages, day=known.day)
+            if not place:
+                known.kept = _kept(known.day, known.day)
             known.save()
-        self._tell(known.day)
-
-    def _tell(self, day: date | None) -> None:
-        self.run.day = day
-        self.run.save()
+            self.run.save()
         self.report(self.run)
 
     def _page(

@@ -1,12 +1,18 @@
 """The local copy ends as exactly what the service has, whatever happens on the way."""
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
+from portal import gateway
 from portal.audit.models import Actor, Entry
 from portal.gateway import reading
 from portal.messaging import sync
@@ -183,3 +189,36 @@ class TestCommand:
         with pytest.raises(CommandError, match="goes on where this one stopped"):
             call_command("sync_messages")
         assert begin(Actor.system("x"), since=None, until=None, report=print).run.is_alive
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
+def test_killed_at_any_moment_and_begun_again_it_ends_as_what_the_service_has(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 50)
+    monkeypatch.setattr("portal.messaging.sync.WALK_LIMIT", 20)
+    monkeypatch.setattr(sync, "LIMITS", (20, 5, 1))
+    chance = Random(20261121)
+    for days in (0, 1, 9):
+        emit(service, 120, at=START - days * DAY)
+    for _ in range(10):
+        kill_after(chance.uniform(0, 0.25), synced)
+        service.world.message("payment.failed", {}, at=START + DAY)
+    synced()
+    assert is_whole(service)
+
+
+def kill_after(seconds: float, work: Callable[[], object]) -> None:
+    """Do it in a process of its own, and end that without a warning."""
+    connection.close()
+    gateway.client.cache_clear()
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
