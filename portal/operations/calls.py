@@ -129,13 +129,22 @@ def failures() -> list[Failure]:
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
     rows = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    return [Failure(words=words.get(row.pop("newest"), ""), **row) for row in rows]
+    return [
+        Failure(
+            operation=row["operation"],
+            outcome=row["outcome"],
+            status=row["status"],
+            count=row["count"],
+            last=row["last"],
+            words=words.get(row["newest"], ""),
+        )
+        for row in rows
+    ]
 
 
 def patterns() -> dict[str, str]:
     """The address of each operation as its last call showed it: ``GET /v1/users/{user}/loan/{loan}``."""
-    found: dict[str, str] = cache.get_or_set("call-patterns", _patterns, 60)
-    return found
+    return cache.get_or_set("call-patterns", _patterns, 60) or {}
 
 
 def _patterns() -> dict[str, str]:
