@@ -394,6 +394,8 @@ SESSION_HOURS = at_least("SESSION_HOURS", 1, 12)
 SESSION_COOKIE_AGE = (SESSION_HOURS + 24) * 60 * 60  # Longer than a session, to tell an ended one from none.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+if not DEBUG:  # Browsers take such names from this very host alone, over TLS.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "portal.gateway.expired"
 

@@ -370,6 +370,10 @@ def _checked_url(base_url: str) -> str:
             "The address of the lending service must look like https://lender.example, "
             f"without user, query or fragment; {base_url!r} does not."
         )
+    if parts.path.endswith("/v1"):
+        raise ConfigurationError(
+            f"The address of the lending service must end before /v1, which every call adds; it is {base_url!r}."
+        )
     return url
 
 

@@ -112,6 +112,26 @@ class TestAccess:
         ]
         assert wrong == []
 
+    @pytest.mark.parametrize("role", Role)
+    def test_no_other_method_is_a_way_around(self, desk: Sandbox, role: Role) -> None:
+        browser = browser_of(role)
+        closed = [address.url for address in own() if role not in ACTS[address.act or ""]]
+        others = set(METHODS) - {"GET", "POST"}
+        tried = [
+            (method, url, browser.generic(method, url).status_code) for url in closed for method in others
+        ]
+        assert [one for one in tried if one[2] not in (403, 405)] == []
+
+    def test_nothing_is_posted_without_the_token_of_a_form(self, desk: Sandbox) -> None:
+        browser = browser_of(Role.SUPERVISOR, enforce_csrf_checks=True)
+        answers = {url: browser.post(url).status_code for url in {a.url for a in addresses()} - {"/healthz"}}
+        assert {url: status for url, status in answers.items() if status not in (403, 405, 404)} == {}
+
+    def test_no_cache_keeps_an_answer(self, desk: Sandbox) -> None:
+        browser = browser_of(Role.SUPERVISOR)
+        answers = {address.url: browser.get(address.url).headers["Cache-Control"] for address in addresses()}
+        assert [url for url, kept in answers.items() if "no-store" not in kept] == []
+
 
 def templates() -> list[Path]:
     return sorted((BASE_DIR / "templates").rglob("*.html"))

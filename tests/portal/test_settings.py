@@ -60,6 +60,25 @@ def test_a_deployment_starts_with_what_is_needed() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_deployment_passes_every_check_of_its_security() -> None:
+    key = {"SECRET_KEY": "a-key-of-more-than-fifty-characters-0123456789-abcdefghijkl"}
+    done = start(*CHECK, "--deploy", "--fail-level", "WARNING", **NEEDED | key)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
+    database = tmp_path / "portal.sqlite3"
+    given = NEEDED | {"DATABASE_URL": f"sqlite:///{database}"}
+    assert start(sys.executable, "manage.py", "migrate", "audit", **given).returncode == 0
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes["portal.sqlite3"] == 0o600
+    assert set(modes.values()) == {0o600}
+
+
+def test_cookies_are_this_hosts_alone() -> None:
+    assert shown("SESSION_COOKIE_NAME", **NEEDED) == "__Host-sessionid"
+
+
 def test_local_use_needs_nothing(tmp_path: Path) -> None:
     done = start(DEBUG="on", DATA_DIR=str(tmp_path / "new" / "data"))
     assert (done.returncode, done.stderr) == (0, "")

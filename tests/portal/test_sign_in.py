@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
 from io import StringIO
+from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -25,13 +27,15 @@ from django.utils import timezone
 from werkzeug import Request, Response
 from werkzeug.serving import BaseWSGIServer, make_server
 
+from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.accounts.seal import Broken, unseal
-from portal.audit.models import Entry
+from portal.audit.models import Entry, WriteIntent
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import htmx
+from tests.conftest import CLIENT_ID, htmx
+from tests.portal.borrowers.editor import Editor
 
 PASSWORD = "walnut-harbor-77"
 PAGES = "/accounts/second-factor/"
@@ -137,7 +141,10 @@ class TestSecondFactor:
         chosen = {"action": "remove_second_factors", "_selected_action": [maya.pk], "index": "0"}
         assert "password alone" in html(admin.post("/admin/accounts/user/", chosen, follow=True))
         assert not Authenticator.objects.exists()
-        assert Entry.objects.filter(action="accounts.second_factor_removed", actor_name="Administrator").count() == 2
+        assert (
+            Entry.objects.filter(action="accounts.second_factor_removed", actor_name="Administrator").count()
+            == 2
+        )
         assert sign_in(Browser())["Location"] == "/"
 
     def test_an_unreadable_passkey_is_refused(self, browser: Browser, anonymous: Browser) -> None:
@@ -302,8 +309,6 @@ class IdentityProvider:
 
 @pytest.fixture
 def provider(settings: LazySettings, desk: Sandbox) -> Iterator[IdentityProvider]:
-    from threading import Thread
-
     found = IdentityProvider()
     thread = Thread(target=found.server.serve_forever, daemon=True)
     thread.start()
@@ -428,6 +433,26 @@ class TestKeys:
         other = Browser()
         sign_in(other)
         assert other.post("/sign-in/second-factor/", {"code": code(secret)}).status_code == 302
+
+    def test_the_services_secret_is_changed(
+        self, servicer: Browser, desk: Sandbox, settings: LazySettings, tmp_path: Path
+    ) -> None:
+        """The lender changes it first: until the desk follows, nothing is sent that counts."""
+        editor = Editor(servicer, given.borrower(desk))
+        settings.SERVICING_SECRET = "new-" * 8
+        gateway.client.cache_clear()
+        answer = editor.send(email="new@bakery.example")
+        assert answer.status_code in (403, 502)
+        assert WriteIntent.objects.get().state == "rejected"
+        with_new_secret = Sandbox(tmp_path / "s.sqlite3", client_id=CLIENT_ID, secret="new-" * 8)
+        with_new_secret.start()
+        try:
+            settings.SERVICING_URL = with_new_secret.url
+            gateway.client.cache_clear()
+            other = Editor(servicer, given.borrower(with_new_secret))
+            assert other.send(email="new@bakery.example").status_code == 303
+        finally:
+            with_new_secret.stop()
 
     def test_what_was_sealed_does_not_open_under_another_key(
         self, browser: Browser, settings: LazySettings

@@ -87,3 +87,8 @@ def test_a_preview_is_checked_like_the_write_itself(lending: Client) -> None:
 def test_a_preview_of_a_read_is_a_mistake(lending: Client, sandbox: Sandbox) -> None:
     with pytest.raises(TypeError, match="no write to preview"):
         lending.preview(lambda it: it.messages.list())
+
+
+def test_an_address_that_holds_the_version_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="must end before /v1"):
+        Client("https://lender.example/api/v1/", auth="none")
