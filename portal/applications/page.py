@@ -30,7 +30,7 @@ from portal.readings import Freshness, Reading, show
 from portal.registry import changes, memory
 from portal.registry.models import Kind, Record
 from portal.ui import wording
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page, toast
 from servicing import Application, sense
 from servicing.values import exact, same_word
@@ -252,7 +252,8 @@ def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: s
     services.note(Actor.of(request), "applications.export_offers", record, detail={"rows": len(columns)})
     lines = every_line()
     titles = [f"{line.name} (calculated here)" if line.formula else line.name for line in lines]
-    return csv_file(
+    return list_file(
+        request,
         f"offers-{record.uuid[:8]}",
         ["Offer", "Identifier", "Product", *titles, "Term frequency"],
         (csv_row(column, [line.key for line in lines]) for column in columns),

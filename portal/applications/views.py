@@ -22,7 +22,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.query import calendar_day, midnight
 from portal.saved_views.menu import menu
 from portal.ui import wording
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.htmx import render_page
 from servicing import Application, RemoteTime
 
@@ -138,7 +138,7 @@ def export(request: StaffRequest) -> StreamingHttpResponse:
             "rows": found.found.count() if is_whole else len(found.page),
         },
     )
-    return csv_file("applications", COLUMNS, map(csv_row, rows_of(records)))
+    return list_file(request, "applications", COLUMNS, map(csv_row, rows_of(records)))
 
 
 def applications(state: QueryDict) -> Listing:

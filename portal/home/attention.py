@@ -126,7 +126,7 @@ def attention(user: User) -> Attention:
     snoozed = list(Snooze.objects.filter(until__gt=today))
     hidden = {one.key for one in snoozed}
     sources = (
-        _writes(hidden),
+        _writes(hidden, user),
         _approvals(hidden, user),
         _returned(hidden, today),
         _lines_past_due(hidden),
@@ -168,14 +168,15 @@ def _source(
     return Source(items[:SHOWN], records.count() if is_cut else len(items), name, url)
 
 
-def _writes(hidden: set[str]) -> Source:
+def _writes(hidden: set[str], user: User) -> Source:
     unknown = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN)
-    items = [_of_write(one) for one in unknown[: SHOWN + len(hidden)]]
+    may_settle = can(user, "audit.resolve")
+    items = [_of_write(one, may_settle) for one in unknown[: SHOWN + len(hidden)]]
     kept = [one for one in items if one.key not in hidden]
     return Source(kept[:SHOWN], len(kept))
 
 
-def _of_write(intent: WriteIntent) -> Item:
+def _of_write(intent: WriteIntent, may_settle: bool) -> Item:
     return Item(
         key=f"write:{intent.pk}",
         group="system",
@@ -186,8 +187,8 @@ def _of_write(intent: WriteIntent) -> Item:
         meta=f"Sent by {intent.actor_name}; an equal one is refused until this is settled",
         borrower_uuid=intent.borrower_uuid,
         when=intent.created_at,
-        url=intent.get_absolute_url(),
-        verb="Open the write",
+        url=reverse("audit:resolve", args=[intent.pk]) if may_settle else intent.get_absolute_url(),
+        verb="Settle it" if may_settle else "Open the write",
         owner_id=intent.actor_id,
     )
 

@@ -1,6 +1,7 @@
 """Saved views on the first page, each with how many records it has now."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -14,8 +15,9 @@ from portal.borrowers import listed
 from portal.credit_lines.views import LIST as LINES
 from portal.home.models import Pin
 from portal.loans.views import LIST as LOANS
+from portal.messaging.explorer import Explorer
 from portal.portfolio import Portfolio
-from portal.registry.lists import Listing, known, listing
+from portal.registry.lists import known, listing
 from portal.registry.models import Kind
 from portal.repayments.views import repayments
 from portal.saved_views.models import SavedView
@@ -23,22 +25,30 @@ from portal.saved_views.models import SavedView
 MOST = 8
 
 
-def _borrowers(state: QueryDict) -> Listing:
+def _borrowers(state: QueryDict) -> str:
     kinds = [Kind.BORROWER]
-    return listing(listed.borrowers(), state, sorts=listed.SORTS, filters=listed.FILTERS, kinds=kinds)
+    found = listing(listed.borrowers(), state, sorts=listed.SORTS, filters=listed.FILTERS, kinds=kinds)
+    return found.total_words
 
 
-def _accounts(of: Portfolio) -> Callable[[QueryDict], Listing]:
-    return lambda state: listing(known(of.kind), state, sorts=of.sorts, filters=of.filters, kinds=[of.kind])
+def _accounts(of: Portfolio, state: QueryDict) -> str:
+    return listing(known(of.kind), state, sorts=of.sorts, filters=of.filters, kinds=[of.kind]).total_words
+
+
+def _messages(state: QueryDict) -> str:
+    """Only of the local copy: the service is asked by nobody's first page."""
+    explorer = Explorer(state)
+    return f"{explorer.found.count:,}" if explorer.is_copy else ""
 
 
 # How many a view has, is known of these lists; a view of another stands without a number.
-LISTS: Mapping[str, Callable[[QueryDict], Listing]] = {
+COUNTS: Mapping[str, Callable[[QueryDict], str]] = {
     "borrowers:index": _borrowers,
-    "applications:index": applications,
-    "loans:index": _accounts(LOANS),
-    "credit_lines:index": _accounts(LINES),
-    "repayments:index": repayments,
+    "applications:index": lambda state: applications(state).total_words,
+    "loans:index": partial(_accounts, LOANS),
+    "credit_lines:index": partial(_accounts, LINES),
+    "repayments:index": lambda state: repayments(state).total_words,
+    "messaging:index": _messages,
 }
 
 
@@ -78,5 +88,4 @@ def views(user: User) -> QuerySet[SavedView, Any]:
 
 
 def _pinned(name: str, of: str, query: str) -> Pinned:
-    found = LISTS[of](QueryDict(query)) if of in LISTS else None
-    return Pinned(name, f"{reverse(of)}?{query}", found.total_words if found else "")
+    return Pinned(name, f"{reverse(of)}?{query}", COUNTS[of](QueryDict(query)) if of in COUNTS else "")

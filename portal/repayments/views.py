@@ -29,7 +29,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
 from portal.saved_views.menu import menu
 from portal.ui import wording
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.forms import MoneyField
 from portal.ui.htmx import render_page
 from servicing import Repayment
@@ -114,7 +114,7 @@ def export(request: StaffRequest) -> StreamingHttpResponse:
             "rows": found.found.count() if is_whole else len(found.page),
         },
     )
-    return csv_file("repayments", payments.COLUMNS, map(payments.cells, rows_of(records)))
+    return list_file(request, "repayments", payments.COLUMNS, map(payments.cells, rows_of(records)))
 
 
 @require_safe

@@ -94,3 +94,12 @@ class TestList:
         lines(viewer, "/applications/export/?status=APPROVED&all=1")
         entry = Entry.objects.get(action="applications.export")
         assert entry.detail == {"query": "", "filters": {"status": "APPROVED"}, "rows": 1}
+
+
+class TestPaper:
+    def test_a_page_with_offers_leads_to_its_sheet(self, viewer: Browser, borrower: Record) -> None:
+        with_offers, without = known(borrower, offer(0), n=1), known(borrower, n=2)
+        sheet = f"{with_offers.get_absolute_url()}offer-sheet/"
+        assert f'href="{sheet}"' in viewer.get(with_offers.get_absolute_url()).content.decode()
+        assert viewer.get(sheet).status_code == 200
+        assert "offer-sheet" not in viewer.get(without.get_absolute_url()).content.decode()
