@@ -1,45 +1,117 @@
-"""A line of credit and a loan in a real browser: statements by key, a schedule without leaving the page."""
+"""Loans and lines of credit in a real browser: a walk by keyboard alone, and every face of their pages under axe."""
 
 from datetime import date
 
 import pytest
 from django.conf import LazySettings
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from portal.credit_lines import documents
+from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.browser.axe import complaints
 
 pytestmark = pytest.mark.browser
+MANY_STEPS = 80
+DAYS = ("2026-02-15", "2026-03-15", "2026-04-15", "2026-05-15")
 
 
-def test_statements_are_flipped_by_key_without_leaving_the_page(
-    page: Page, desk: Sandbox, settings: LazySettings
-) -> None:
+@pytest.fixture
+def borrower(desk: Sandbox, settings: LazySettings) -> Record:
+    """Whose statements come from this machine."""
     settings.DEBUG = True
     documents._fetcher.cache_clear()
-    line = given.line(desk, given.borrower(desk), opened=date(2026, 1, 1))
-    for day in ("2026-02-15", "2026-03-15"):
-        desk.world.statement(line.uuid, day)
-    page.goto(line.get_absolute_url())
-    title = page.locator(".sd-viewer h3")
-    expect(page.get_by_text("2 listed by the service")).to_be_visible()
-    page.evaluate("window.stayed = true")
-    for key, words in (("[", "15 Mar 2026"), ("[", "15 Feb 2026"), ("]", "15 Mar 2026")):
+    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+
+
+@pytest.fixture
+def loan(desk: Sandbox, borrower: Record) -> Record:
+    record = given.loan(desk, borrower, installments=360, paid=40)
+    desk.world.repayment(record.uuid, amount="671.11", effective_date="2026-10-02")
+    return record
+
+
+@pytest.fixture
+def line(desk: Sandbox, borrower: Record) -> Record:
+    record = given.line(desk, borrower, opened=date(2026, 1, 1), limit="20000", drawn="7600")
+    for day in DAYS:
+        desk.world.statement(record.uuid, day)
+    return record
+
+
+def step_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until it has the focus."""
+    for _ in range(MANY_STEPS):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("each => each === document.activeElement"):
+            return
+    raise AssertionError(f"{wanted} cannot be reached by Tab")
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
         page.keyboard.press(key)
-        expect(title).to_have_text(f"Statement of {words}")
-    expect(page.frame_locator(".sd-paper").locator("embed, body")).to_have_count(1)
-    assert page.url.endswith("?statement=2026-03-15")
+
+
+def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
+    page: Page, loan: Record, line: Record
+) -> None:
+    page.goto("/")
+    press(page, "g", "l")
+    expect(page.get_by_role("heading", name="Loans", level=1)).to_be_visible()
+    press(page, "j", "o")
+    rows = page.locator(".sd-schedule tbody th[scope=row]:not([colspan])")
+    expect(rows).to_have_count(12)
+    expect(page.get_by_text("$671.11").first).to_be_visible()
+    step_to(page, page.get_by_role("link", name="later installments"))
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(360)
+    step_to(page, page.get_by_label("Without yearly subtotals"))
+    page.keyboard.press("Space")
+    expect(page.locator(".sd-schedule .sd-sum")).to_have_count(0)
+    expect(rows).to_have_count(360)
+
+    press(page, "g", "c")
+    expect(page.get_by_role("heading", name="Lines of credit", level=1)).to_be_visible()
+    press(page, "j", "o")
+    expect(page.get_by_text("4 listed by the service")).to_be_visible()
+    meter = page.get_by_role("meter", name="Credit used")
+    expect(meter).to_have_attribute("aria-valuetext", "38%")
+    page.evaluate("window.stayed = true")
+    for key, words in (("[", "15 May"), ("[", "15 Apr"), ("[", "15 Mar"), ("]", "15 Apr")):
+        page.keyboard.press(key)
+        expect(page.locator(".sd-viewer h3")).to_have_text(f"Statement of {words} 2026")
+        expect(page.frame_locator(".sd-paper").locator("embed, body")).to_have_count(1)
+    assert page.url.endswith("?statement=2026-04-15")
     assert page.evaluate("window.stayed")
 
 
-def test_a_long_schedule_opens_in_place(page: Page, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk), installments=36, paid=5)
-    page.goto(loan.get_absolute_url())
-    rows = page.locator(".sd-schedule tbody th[scope=row]:not([colspan])")
-    expect(rows).to_have_count(12)
-    page.get_by_role("link", name="later installments").click()
-    expect(rows).to_have_count(36)
-    page.get_by_label("Without yearly subtotals").check()
-    expect(page.locator(".sd-schedule .sd-sum")).to_have_count(0)
-    expect(rows).to_have_count(36)
+def test_chosen_loans_are_read_again_while_one_watches(page: Page, desk: Sandbox, borrower: Record) -> None:
+    for _ in range(3):
+        given.loan(desk, borrower)
+    page.goto("/loans/")
+    step_to(page, page.get_by_role("link", name="Choose all 3"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("checkbox", name="Choose loan", checked=True)).to_have_count(3)
+    page.get_by_role("button", name="Refresh chosen").press("Enter")
+    expect(page.get_by_role("heading", name="3 of 3 read again")).to_be_visible()
+    expect(page.get_by_role("row").get_by_text("Read", exact=True)).to_have_count(3)
+    page.get_by_role("link", name="Back to the list").first.click()
+    page.wait_for_url("**/loans/?**")
+
+
+def test_axe_finds_nothing_on_any_face_of_any_page(
+    page: Page, desk: Sandbox, borrower: Record, loan: Record, line: Record
+) -> None:
+    empty = given.loan(desk, borrower, installments=0)
+    for address in (
+        "/loans/?choose=1&sort=due",
+        "/lines/?past_due=yes",
+        loan.get_absolute_url(),
+        empty.get_absolute_url(),
+        f"{line.get_absolute_url()}?statement={DAYS[0]}",
+    ):
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        assert (address, complaints(page)) == (address, [])
