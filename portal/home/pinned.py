@@ -57,7 +57,7 @@ class Pinned(NamedTuple):
 
     name: str
     url: str
-    count: str
+    number: str
 
 
 def pinned(user: User) -> list[Pinned]:

@@ -17,7 +17,7 @@ class TestPinned:
         return SavedView.objects.get(name=name)
 
     def shown(self, browser: Browser) -> dict[str, str]:
-        return {one.name: one.count for one in browser.get("/").context["pinned"]}
+        return {one.name: one.number for one in browser.get("/").context["pinned"]}
 
     def test_until_somebody_chooses_the_views_of_every_list_of_borrowers_stand_there(
         self, desk: Sandbox, viewer: Browser

@@ -111,7 +111,7 @@ class TestList(AccountList):
         self.known(desk, status="SUCCEEDED")
         answer = viewer.get("/repayments/export.csv?status=FAILED&all=1&format=jsonl")
         (line,) = b"".join(answer.streaming_content).splitlines()  # type: ignore[attr-defined]
-        assert b'"Amount":90071992547409.91' in line
+        assert b'"Amount":90071992547409.9100' in line
 
     def test_whoever_takes_it_is_recorded(self, viewer: Browser, desk: Sandbox) -> None:
         self.known(desk, status="FAILED")
