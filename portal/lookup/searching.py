@@ -9,6 +9,7 @@ from typing import Final
 from django.core.paginator import Page, Paginator
 from django.urls import reverse
 
+from portal.lookup.messages import MessageHits
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
@@ -180,10 +181,10 @@ class Unknown:
     """What was typed to find the borrower."""
 
 
-def unknown(query: Query, of: str) -> Unknown | None:
+def unknown(query: Query, of: str, *, told: MessageHits | None) -> Unknown | None:
     """What of the pasted identifiers cannot be shown as a hit; nothing if there is nothing of that sort."""
     stored = list(Record.objects.filter(uuid__in=query.uuids))
-    known = {record.uuid for record in stored}
+    known = {record.uuid for record in stored} | ({str(told.asked.get("id"))} if told else set())
     missing = [uuid for uuid in query.uuids if uuid not in known]
     archived = [record for record in stored if record.archived_at]
     if not missing and not archived:

@@ -4,7 +4,7 @@ from datetime import datetime, time
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import messages as toasts
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -19,6 +19,7 @@ from portal.jobs.queue import start
 from portal.lookup import searching, services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
 from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
+from portal.lookup.messages import messages
 from portal.readings import READS
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, read
@@ -32,11 +33,13 @@ def search(request: StaffRequest) -> HttpResponse:
     query = read(request.GET.get("q", ""))
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
+    hits = messages(query, searching.SUGGESTED)
     context = {
         "query": query,
         "groups": searching.suggested(query),
+        "message_hits": hits,
         "places": searching.places(query, request.can),
-        "unknown": searching.unknown(query, ""),
+        "unknown": searching.unknown(query, "", told=hits),
     }
     return render_page(request, "lookup/search.html", context, partial="suggestions")
 
@@ -55,9 +58,7 @@ def open_as(request: StaffRequest) -> HttpResponse:
         refusal = f"The lending service has no {Kind(kind).label.lower()} with this identifier under {owner}."
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
-    messages.success(
-        request, f"The lending service knows it: it is {owner}’s, and is known here from now on."
-    )
+    toasts.success(request, f"The lending service knows it: it is {owner}’s, and is known here from now on.")
     return done(request, found.get_absolute_url())
 
 
@@ -67,14 +68,16 @@ def search_page(
     """The results by kind, or a page of one kind."""
     kind = request.GET.get("kind", "")
     groups = searching.results(query, kind=kind, page=request.GET.get("page"))
+    hits = messages(query, searching.SHOWN)
     context = {
         "query": query,
         "search_text": query.text,
         "groups": groups,
         "chosen": next((group for group in groups if group.kind == kind), None),
+        "message_hits": hits,
         "is_too_short": len(query.text) < searching.SHORTEST,
         "places": searching.places(query, request.can),
-        "unknown": searching.unknown(query, of),
+        "unknown": searching.unknown(query, of, told=hits),
         "refusal": refusal,
         "may_add": request.can("lookup.add"),
     }
@@ -113,7 +116,7 @@ def add(request: StaffRequest) -> HttpResponse:
     if form.is_valid():
         fields = {name: form.cleaned_data[name] for name in ("kind", "uuid", "borrower_uuid", "label")}
         added = services.add(Actor.of(request), **fields)
-        messages.success(request, f"{added} was added.")
+        toasts.success(request, f"{added} was added.")
         return done(request, added.get_absolute_url())
     return render_page(request, "lookup/add.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -126,9 +129,9 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     if form.is_valid():
         if changes := form.changes():
             services.correct(Actor.of(request), found, changes=changes, reason=form.cleaned_data["reason"])
-            messages.success(request, "The registry was corrected.")
+            toasts.success(request, "The registry was corrected.")
         else:
-            messages.info(request, "Nothing was changed: there was nothing to correct.")
+            toasts.info(request, "Nothing was changed: there was nothing to correct.")
         return done(request, found.get_absolute_url())
     context = {"form": form, "record": found}
     return render_page(request, "lookup/correct.html", context, status=422 if form.is_bound else 200)
@@ -142,7 +145,7 @@ def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     if form.is_valid():
         archived = form.cleaned_data["act"] == "archive"
         services.archive(Actor.of(request), found, archived=archived, reason=form.cleaned_data["reason"])
-        messages.success(request, "The record is archived." if archived else "The record is back.")
+        toasts.success(request, "The record is archived." if archived else "The record is back.")
         return done(request, found.get_absolute_url())
     context = {"form": form, "record": found}
     return render_page(request, "lookup/archive.html", context, status=422 if form.is_bound else 200)

@@ -1,13 +1,17 @@
 """The search box: suggestions while typing, the page of results, and ways on where nothing is known."""
 
 import re
+from decimal import Decimal
 
 import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.messaging.keeping import keep
+from portal.messaging.models import Message
 from portal.registry.models import Kind, Record
 from portal.registry.search import search_text
+from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -227,3 +231,22 @@ class TestUnknownIdentifier:
         html = results(viewer, UNKNOWN)
         assert "This loan is archived" in html
         assert "Not known here" not in html
+
+
+class TestMessages:
+    @pytest.fixture
+    def told(self, desk: Sandbox, lending: Client) -> str:
+        payload = {"uuid": UNKNOWN, "product": "LOC", "amount": Decimal("4321.50"), "status": "SUCCEEDED"}
+        desk.world.message("payment.succeeded", payload)
+        keep(lending.messages.list(limit=10).data)
+        return Message.objects.get().get_absolute_url()
+
+    @pytest.mark.parametrize("typed", [UNKNOWN, "$4,321.50", "payment.succ"])
+    def test_they_are_a_group_of_their_own(self, viewer: Browser, told: str, typed: str) -> None:
+        for html in (results(viewer, typed), suggestions(viewer, typed)):
+            assert f'href="{told}"' in html
+            assert "Not known here" not in html
+
+    @pytest.mark.parametrize("typed", ["type:loan payment.succeeded", "pa", 'x"y', "{}", "status:active"])
+    def test_what_cannot_be_about_messages_finds_none(self, viewer: Browser, told: str, typed: str) -> None:
+        assert told not in results(viewer, typed)
