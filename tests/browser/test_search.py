@@ -1,13 +1,10 @@
-"""The search box and the list of borrowers by keyboard, in a real browser, in both themes and three widths."""
+"""The search box and the list of borrowers by keyboard, in a real browser."""
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
-
-UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 pytestmark = pytest.mark.browser
 
@@ -21,20 +18,6 @@ def people(page: Page, desk: Sandbox) -> None:
         ("Acorn Inc", ""),
     ):
         given.borrower(desk, first_name=name, phone=phone or "5125550145")
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/borrowers/?q=llc&state=OR&from=2026-01-01",
-        "/search/?q=harbor",
-        f"/search/?q={UNKNOWN}&of=birch",
-        "/search/?q=x:y",
-    ],
-)
-def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Page, people: None, address: str) -> None:
-    page.goto(address)
-    assert complaints(page) == []
 
 
 def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: None) -> None:

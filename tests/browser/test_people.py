@@ -1,0 +1,251 @@
+"""People screens: one piece of work by keyboard alone, with scripts and without, and every screen under axe."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings, settings
+from django.utils import timezone
+from playwright.sync_api import Browser, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.models import WriteIntent
+from portal.notes.models import FollowUp, Note
+from portal.registry.models import Kind, Record
+from portal.saved_views.models import SavedView
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.browser.axe import complaints
+from tests.conftest import browser_of
+
+pytestmark = pytest.mark.browser
+SSN = "219099999"
+UNKNOWN = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+LONGEST = (
+    "The Greater Willamette Valley Agricultural Equipment, Seed, Feed and Irrigation Cooperative Holding LP"
+)
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(chromium: Browser, live_server: LiveServer, desk: Sandbox) -> Iterator[Visit]:
+    """Opens a browser in which somebody is signed in, by default with scripts."""
+    contexts = []
+
+    def opened(role: Role, **options: object) -> Page:
+        context = chromium.new_context(base_url=live_server.url, reduced_motion="reduce", **options)
+        session = browser_of(role).cookies[settings.SESSION_COOKIE_NAME].value
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
+        context.add_cookies([cookie])
+        contexts.append(context)
+        return context.new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+# --- By keyboard alone ---
+
+
+def reach(page: Page, wanted: Locator) -> None:
+    """Press Tab until it has the focus."""
+    for _ in range(150):
+        if wanted.count() and wanted.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{wanted} is not reached by Tab")
+
+
+def press(page: Page, wanted: Locator, *keys: str) -> None:
+    reach(page, wanted)
+    for key in keys or ("Enter",):
+        page.keyboard.press(key)
+
+
+def write(page: Page, name: str, text: str) -> None:
+    reach(page, page.locator(f"main [name={name}]"))
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+
+
+def find(page: Page, text: str, name: str, *, scripted: bool) -> None:
+    """What is typed into the search box is found and opened."""
+    if scripted:
+        page.keyboard.press("/")
+    else:
+        reach(page, page.get_by_role("combobox", name="Search everything"))
+    page.keyboard.press("Control+A")
+    page.keyboard.type(text)
+    if scripted:
+        expect(page.get_by_role("option", name=name)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    if not scripted:
+        press(page, page.locator("main").get_by_role("link", name=name, exact=True).first)
+    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["with scripts", "without scripts"])
+def test_a_piece_of_work_is_done_by_keyboard_alone(
+    visit: Visit, desk: Sandbox, settings: LazySettings, scripted: bool
+) -> None:
+    settings.APPROVAL_ACTS = []  # A second person has tests of their own.
+    owner = given.borrower(desk, first_name="Birch Farms LLC", phone="5125550144")
+    maya = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
+    page = visit(Role.SERVICER, java_script_enabled=scripted)
+    page.goto("/")
+
+    find(page, "+1 512.555-0144", "Birch Farms LLC", scripted=scripted)
+    if scripted:
+        page.keyboard.press("e")
+    else:
+        press(page, page.locator(".sd-identity").get_by_role("link", name="Edit"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Birch Farms LLC")
+    write(page, "email", "office@birch.example")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 change", exact=False).first).to_be_visible()
+    press(page, page.get_by_role("button", name="Send 1 change"))
+    expect(page.get_by_role("heading", name="What the service answered")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Confirmed")
+    assert desk.world.user(owner.uuid)["email"] == "office@birch.example"
+
+    find(page, "5125550144", "Birch Farms LLC", scripted=scripted)
+    if scripted:
+        page.keyboard.press("2")
+    else:
+        press(page, page.get_by_role("link", name="People", exact=False).first)
+    expect(page.get_by_text("SSN not sent from here")).to_be_visible()
+    press(page, page.get_by_role("link", name="Edit Maya Lindqvist"))
+    write_choice(page, "title", "Director")
+    press(page, page.locator("main summary").first)
+    press(page, page.locator("[name=with_ssn]"), "Space", "Enter")
+    for name in ("ssn", "ssn_again"):
+        write(page, name, SSN)
+    write(page, "reason", "On the phone")
+    press(page, page.get_by_role("button", name="Send 2 changes"))
+    expect(page.get_by_role("heading", name="What the service answered")).to_be_visible()
+    assert desk.world.received_ssn(maya.uuid) == SSN
+
+    page.goto(f"{owner.get_absolute_url()}?tab=people")
+    expect(page.get_by_text("by Servicer")).to_be_visible()
+    look_up(page, scripted=scripted)
+
+
+def write_choice(page: Page, name: str, text: str) -> None:
+    reach(page, page.locator(f"main [name={name}]"))
+    page.keyboard.type(text)
+
+
+def look_up(page: Page, *, scripted: bool) -> None:
+    """An identifier that nobody knows leads to what could resolve it."""
+    if scripted:
+        page.keyboard.press("/")
+    else:
+        reach(page, page.get_by_role("combobox", name="Search everything"))
+    page.keyboard.type(f"see {UNKNOWN}, please")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Not known here")).to_be_visible()
+    write(page, "of", "birch")
+    page.keyboard.press("Enter")
+    for words in ("Open as loan", "as line of credit", "as application for a line"):
+        expect(page.get_by_role("button", name=words)).to_be_visible()
+    press(page, page.get_by_role("button", name="Open as loan"))
+    expect(page.get_by_role("alert")).to_contain_text("The lending service has no loan with this identifier")
+
+
+# --- Under the eyes of axe ---
+
+
+@pytest.fixture
+def everything(desk: Sandbox) -> dict[str, Record]:
+    """A borrower with all it can have and the longest name, one of which only the identifier is known, and a person."""
+    owner = given.borrower(desk, first_name=LONGEST, email="a" * 60 + "@cooperative.example")
+    loan, line = given.loan(desk, owner, paid=3), given.line(desk, owner, drawn="2500.00", days_past_due=12)
+    given.account(Kind.APPLICATION, owner, desk.world.line_application(owner.uuid)["uuid"])
+    desk.world.repayment(loan.uuid, amount=Decimal("310.00"))
+    bare = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Bare LLC")
+    gone = given.borrower(desk, first_name="Gone LLC")
+    Record.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
+    WriteIntent.objects.create(
+        submit_id=uuid4().hex, label="E-mail", state="unknown", borrower_uuid=owner.uuid, actor_name="Ana"
+    )
+    day, by = timezone.localdate(), {"author_id": 1, "author_name": "Ana"}
+    about = {"borrower_uuid": owner.uuid, "subject_kind": owner.kind, "subject_uuid": owner.uuid}
+    Note.objects.create(**about, **by, text="Calls only after noon. " * 20, pinned_until=day)
+    planned = {"borrower_uuid": owner.uuid, "owner_id": 1, "owner_name": "Ana"}
+    FollowUp.objects.create(**planned, title="Ask for the insurance", due=day - timedelta(days=1))
+    FollowUp.objects.create(**planned, title="Done", due=day, done_at=timezone.now(), done_by="Ana")
+    return {
+        "owner": owner,
+        "loan": loan,
+        "line": line,
+        "bare": bare,
+        "person": given.individual(desk),
+        "gone": gone,
+    }
+
+
+def screens(known: dict[str, Record]) -> Iterator[str]:
+    """Every people screen, full and empty."""
+    yield from ("/borrowers/?q=llc&state=OR&from=2026-01-01", "/borrowers/?q=nobody+like+it", "/borrowers/")
+    for tab in (
+        "overview",
+        "people",
+        "applications",
+        "loans",
+        "lines",
+        "repayments",
+        "messages",
+        "notes",
+        "history",
+    ):
+        yield f"{known['owner'].get_absolute_url()}?tab={tab}"
+    for name in ("bare", "person", "gone"):
+        yield known[name].get_absolute_url()
+        yield f"{known[name].get_absolute_url()}?tab=people"
+    record = f"borrower/{known['owner'].uuid}/"
+    yield from (f"/notes/new/{record}", f"/notes/follow-ups/new/{known['owner'].uuid}/")
+    yield from (
+        "/registry/add/",
+        "/registry/import/",
+        f"/views/save/?list=borrowers:index&query=q={'x' * 90}",
+    )
+    yield from (f"/registry/{record}", f"/registry/{record}correct/", f"/registry/{record}archive/")
+    yield from (
+        "/search/?q=maya",
+        f"/search/?q={UNKNOWN}&of=greater",
+        "/search/?q=x:y",
+        "/search/?q=nobody+like+it",
+    )
+    yield from (f"/search/?q={known['gone'].uuid}", "/search/?q=type:loan", "/search/")
+
+
+def test_axe_finds_nothing_on_any_screen_and_nothing_scrolls_sideways(
+    visit: Visit, everything: dict[str, Record]
+) -> None:
+    page = visit(Role.SUPERVISOR)
+    SavedView.objects.create(owner=User.objects.get(), list="borrowers:index", name="Texas", query="state=TX")
+    found: list[str] = []
+
+    def look(where: str) -> None:
+        page.set_viewport_size({"width": 1024, "height": 900})
+        if page.evaluate("document.documentElement.scrollWidth") > 1024:
+            found.append(f"{where}: scrolls sideways")
+        found.extend(f"{where}: {one}" for one in complaints(page))
+
+    for address in screens(everything):
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        look(address)
+    page.goto("/registry/add/")
+    page.get_by_role("button", name="Add to the registry").click()
+    page.locator(".sd-errors").wait_for()
+    look("what cannot be added")
+    page.goto("/borrowers/?q=nobody+like+it")
+    page.get_by_text("Views", exact=True).click()
+    look("the menu of views")
+    assert not found, "\n".join(found)
