@@ -221,7 +221,8 @@ class Coverage(NamedTuple):
 def coverage(*kinds: Kind) -> Coverage:
     """How much of a list is young: of loans and lines, unless other kinds are named. As of a minute ago."""
     kinds = kinds or (Kind.LOAN, Kind.LINE)
-    return cache.get_or_set(f"readings.coverage.{'+'.join(kinds)}", lambda: _coverage(kinds), COUNTED_AGAIN)
+    key = f"readings.coverage.{'+'.join(kinds)}"
+    return cache.get_or_set(key, lambda: _coverage(kinds), COUNTED_AGAIN) or _coverage(kinds)
 
 
 def _coverage(kinds: Sequence[Kind]) -> Coverage:

@@ -71,7 +71,7 @@ def _body(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
         return body
     if write.operation != CREATION:
         return {}
-    people = body.get("key_people") or []
+    people: list[Mapping[str, Any]] = body.get("key_people") or []
     best = max(people, key=lambda one: _likeness(one, subject), default={})
     return best if best and _likeness(best, subject) >= LIKE else {}
 

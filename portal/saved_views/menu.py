@@ -41,7 +41,8 @@ def menu(user: User, name: str, query_string: str, built_in: Mapping[str, str]) 
     """The menu of the list with this name in this state; ``built_in`` views are query strings by their names."""
     state = state_of(query_string)
     kept = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name).select_related("owner")
-    mine, shared = [], []
+    mine: list[Entry] = []
+    shared: list[Entry] = []
     for one in kept:
         is_mine = one.owner_id == user.pk
         entry = Entry(
