@@ -97,6 +97,7 @@ class Entry(models.Model):
     class Meta:
         ordering = ["-id"]
         verbose_name_plural = "entries"
+        indexes = [models.Index(fields=["intent_id"], name="entries_of_a_write")]
         constraints = [
             models.UniqueConstraint(
                 fields=["intent_id", "phase"],
@@ -215,6 +216,7 @@ class RemoteCall(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [models.Index(fields=["intent_id"], name="calls_of_a_write")]
 
     def __str__(self) -> str:
         return f"{self.operation} {self.status or self.outcome}"
