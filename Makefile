@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test check bench
+.PHONY: setup setup-test run test check bench faults
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -30,3 +30,6 @@ check: setup-test
 
 bench: setup-test
 	$(BIN)/python -m tests.bench
+
+faults: setup-test
+	$(BIN)/python -m tests.faults

@@ -1,0 +1,128 @@
+"""Runs every accident at length and prints one table: `python -m tests.faults`.
+
+FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200).
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django.test import Client as Browser
+
+    from servicing.sandbox import Sandbox
+    from tests.faults.writes import Verdict
+
+ROUNDS = int(os.environ.get("FAULTS_ROUNDS", "5"))
+KILLS = int(os.environ.get("FAULTS_KILLS", "200"))
+CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+@contextmanager
+def desk() -> Iterator[None]:
+    """The portal of this process on a database of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {
+            "DEBUG": "on",
+            "ENV_FILE": os.devnull,
+            "DATA_DIR": folder,
+            "DJANGO_SETTINGS_MODULE": "portal.settings",
+            "SERVICING_CLIENT_ID": CLIENT_ID,
+            "SERVICING_SECRET": SECRET,
+            "APPROVAL_ACTS": "none",
+        }
+        import logging
+
+        import django
+
+        django.setup()
+        logging.disable()  # Every accident is logged as one; the table says what came of it.
+        from django.core.management import call_command
+        from django.db import connections
+
+        call_command("migrate", verbosity=0)
+        yield
+        connections.close_all()
+
+
+def main() -> int:
+    with desk(), tempfile.TemporaryDirectory() as folder:
+        from servicing.sandbox import Sandbox
+
+        with Sandbox(Path(folder) / "service.sqlite3", client_id=CLIENT_ID, secret=SECRET) as service:
+            from django.conf import settings
+
+            settings.SERVICING_URL = service.url
+            rows = [*accidents(service), kills(service)]
+    print("| fault | tries | lost | doubled | untrue pages |")  # noqa: T201 - the table is what this is for.
+    print("|---|---:|---:|---:|---:|")  # noqa: T201
+    for name, *figures in rows:
+        print(f"| {name} | {' | '.join(map(str, figures))} |")  # noqa: T201
+    return 1 if any(sum(figures[1:]) for _, *figures in rows) else 0
+
+
+Figures = tuple[str, int, int, int, int]
+
+
+def accidents(service: "Sandbox") -> list[Figures]:
+    """Every write under every accident, ROUNDS times."""
+    from django.conf import settings
+
+    from portal import gateway
+    from portal.audit.models import WriteIntent
+    from tests.faults.writes import ACCIDENTS, PATIENCE, WRITES, Verdict, judged
+
+    rows, browser = [], staff()
+    for accident in ACCIDENTS:
+        settings.SERVICING_TIMEOUT = PATIENCE if accident.name == "silence" else 20
+        gateway.client.cache_clear()
+        whole = Verdict()
+        for operation in list(WRITES) * ROUNDS:
+            found = judged(operation, accident, browser, service)
+            # As if it was found out: what stays unknown stands in the way of the next one, and should.
+            WriteIntent.objects.filter(state="unknown").update(state="released")
+            say(f"{accident.name}, {operation}", found.words)
+            for name in ("lost", "doubled", "untrue"):
+                getattr(whole, name).extend(getattr(found, name))
+        rows.append(counted(accident.name, len(WRITES) * ROUNDS, whole))
+    return rows
+
+
+def kills(service: "Sandbox") -> Figures:
+    """The portal killed KILLS times while eight people write."""
+    from tests.faults.killing import killed
+
+    found, forms = killed(service, KILLS)
+    say("kill -9", found.words)
+    return counted(f"kill -9 of the portal, {forms} forms sent", KILLS, found)
+
+
+def staff() -> "Browser":
+    """A servicer's browser."""
+    from django.conf import settings
+    from django.test import Client as Browser
+
+    from portal.accounts.models import User
+
+    browser = Browser(SERVER_NAME="localhost")
+    user = User.objects.create(username="servicer", first_name="Servicer", role="servicer")
+    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    return browser
+
+
+def counted(name: str, tries: int, verdict: "Verdict") -> Figures:
+    return name, tries, len(verdict.lost), len(verdict.doubled), len(verdict.untrue)
+
+
+def say(where: str, words: list[str]) -> None:
+    """What is wrong, at once, beside the table."""
+    for one in words:
+        sys.stderr.write(f"{where}: {one}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Kills the portal at random moments while staff write through it, and counts what became of every write.
+
+The service runs in this process, the portal in one of its own that is killed and started again; eight members of staff
+press the button, and press it again when the answer was lost. Afterwards each form is held against both databases.
+"""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from decimal import Decimal
+from uuid import uuid4
+
+import requests
+from django.conf import settings
+from django.db import connection
+from django.test import Client as Browser
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.intents import settle_stale
+from portal.audit.models import Entry, WriteIntent
+from portal.audit.verification import verify
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.faults.writes import Verdict
+
+HOST = "127.0.0.1"
+STAFF = 8
+TOKEN = "t" * 32
+LONGEST = 5.0
+"""Seconds after which a press is given up: the portal is dead, and nobody waits longer for a page."""
+
+
+@dataclass
+class Form:
+    """One form that somebody sends until the portal answers."""
+
+    borrower: str
+    cents: int
+    submit_id: str = field(default_factory=lambda: str(uuid4()))
+    answers: list[int] = field(default_factory=list)
+
+    @property
+    def amount(self) -> Decimal:
+        return Decimal(self.cents) / 100
+
+
+class Portal:
+    """The portal in a process of its own, with everything it started."""
+
+    def __init__(self, service: str) -> None:
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            self.port = int(probe.getsockname()[1])
+        self.environment = os.environ | {
+            "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+            "SERVICING_URL": service,
+            "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
+            "SERVICING_SECRET": settings.SERVICING_SECRET,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", f"{HOST}:{self.port}"]
+        command += ["--worker-class", "gthread", "--threads", "16", "--log-level", "critical"]
+        self.process = subprocess.Popen(
+            command, env=self.environment, cwd=settings.BASE_DIR, start_new_session=True
+        )
+        for _ in range(1200):
+            try:
+                requests.get(f"{self.url}/healthz", timeout=5)
+                return
+            except requests.RequestException:
+                time.sleep(0.05)
+        raise RuntimeError("the portal did not start")
+
+    def kill(self) -> None:
+        """End every one of its processes in the middle of whatever they do."""
+        if self.process:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:
+    """Kill the portal so often under load: what was lost, doubled and told wrong, and how many forms were sent."""
+    portal, stopping = Portal(service.url), threading.Event()
+    staff = [_member(service, number) for number in range(STAFF)]
+    connection.close()
+    portal.start()
+    threads = [
+        threading.Thread(target=_work, args=[portal, cookie, owner, number, forms, stopping])
+        for number, (cookie, owner, forms) in enumerate(staff)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(times):
+            time.sleep(random.uniform(0.05, 1.5))
+            portal.kill()
+            portal.start()
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
+        portal.kill()
+    sent = [form for _, _, forms in staff for form in forms]
+    return _judged(service, sent), len(sent)
+
+
+def _member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
+    """A servicer who is signed in, a borrower, and the forms they will send."""
+    user = User.objects.create(username=f"staff-{number}", role=Role.SERVICER)
+    browser = Browser()
+    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    return browser.cookies[settings.SESSION_COOKIE_NAME].value, given.borrower(service), []
+
+
+def _work(
+    portal: Portal, cookie: str, owner: Record, number: int, forms: list[Form], stopping: threading.Event
+) -> None:
+    """Send one form after the other; one without an answer is sent again, as a person does."""
+    while not stopping.is_set():
+        form = Form(owner.uuid, 100_000 + number + STAFF * len(forms))
+        forms.append(form)
+        while not form.answers and not stopping.is_set():
+            if answer := _press(portal, cookie, form):
+                form.answers.append(answer)
+
+
+def _press(portal: Portal, cookie: str, form: Form) -> int | None:
+    """The status of the answer, none if there was no answer."""
+    typed = {"submit_id": form.submit_id, "amount": f"{form.amount:.2f}", "confirmed": "yes"}
+    cookies = {settings.SESSION_COOKIE_NAME: cookie, settings.CSRF_COOKIE_NAME: TOKEN}
+    address = f"{portal.url}/borrowers/{form.borrower}/applications/new/"
+    try:
+        answer = requests.post(
+            address,
+            data=typed,
+            cookies=cookies,
+            headers={"X-CSRFToken": TOKEN},
+            timeout=LONGEST,
+            allow_redirects=False,
+        )
+    except requests.RequestException:
+        time.sleep(0.1)
+        return None
+    return answer.status_code
+
+
+def _judged(service: Sandbox, forms: list[Form]) -> Verdict:
+    """Hold every form against what the service has and what the trail says."""
+    WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at="2020-01-01T00:00:00Z")
+    settle_stale()
+    found, made = Verdict(), _made(service)
+    intents = {intent.submit_id: intent for intent in WriteIntent.objects.all()}
+    for form in forms:
+        count = made.get((form.borrower, form.amount), 0)
+        _compare(form, intents.get(form.submit_id), count, found)
+    if broken := verify().found:
+        found.lost.append(str(broken))
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA integrity_check")
+        if (answer := cursor.fetchone()[0]) != "ok":
+            found.lost.append(f"the database: {answer}")
+    return found
+
+
+def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict) -> None:
+    """One form: at most one application, none without its rows, and a state that fits."""
+    if count > 1:
+        found.doubled.append(f"{form.amount} was created {count} times")
+    if intent is None:
+        if count or 303 in form.answers:
+            found.lost.append(f"{form.amount} was sent and left no intent")
+        return
+    rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
+    if rows != [("attempt", ""), ("outcome", intent.state)]:
+        found.lost.append(f"{form.amount} is {intent.state}, its trail {rows}")
+    fits = {"confirmed": count == 1, "unknown": True}.get(intent.state, count == 0)
+    if not fits or (303 in form.answers and intent.state == "rejected"):
+        found.untrue.append(f"{form.amount} is {intent.state}, and the service has it {count} times")
+
+
+def _made(service: Sandbox) -> dict[tuple[str, Decimal], int]:
+    """How many applications the service has for each borrower and amount."""
+    made: dict[tuple[str, Decimal], int] = {}
+    for record in service.world.store.all("loan_application"):
+        key = (record.owner, Decimal(str(record.body["amount"])))
+        made[key] = made.get(key, 0) + 1
+    return made

@@ -1,0 +1,177 @@
+"""Every write of the portal under every accident of the service, and what is there afterwards on both sides."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from django.db import connection
+from django.test import Client as Browser
+
+from portal.audit.models import Entry, WriteIntent
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.borrowers.editor import SSN, TWICE, WITH_SSN, Editor
+from tests.portal.borrowers.wizard import EIN, SIGNED, Wizard
+
+# How long the portal waits for an answer while the service is silent here.
+PATIENCE = 1
+
+
+@dataclass(frozen=True)
+class Accident:
+    """One way of losing an answer, and whether the service has done what was asked."""
+
+    name: str
+    is_done: bool
+    fault: dict[str, Any]
+
+
+ACCIDENTS = [
+    Accident("cut before", False, {"cut_before": True}),
+    Accident("cut after commit", True, {"cut_after_commit": True}),
+    Accident("500 after commit", True, {"status": 500, "commit": True}),
+    Accident("silence", True, {"delay": PATIENCE + 2}),
+    Accident("truncated", True, {"truncate": True}),
+    Accident("HTML", True, {"html": True, "commit": True}),
+    Accident("malformed", True, {"body": b'{"uuid": "3f', "commit": True}),
+]
+
+
+@dataclass
+class Sending:
+    """A form that is ready to be sent, and where to look afterwards."""
+
+    send: Callable[[], Any]
+    done: Callable[[], int]
+    """How often the service did it."""
+    typed: str
+    """Something that was typed and must be found again."""
+    found_on: Callable[[], Any] | None = None
+    """The page where it is found again; without one that of the write."""
+    secrets: list[str] = field(default_factory=list)
+
+
+def creation(browser: Browser, service: Sandbox) -> Sending:
+    """A borrower."""
+    email = new_email()
+    wizard = Wizard(browser).fill(email=email, first_name=f"Bakery {email[:8]} LLC")
+    typed = wizard.hidden() | SIGNED
+    return Sending(
+        lambda: wizard.post("review", typed),
+        lambda: [user["email"] for user in service.world.users()].count(email),
+        email,
+        lambda: wizard.get("review"),
+        [EIN, EIN.replace("-", "")],
+    )
+
+
+def update(browser: Browser, service: Sandbox) -> Sending:
+    """A profile."""
+    editor = Editor(browser, given.borrower(service))
+    return _edit(editor, lambda: service.world.user(editor.record.uuid)["email"])
+
+
+def update_of_person(browser: Browser, service: Sandbox) -> Sending:
+    """A key person, with an SSN."""
+    owner = given.borrower(service)
+    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid).order_by("id")[0]
+
+    def email() -> str:
+        people = service.world.user(owner.uuid)["key_people"]
+        return str(next(one["email"] for one in people if one["uuid"] == person.uuid))
+
+    return _edit(Editor(browser, person), email, secret=True)
+
+
+def application(browser: Browser, service: Sandbox) -> Sending:
+    """A loan application."""
+    owner = given.borrower(service)
+    typed = {"submit_id": str(uuid4()), "amount": "25,170.00", "confirmed": "yes"}
+    return Sending(
+        lambda: browser.post(f"/borrowers/{owner.uuid}/applications/new/", typed),
+        lambda: len(service.world.store.all("loan_application", owner=owner.uuid)),
+        "25170.00",
+    )
+
+
+WRITES = {
+    "borrowers.create_commercial": creation,
+    "borrowers.update": update,
+    "borrowers.update_key_person": update_of_person,
+    "applications.submit": application,
+}
+
+
+def new_email() -> str:
+    """One that nobody typed before."""
+    return f"{uuid4().hex[:8]}@typed.example"
+
+
+def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> Sending:
+    new = new_email()
+    preview = editor.checked(email=new, **(WITH_SSN if secret else {})) | {"reason": "On the phone"}
+    if secret:
+        preview |= TWICE
+    return Sending(
+        lambda: editor.post(preview, "send"),
+        lambda: int(email() == new),
+        new,
+        secrets=[SSN, SSN.replace("-", "")] if secret else [],
+    )
+
+
+@dataclass
+class Verdict:
+    """What was lost, what was done twice, and what a page said that is not so; each in words."""
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    untrue: list[str] = field(default_factory=list)
+
+    @property
+    def words(self) -> list[str]:
+        """All of it."""
+        return [*self.lost, *self.doubled, *self.untrue]
+
+
+def judged(operation: str, accident: Accident, browser: Browser, service: Sandbox) -> Verdict:
+    """Send under the accident, send the very same form again, and look at both sides."""
+    sending, found = WRITES[operation](browser, service), Verdict()
+    service.fail_next(operation, **accident.fault)
+    answer = sending.send()
+    service.heal()
+    page = answer.content.decode()
+    intents = list(WriteIntent.objects.filter(operation=operation).order_by("-created_at"))
+    intent = intents[0]
+    if (answer.status_code, "may or may not have been done" in page) != (504, True):
+        found.untrue.append(f"the page answers {answer.status_code} and does not say that nobody knows")
+    if intent.get_absolute_url() not in page:
+        found.untrue.append("the page does not lead to the record of the write")
+    if intent.state != WriteIntent.State.UNKNOWN:
+        found.untrue.append(f"the intent is {intent.state}")
+    again = sending.send()
+    if again.status_code not in (303, 409):
+        found.untrue.append(f"the same form sent again answers {again.status_code}")
+    if sending.done() != accident.is_done:
+        found.doubled.append(f"the service has it {sending.done()} times")
+    if WriteIntent.objects.filter(operation=operation).count() != len(intents):
+        found.doubled.append("the same form left a second intent")
+    found.lost += _lost(sending, intent, browser)
+    return found
+
+
+def _lost(sending: Sending, intent: WriteIntent, browser: Browser) -> list[str]:
+    """What should be kept and is not, and what should not be kept and is."""
+    lost = []
+    rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
+    if rows != [("attempt", ""), ("outcome", "unknown")]:
+        lost.append(f"the trail has {rows}")
+    place = sending.found_on() if sending.found_on else browser.get(intent.get_absolute_url())
+    if sending.typed not in place.content.decode():
+        lost.append("what was typed is not found again")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT request_body FROM audit_writeintent")
+        kept = str(cursor.fetchall())
+    return lost + [f"a secret rests: {secret}" for secret in sending.secrets if secret in kept]
