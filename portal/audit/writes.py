@@ -73,7 +73,7 @@ def question(intent: WriteIntent) -> str:
     what = "create" if intent.method == "POST" else "change"
     return (
         f"On {sent:%Y-%m-%d} at {sent:%H:%M:%S} UTC we sent {intent.method} {intent.path} and received no answer.\n"
-        f"It concerned: {intent.label}. Our reference is {intent.request_id}.\n"
+        f"It concerned “{intent.label}”; our reference is {intent.request_id}.\n"
         f"What we sent, sensitive values masked: {body}\n"
         f"Was it carried out? If it was, which identifier did it {what}?"
     )

@@ -142,7 +142,7 @@ class TestIndex:
         append(MAYA, "lookup.archive", subject_label="Northwind LLC", reason="Paid <off>")
         append(MAYA, "lookup.correct", subject_label="Acme", changes={"label": ["Acne", "Acme"]})
         page = auditor.get("/audit/").content.decode()
-        assert "archived Northwind LLC</a>" in page
+        assert "Maya Chen</b> archived Northwind LLC" in page
         assert "Paid &lt;off&gt;" in page
         assert "changed label of Acme</a>" in page
         assert "</span>Acne</del>" in page

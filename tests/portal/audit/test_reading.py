@@ -124,7 +124,7 @@ class TestFilters:
         day = {"from": "2026-03-02T08:30", "to": "2026-03-02T08:30"}
         assert "At half past eight" in listed(browser, **day)
         assert "At half past eight" not in listed(browser, **(day | {"from": "2026-03-02T08:31"}))
-        assert "Times in JST" in text(browser.get("/audit/"))
+        assert "From, JST" in text(browser.get("/audit/"))
 
     @pytest.mark.parametrize(
         "state",
