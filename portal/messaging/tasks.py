@@ -9,7 +9,13 @@ from portal.messaging.models import Run
 from portal.messaging.sync import begin
 
 
-@job("messaging.sync", label="Reading messages that are missing", single=True, every="MESSAGE_SYNC_MINUTES")
+@job(
+    "messaging.sync",
+    label="Reading messages that are missing",
+    single=True,
+    every="MESSAGE_SYNC_MINUTES",
+    gives_way=True,
+)
 def sync(progress: Progress, *, since: str = "", until: str = "") -> dict[str, int]:
     """Every message that the local copy lacks; begun again, it goes on where it was."""
     told = 0

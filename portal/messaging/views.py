@@ -18,6 +18,7 @@ from portal.audit.sightings import saw
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start
+from portal.jobs.state import state
 from portal.messaging import tasks
 from portal.messaging.coverage import check as check_days
 from portal.messaging.coverage import coverage
@@ -79,6 +80,7 @@ def listed(request: StaffRequest, explorer: Explorer, *, waits: bool) -> dict[st
         "run": Run.objects.first(),
         "job": Job.latest("messaging.sync"),
         "may_sync": request.can("messaging.sync"),
+        "is_working": state().is_working,
         "may_link": request.can("messaging.link"),
         "service_zone": settings.SERVICING_TIME_ZONE,
         "why_not_sync": reason_for("messaging.sync"),

@@ -13,14 +13,17 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from portal import gateway
+from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
 from portal.gateway import reading
+from portal.jobs.models import Job
 from portal.messaging import sync
 from portal.messaging.keeping import service_zone
 from portal.messaging.models import Day, Message, Run
 from portal.messaging.sync import Sync, begin, read_front
 from servicing import Unavailable
 from servicing.sandbox import Sandbox
+from tests.conftest import browser_of
 from tests.portal.messaging.conftest import START, emit, kept, service_has
 
 DAY = timedelta(days=1)
@@ -183,6 +186,18 @@ class TestCommand:
         with pytest.raises(CommandError):
             call_command("sync_messages", **options)
         assert service.calls == []
+
+    def test_a_button_starts_it_in_the_background(self, service: Sandbox) -> None:
+        emit(service, 12)
+        browser = browser_of(Role.SERVICER)
+        answer = browser.post("/messages/sync/")
+        assert "Reading messages that are missing" in browser.get(answer["Location"]).content.decode()
+        call_command("work", batch=True)
+        job = Job.latest("messaging.sync")
+        assert job
+        assert (job.state, job.result, job.done, job.total) == (Job.State.DONE, {"new": 12}, 12, 12)
+        assert is_whole(service)
+        assert browser_of(Role.VIEWER).post("/messages/sync/").status_code == 403
 
     def test_a_service_that_is_gone_is_said(self, service: Sandbox) -> None:
         service.fail_next("messages.list", status=403, times=None)

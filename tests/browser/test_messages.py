@@ -1,0 +1,77 @@
+"""The message explorer by keyboard and by eye: beside the list, as JSON, while messages arrive, in both themes."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import call_command
+from playwright.sync_api import Page, expect
+
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.browser.axe import complaints
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def uuids(page: Page, desk: Sandbox) -> list[str]:
+    """Payments of one borrower and an odd message; their identifiers, newest first."""
+    loan = given.loan(desk, given.borrower(desk, first_name="Harbor Bakery LLC"))
+    for number, status in enumerate(("SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS")):
+        at = datetime(2026, 11, 18, 15, tzinfo=UTC) + timedelta(hours=number)
+        payment = desk.world.repayment(loan.uuid, status=status, amount=310, error_description="")
+        desk.world.message(f"payment.{status.lower()}", payment, at=at)
+    desk.world.message("odd.one", {"a": [{"deep": "value"}]}, status="QUEUED_RETRY")
+    call_command("sync_messages", verbosity=0)
+    return [str(one["uuid"]) for one in desk.world.messages()]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/messages/?status=SUCCESS&q=payment",
+        "/messages/?source=copy&message={}&tab=json",
+        "/messages/{}/",
+        "/messages/?source=copy&limit=0&q=nothing+like+it",
+    ],
+)
+def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Page, uuids: list[str], address: str) -> None:
+    page.goto(address.format(uuids[1]))
+    expect(page.get_by_text("Asking the service")).to_have_count(0)
+    assert complaints(page) == []
+
+
+def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: list[str]) -> None:
+    page.goto("/messages/")
+    expect(page.locator("[data-message]")).to_have_count(4)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("#message-title")).to_contain_text(uuids[0][:8])
+    page.keyboard.press("j")
+    expect(page.locator("#message-title")).to_contain_text(uuids[1][:8])
+    expect(page.locator(f"[data-message='{uuids[1]}']")).to_have_class("sd-selected")
+    expect(page.get_by_text("Life of this payment")).to_be_visible()
+    page.get_by_role("link", name="JSON", exact=True).press("Enter")
+    page.get_by_role("region", name="The message as it was received").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("[data-json-line]")).to_contain_text("payload")
+    page.keyboard.press("Enter")
+    expect(page.locator(".sd-json [data-path='payload.status']")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.locator("#message-title")).to_have_count(0)
+    expect(page.locator("[data-message]")).to_have_count(4)
+
+
+def test_the_tail_tells_of_new_messages_within_five_seconds_and_moves_nothing(
+    page: Page, uuids: list[str], desk: Sandbox
+) -> None:
+    page.goto("/messages/")
+    page.get_by_label("Live tail").check()
+    desk.world.message("payment.failed", {"amount": 5})
+    desk.world.advance(2)
+    news = page.get_by_role("link", name="new, show")
+    expect(news).to_be_visible(timeout=8000)
+    expect(page.locator("[data-message]")).to_have_count(4)
+    news.click()
+    expect(page.locator(".sd-event", has_text="payment.failed").first).to_be_visible()
