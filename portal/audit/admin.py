@@ -1,16 +1,24 @@
-"""The trail in the Django admin: searchable, filterable, and read-only for everybody."""
+"""The trail in the Django admin: searched, filtered, taken along as a file, and read-only for everybody."""
+
+import json
+from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, StreamingHttpResponse
+from django.urls import URLPattern, path
 
 from portal.accounts.roles import can
-from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.audit.chain import append
+from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.ui.exports import csv_file
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Shows, and does nothing else."""
+    """Shows and exports, and does nothing else."""
 
     actions = None
+    change_list_template = "admin/audit/change_list.html"
     list_per_page = 50
     show_full_result_count = False
 
@@ -28,6 +36,33 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
+
+    def get_urls(self) -> list[URLPattern]:
+        """The list as a file, beside Django's own addresses."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_export"
+        return [path("export/", self.admin_site.admin_view(self.export), name=name), *super().get_urls()]
+
+    def export(self, request: HttpRequest) -> StreamingHttpResponse:
+        """What the filters leave, as CSV; who took it along is an entry."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        found = self.get_changelist_instance(request).get_queryset(request)
+        columns = [field.name for field in self.opts.concrete_fields]
+        append(
+            Actor.of(request),
+            "audit.export",
+            subject_label=f"CSV of {self.opts.verbose_name_plural}",
+            detail={"filters": request.GET.dict(), "rows": found.count()},
+        )
+        rows = found.values_list(*columns).iterator(500)
+        return csv_file(
+            str(self.opts.model_name), columns, ([_plain(value) for value in row] for row in rows)
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A value as a cell holds it."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
 @admin.register(Entry)

@@ -95,7 +95,7 @@ def asked(state: QueryDict) -> Asked:
     is_one_click = bool(reading.value("request"))
     shown = [name for name in SHOWN if name in state.getlist("show")]
     period = "All time" if is_one_click else _narrow_time(reading)
-    entries = Entry.objects.filter(reading.condition)
+    entries: QuerySet[Entry] = Entry.objects.filter(reading.condition)
     if not is_one_click:
         entries = _without_noise(entries, shown, reading.value("group"))
     return Asked(

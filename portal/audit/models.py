@@ -113,6 +113,10 @@ class Entry(models.Model):
         """Only ever insert."""
         super().save(*args, **(kwargs | {"force_insert": True}))
 
+    def get_absolute_url(self) -> str:
+        """The page with its proof."""
+        return reverse("audit:detail", args=[self.pk])
+
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Never."""
         raise TypeError("Audit entries are append-only.")

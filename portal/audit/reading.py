@@ -44,11 +44,12 @@ class Line:
 class Pages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
     """Pages of entries with a count that stops where counting would be slow."""
 
+    object_list: QuerySet[Entry]
+
     @cached_property
     def count(self) -> int:
         """How many, at most :data:`COUNTED`."""
-        entries: QuerySet[Entry] = self.object_list
-        return entries.order_by()[:COUNTED].count()
+        return self.object_list.order_by()[:COUNTED].count()
 
     @property
     def words(self) -> str:

@@ -242,6 +242,24 @@ class TestAdmin:
             browser.post(reverse(f"admin:audit_{name}_delete", args=[pk]), {"post": "yes"}).status_code == 403
         )
 
+    @pytest.mark.parametrize("name", LISTS)
+    def test_each_list_is_taken_along_as_it_is_filtered_and_that_is_an_entry(
+        self, auditor: Browser, name: str
+    ) -> None:
+        intent(state="unknown", label="Findable LLC")
+        intent(state="confirmed", label="Another LLC")
+        for path in ("/v1/Findable", "/v1/Another"):
+            RemoteCall.objects.create(operation="loans.get", path=path, duration_ms=3)
+        assert (
+            "export/?q=Findable"
+            in auditor.get(reverse(f"admin:audit_{name}_changelist"), {"q": "Findable"}).content.decode()
+        )
+        answer = auditor.get(reverse(f"admin:audit_{name}_export"), {"q": "Findable"})
+        file = b"".join(answer.streaming_content).decode()
+        assert "Findable" in file
+        assert "Another" not in file
+        assert Entry.objects.get(action="audit.export").detail["filters"] == {"q": "Findable"}
+
     @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
     def test_others_do_not_enter(self, desk: Sandbox, role: Role) -> None:
         assert browser_of(role).get(reverse("admin:audit_entry_changelist")).status_code == 302

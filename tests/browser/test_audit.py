@@ -1,0 +1,51 @@
+"""The audit in a real browser: a write whose answer was lost is found, settled and read again; every face under axe."""
+
+from uuid import uuid4
+
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from portal.accounts.roles import Role
+from portal.audit.models import Entry, WriteIntent
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.browser.axe import complaints
+from tests.conftest import browser_of
+from tests.portal.borrowers.editor import Editor
+
+
+def test_a_supervisor_settles_what_was_lost(page: Page, desk: Sandbox) -> None:
+    servicer, borrower = browser_of(Role.SERVICER), given.borrower(desk)
+    Editor(servicer, borrower).send(email="new@bakery.example")
+    desk.fail_next("applications.submit", cut_after_commit=True)
+    typed = {"submit_id": str(uuid4()), "amount": "25000", "confirmed": "yes"}
+    servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
+    session = browser_of(Role.SUPERVISOR).cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies(
+        [{"name": settings.SESSION_COOKIE_NAME, "value": session, "domain": "localhost", "path": "/"}]
+    )
+    looked_at: list[str] = []
+
+    def look() -> None:
+        assert (page.url, complaints(page)) == (page.url, [])
+        page.set_viewport_size({"width": 1440, "height": 900})
+        looked_at.append(page.url)
+
+    page.goto("/audit/")
+    look()
+    with page.expect_response("**/audit/?**result=unknown**"):
+        page.get_by_label("Result").select_option("unknown")
+    page.get_by_role("link", name="the outcome is unknown").click()
+    look()
+    page.get_by_role("link", name="What came of it").click()
+    look()
+    page.get_by_label("It was not created").check()
+    page.get_by_label("Reason").fill("Not in the lender’s list, told at 14:20")
+    page.get_by_role("button", name="Settle it").click()
+    expect(page.get_by_text("Settled as not carried out by Supervisor")).to_be_visible()
+    assert WriteIntent.objects.get(operation="applications.submit").state == "released"
+    changed = Entry.objects.get(action="borrowers.update", phase="outcome")
+    for address in (f"/audit/{changed.pk}/", f"/audit/history/borrower/{borrower.uuid}/"):
+        page.goto(address)
+        look()
+    assert len(looked_at) == 5
