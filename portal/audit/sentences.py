@@ -20,6 +20,7 @@ _DONE = {
     "lookup.correct": "corrected the registry entry of",
     "lookup.archive": "archived",
     "lookup.restore": "restored",
+    "lookup.upload": "uploaded for import",
     "lookup.import_records": "imported",
     "operations.forget_old": "deleted what is kept no longer",
     "lookup.refresh_portfolio": "read the whole portfolio again",

@@ -1,14 +1,23 @@
 """Changes of the registry itself: each leaves one audit entry with its reason, in one transaction."""
 
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 from django.db import transaction
 from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.jobs.queue import start
+from portal.lookup import tasks
+from portal.lookup.models import Upload
 from portal.registry import memory
 from portal.registry.lists import roll_up
 from portal.registry.models import Kind, Record, Source
 from portal.registry.search import search_text
+
+if TYPE_CHECKING:
+    from django.core.files.uploadedfile import UploadedFile
 
 
 def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -> Record:
@@ -41,6 +50,18 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
             roll_up([record.borrower_uuid])
             _note(actor, "lookup.archive" if archived else "lookup.restore", record, reason=reason)
     return bool(changed)
+
+
+def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", told_at: datetime) -> Upload:
+    """Keep a file and have it taken in in the background."""
+    with transaction.atomic():
+        kept = Upload.objects.create(
+            what=what, name=str(file.name)[:300], told_at=told_at, content=file.read(), by_name=actor.name
+        )
+        kept.job_id = start(tasks.import_file, by=actor, upload=kept.pk).pk
+        kept.save(update_fields=["job_id"])
+        append(actor, "lookup.upload", subject_label=kept.name, detail={"what": what, "bytes": file.size})
+    return kept
 
 
 def _note(actor: Actor, action: str, record: Record, **fields: object) -> None:

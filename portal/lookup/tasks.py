@@ -1,11 +1,18 @@
 """What search and the registry do in the background."""
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from io import BytesIO
+
+from django.db import transaction
+from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.jobs.kinds import job
 from portal.jobs.running import Progress
+from portal.lookup.imports import import_ids, import_profiles, lines_of
+from portal.lookup.models import Upload
 from portal.lookup.refresh import due, read_all
 
 
@@ -28,3 +35,33 @@ def refresh_portfolio(
     told = progress.job
     detail = {"read": told.done, "failed": told.failed, "started_by": told.actor_name}
     append(actor, "lookup.refresh_portfolio", detail=detail)
+
+
+TAKERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}
+# A file that is refused as a whole says the same in every line.
+REASONS_KEPT = 500
+
+
+@job("lookup.import_file", label="Taking in a file of records")
+def import_file(progress: Progress, *, upload: int) -> dict[str, int]:
+    """One uploaded file; begun again, it takes the same lines once more, which changes nothing."""
+    found = Upload.objects.defer(None).get(pk=upload)
+    content = bytes(found.content or b"")
+    progress.begin(total=content.count(b"\n") + (not content.endswith(b"\n")))
+    lines = _counted(lines_of(BytesIO(content)), progress)
+    report = TAKERS[Upload.What(found.what)](lines, by=found.by_name, at=found.at)
+    result = {"taken": report.taken, "refused": len(report.refused)}
+    found.taken, found.refused_count = report.taken, len(report.refused)
+    found.refused = report.refused[:REASONS_KEPT]
+    found.content, found.finished_at = None, timezone.now()
+    with transaction.atomic():
+        found.save()
+        detail = result | {"started_by": found.by_name}
+        append(Actor.system("import"), "lookup.import_records", subject_label=found.name, detail=detail)
+    return result
+
+
+def _counted(lines: Iterable[str], progress: Progress) -> Iterator[str]:
+    for line in lines:
+        progress.step()
+        yield line

@@ -1,7 +1,6 @@
 """Search, and keeping the registry true: add by uuid, import, correct, archive."""
 
 from datetime import datetime, time
-from functools import partial
 from typing import Any
 
 from django.contrib import messages as toasts
@@ -12,14 +11,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from portal.accounts.roles import requires
-from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
+from portal.jobs.models import Job
 from portal.jobs.queue import start
 from portal.lookup import searching, services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
-from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
 from portal.lookup.messages import messages
+from portal.lookup.models import Upload
 from portal.readings import READS
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, read
@@ -161,21 +160,24 @@ def refresh_portfolio(request: StaffRequest) -> HttpResponse:
 
 @requires("lookup.import_records")
 def import_records(request: StaffRequest) -> HttpResponse:
-    """Import files of ids and profiles; the page tells what came of every line."""
+    """Have files of ids and profiles taken in, and see what came of the latest ones."""
     form = ImportForm(request.POST or None, request.FILES or None)
-    context: dict[str, Any] = {"form": form}
     if form.is_valid():
-        actor = Actor.of(request)
         day = datetime.combine(form.cleaned_data["exported_on"], time(), timezone.get_current_timezone())
-        takers = {"ids": import_ids, "profiles": partial(import_profiles, at=day)}
-        chosen = {name: form.cleaned_data[name] for name in takers if form.cleaned_data[name]}
-        context["reports"] = [(file.name, _taken(actor, file, takers[name])) for name, file in chosen.items()]
-        return render_page(request, "lookup/import.html", context)
+        kept = [
+            services.upload(Actor.of(request), what=what, file=file, told_at=day)
+            for what in Upload.What.values
+            if (file := form.cleaned_data[what])
+        ]
+        return done(request, kept[0].get_absolute_url() if len(kept) == 1 else request.path)
+    context = {"form": form, "uploads": Upload.objects.all()[:10]}
     return render_page(request, "lookup/import.html", context, status=422 if form.is_bound else 200)
 
 
-def _taken(actor: Actor, file: Any, take: Any) -> Report:
-    report: Report = take(lines_of(file), by=actor.name)
-    detail = {"taken": report.taken, "refused": len(report.refused)}
-    append(actor, "lookup.import_records", subject_label=file.name[:300], detail=detail)
-    return report
+@requires("lookup.import_records")
+def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
+    """How far a file is, and then what came of every line."""
+    upload = get_object_or_404(Upload, pk=upload_id)
+    job = Job.objects.filter(pk=upload.job_id).first()
+    context = {"upload": upload, "job": job, "may_cancel": request.can("operations.cancel")}
+    return render_page(request, "lookup/imported.html", context, partial="imported")

@@ -14,6 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
+from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Kind, Record
 from portal.saved_views.models import SavedView
@@ -177,6 +178,16 @@ def everything(desk: Sandbox) -> dict[str, Record]:
     about = {"borrower_uuid": owner.uuid, "subject_kind": owner.kind, "subject_uuid": owner.uuid}
     Note.objects.create(**about, **by, text="Calls only after noon. " * 20, pinned_until=day)
     planned = {"borrower_uuid": owner.uuid, "owner_id": 1, "owner_name": "Ana"}
+    refused = [[number, f"not a user object: {number}"] for number in range(2, 30)]
+    Upload.objects.create(
+        what="ids",
+        name="x" * 300,
+        told_at=timezone.now(),
+        by_name="Ana",
+        finished_at=timezone.now(),
+        refused=refused,
+        refused_count=900,
+    )
     FollowUp.objects.create(**planned, title="Ask for the insurance", due=day - timedelta(days=1))
     FollowUp.objects.create(**planned, title="Done", due=day, done_at=timezone.now(), done_by="Ana")
     return {
@@ -209,6 +220,7 @@ def screens(known: dict[str, Record]) -> Iterator[str]:
         yield f"{known[name].get_absolute_url()}?tab=people"
     record = f"borrower/{known['owner'].uuid}/"
     yield from (f"/notes/new/{record}", f"/notes/follow-ups/new/{known['owner'].uuid}/")
+    yield Upload.objects.get().get_absolute_url()
     yield from (
         "/registry/add/",
         "/registry/import/",

@@ -1,6 +1,7 @@
 """Importing a lender's own records, on the page and by command, with a report line by line."""
 
 import os
+import re
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -15,6 +16,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
+from portal.lookup.models import Upload
 from portal.registry import memory
 from portal.registry.models import Record, Source
 from servicing import Borrower
@@ -34,7 +36,12 @@ def upload(browser: Browser, **files: str | bytes) -> HttpResponse:
         else:
             data = text.encode() if isinstance(text, str) else text
             typed[name] = SimpleUploadedFile(f"{name}.txt", data)
-    return browser.post("/registry/import/", typed)
+    answer = browser.post("/registry/import/", typed)
+    if answer.status_code != 303:
+        return answer
+    call_command("work", batch=True)
+    pages = [browser.get(one.get_absolute_url()).content for one in Upload.objects.all()]
+    return HttpResponse(b"".join(pages))
 
 
 def test_ids_and_profiles_are_taken(supervisor: Browser, desk: Sandbox) -> None:
@@ -51,7 +58,30 @@ def test_ids_and_profiles_are_taken(supervisor: Browser, desk: Sandbox) -> None:
 def test_each_file_leaves_an_entry(supervisor: Browser) -> None:
     upload(supervisor, ids=IDS + "ship,x,,\n")
     entry = Entry.objects.get(action="lookup.import_records")
-    assert (entry.subject_label, entry.detail) == ("ids.txt", {"taken": 2, "refused": 1})
+    detail = {"taken": 2, "refused": 1, "started_by": "Supervisor"}
+    assert (entry.actor_name, entry.subject_label, entry.detail) == ("system", "ids.txt", detail)
+    assert Entry.objects.get(action="lookup.upload").actor_name == "Supervisor"
+
+
+def test_a_file_is_taken_in_by_a_worker_and_not_kept(supervisor: Browser) -> None:
+    typed = {
+        "exported_on": timezone.localdate().isoformat(),
+        "ids": SimpleUploadedFile("mine.csv", IDS.encode()),
+    }
+    page = supervisor.get(supervisor.post("/registry/import/", typed)["Location"]).content.decode()
+    assert "Begins as soon as a worker is free" in page
+    assert not Record.objects.exists()
+    call_command("work", batch=True)
+    assert "2 taken, 0 refused" in supervisor.get("/registry/import/").content.decode()
+    assert Upload.objects.defer(None).get().content is None
+
+
+def test_one_file_is_shown_at_once_and_two_among_the_latest(supervisor: Browser) -> None:
+    day = timezone.localdate().isoformat()
+    for names, way in ((["ids"], r"/registry/import/\d+/"), (["ids", "profiles"], "/registry/import/")):
+        files = {name: SimpleUploadedFile(f"{name}.txt", IDS.encode()) for name in names}
+        answer = supervisor.post("/registry/import/", files | {"exported_on": day})
+        assert re.fullmatch(way, answer["Location"])
 
 
 def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> None:

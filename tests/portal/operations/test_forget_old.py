@@ -44,9 +44,9 @@ def forget() -> str:
 
 def test_old_answers_go_but_never_the_newest_of_a_record(record: Record) -> None:
     newest = record.snapshots.first()
-    assert "0 drafts, 1 earlier answers" in forget()
+    assert "0 drafts, 0 uploads, 1 earlier answers" in forget()
     assert list(record.snapshots.all()) == [newest]
-    assert "0 drafts, 0 earlier answers" in forget()
+    assert "0 drafts, 0 uploads, 0 earlier answers" in forget()
 
 
 def test_drafts_left_alone_go(servicer: Browser, settings: LazySettings) -> None:
@@ -62,6 +62,7 @@ def test_the_trail_stays_and_says_so(record: Record) -> None:
     assert Entry.objects.count() == before + 1
     assert Entry.objects.get(action="operations.forget_old").detail == {
         "drafts": 0,
+        "uploads": 0,
         "snapshots": 1,
         "calls": 0,
         "jobs": 0,

@@ -1,0 +1,52 @@
+"""Uploaded files of records."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = []
+
+    operations = [
+        migrations.CreateModel(
+            name="Upload",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "what",
+                    models.CharField(
+                        choices=[("ids", "Identifiers"), ("profiles", "Profiles")], max_length=10
+                    ),
+                ),
+                ("name", models.CharField(max_length=300)),
+                (
+                    "told_at",
+                    models.DateTimeField(
+                        help_text="The day it was exported: its profiles hide no answer that is newer."
+                    ),
+                ),
+                ("content", models.BinaryField(null=True)),
+                ("by_name", models.CharField(max_length=300)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("job_id", models.UUIDField(null=True)),
+                ("taken", models.PositiveIntegerField(default=0)),
+                ("refused_count", models.PositiveIntegerField(default=0)),
+                (
+                    "refused",
+                    models.JSONField(
+                        default=list, help_text="The first refused lines, each with its reason."
+                    ),
+                ),
+                ("finished_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "ordering": ["-created_at", "-id"],
+            },
+        ),
+    ]

@@ -1,0 +1,65 @@
+"""Files of a lender's own records: kept until they were taken in, then only what came of them."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+
+class Uploads(models.Manager["Upload"]):
+    """Uploads without their content, which only the worker reads."""
+
+    def get_queryset(self) -> models.QuerySet["Upload"]:
+        return super().get_queryset().defer("content")
+
+    def forget_old(self) -> int:
+        """Delete what came of old ones, as long after them as drafts are kept; say how many."""
+        limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
+        forgotten, _ = self.filter(created_at__lt=limit).delete()
+        return forgotten
+
+
+class Upload(models.Model):
+    """One file."""
+
+    class What(models.TextChoices):
+        IDS = "ids", "Identifiers"
+        PROFILES = "profiles", "Profiles"
+
+    what = models.CharField(max_length=10, choices=What.choices)
+    name = models.CharField(max_length=300)
+    told_at = models.DateTimeField(
+        help_text="The day it was exported: its profiles hide no answer that is newer."
+    )
+    content = models.BinaryField(null=True)
+    by_name = models.CharField(max_length=300)
+    created_at = models.DateTimeField(auto_now_add=True)
+    job_id = models.UUIDField(null=True)
+    taken = models.PositiveIntegerField(default=0)
+    refused_count = models.PositiveIntegerField(default=0)
+    refused = models.JSONField(default=list, help_text="The first refused lines, each with its reason.")
+    finished_at = models.DateTimeField(null=True)
+
+    objects = Uploads()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        """What came of it."""
+        return reverse("lookup:imported", args=[self.pk])
+
+    @property
+    def at(self) -> datetime | None:
+        """As of when its profiles are copies; identifiers are known from now on."""
+        return self.told_at if self.what == self.What.PROFILES else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it held nothing to take."""
+        return self.finished_at is not None and not self.taken and not self.refused_count
