@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.payments import SUCCEEDED
-from portal.readings import coverage
+from portal.readings import Coverage, coverage
 from portal.registry.lists import known
 from portal.registry.models import Kind
 from servicing.schedules import total
@@ -84,12 +84,16 @@ class Numbers:
 
     days: Sequence[Day]
     known: int
-    covered: int
-    accounts: int
+    coverage: Coverage
 
     @property
     def today(self) -> Day:
         return self.days[-1]
+
+    @property
+    def known_words(self) -> str:
+        """How many repayments they are taken from."""
+        return f"{self.known:,} repayment{'' if self.known == 1 else 's'}"
 
     @property
     def has_failures(self) -> bool:
@@ -105,8 +109,7 @@ class Numbers:
 def numbers(today: date) -> Numbers:
     """The two weeks that end today."""
     repayments = known(Kind.REPAYMENT)
-    covered, accounts = coverage()
-    return Numbers(_days(repayments, today), repayments.count(), covered, accounts)
+    return Numbers(_days(repayments, today), repayments.count(), coverage())
 
 
 def _days(repayments: QuerySet, today: date) -> list[Day]:  # type: ignore[type-arg]
