@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test check bench faults
+.PHONY: setup setup-test run test test-postgres check bench faults
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -17,6 +17,10 @@ test: setup-test
 	$(BIN)/pytest -q -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
 	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100
 	$(BIN)/coverage report --fail-under=95 --format=total
+
+# Nothing here is kept, so that nothing waits for a disk.
+test-postgres: setup-test
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 2 --dist loadgroup tests/portal
 
 check: setup-test
 	$(BIN)/ruff format --check .
