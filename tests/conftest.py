@@ -59,7 +59,8 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """A test that commits works on a copy of the database: the audit refuses to be emptied after it."""
 
     def take_copy(*_: Any) -> None:
-        if connection.vendor == "sqlite":  # A browser's event loop leaves a connection open, and all in the journal.
+        # The event loop of a browser leaves a connection open, and with it everything in the journal.
+        if connection.vendor == "sqlite":
             connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connections.close_all()
         connection.creation.clone_test_db("copy", verbosity=0)
