@@ -44,6 +44,12 @@ class AddForm(StaffForm):
         help_text="Needed for everything but a borrower: whose it is.",
         error_messages={"required": "Say whose it is: the service reads it only under its borrower."},
     )
+    proof = UuidField(
+        label="A loan or line of theirs",
+        max_length=300,
+        required=False,
+        help_text="For a borrower: the service is asked for it, which proves that the identifier is right.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -23,7 +23,7 @@ from portal.readings import READS
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, read
 from portal.ui.htmx import done, render_page
-from servicing import NotFound, codec
+from servicing import Loan, NotFound, codec
 
 
 @requires("lookup.search")
@@ -112,12 +112,30 @@ def told_fields(record: Record) -> list[tuple[str, Any]]:
 def add(request: StaffRequest) -> HttpResponse:
     """Add a record that exists at the service, by its uuid."""
     form = AddForm(request.POST or None, initial=request.GET.dict())
-    if form.is_valid():
+    if form.is_valid() and is_proven(request, form):
         fields = {name: form.cleaned_data[name] for name in ("kind", "uuid", "borrower_uuid", "label")}
         added = services.add(Actor.of(request), **fields)
         toasts.success(request, f"{added} was added.")
         return done(request, added.get_absolute_url())
     return render_page(request, "lookup/add.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+def is_proven(request: StaffRequest, form: AddForm) -> bool:
+    """Whether the service knows the given account as this borrower's; true where none is given."""
+    owner, proof = form.cleaned_data["borrower_uuid"], form.cleaned_data["proof"]
+    if not proof or form.cleaned_data["kind"] != Kind.BORROWER:
+        return True
+    for kind in (Kind.LOAN, Kind.LINE):
+        try:
+            answer = READS[kind](request.servicing, owner, proof)
+        except NotFound:
+            continue
+        if not isinstance(answer, Loan) or answer.user_uuid in (None, owner):
+            return True
+    form.add_error(
+        "proof", "The lending service knows no loan or line with this identifier of this borrower."
+    )
+    return False
 
 
 @requires("lookup.correct")

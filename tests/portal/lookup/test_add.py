@@ -50,6 +50,20 @@ def test_the_identifier_is_found_in_whatever_was_pasted(servicer: Browser) -> No
     assert Record.objects.get().uuid == OWNER
 
 
+def test_a_borrower_is_proven_by_a_loan_or_a_line_of_theirs(servicer: Browser, desk: Sandbox) -> None:
+    owner, other = (desk.world.borrower()["uuid"] for _ in range(2))
+    typed = {"kind": "borrower", "label": "Northwind Baking Co LLC"}
+    loan, line = desk.world.loan(owner)["uuid"], desk.world.line(owner)["uuid"]
+    answer = servicer.post("/registry/add/", typed | {"uuid": other, "proof": loan})
+    assert answer.status_code == 422
+    assert "knows no loan or line with this identifier of this borrower" in answer.content.decode()
+    assert not Record.objects.filter(kind=Kind.BORROWER).exists()
+    for proof in (loan, line):
+        Record.objects.filter(kind=Kind.BORROWER).delete()
+        assert servicer.post("/registry/add/", typed | {"uuid": owner, "proof": proof}).status_code == 303
+    assert set(Record.objects.values_list("uuid", flat=True)) == {owner, loan, line}
+
+
 def test_an_identifier_from_the_search_is_filled_in(servicer: Browser) -> None:
     page = servicer.get(f"/registry/add/?kind=loan&uuid={LOAN}").content.decode()
     assert f'value="{LOAN}"' in page
