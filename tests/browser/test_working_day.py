@@ -136,6 +136,30 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     expect(page.get_by_role("complementary", name="Repayment $310.00")).to_be_visible()
 
 
+def test_what_arrives_on_the_first_page_moves_nothing(page: Page, returned: Record) -> None:
+    page.clock.install()
+    page.goto("/")
+    rows, news = page.locator("[data-item]"), page.locator("#attention [data-news]")
+    expect(rows).to_have_count(1)
+    here = page.get_by_role("link", name="Open payment")
+    here.focus()
+    Record.objects.create(kind=Kind.LINE, uuid="line-1", borrower_uuid="b", flagged=True, past_due=5)
+
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    page.clock.run_for(61_000)
+    page.evaluate("delete document.hidden")
+    assert asked == []
+    page.clock.run_for(61_000)
+    expect(news).to_have_text("1 new, show")
+    expect(rows).to_have_count(1)
+    expect(here).to_be_focused()
+    news.click()
+    expect(rows).to_have_count(2)
+    expect(page.get_by_text("$5.00 past due")).to_be_visible()
+
+
 def test_axe_finds_nothing(page: Page, returned: Record) -> None:
     item = f"repayment:{returned.uuid}"
     for path in (
