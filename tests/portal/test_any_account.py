@@ -100,8 +100,9 @@ class TestAnyAnswer:
         address = loan.get_absolute_url()
         assert "Terms" in page(viewer, address)
         assert "loan-schedule" in panel(viewer, f"{address}?rows=all&subtotals=off", "loan-schedule")
-        exported = viewer.get(f"{address}schedule.csv")
-        assert len(b"".join(exported.streaming_content)) > 0  # type: ignore[attr-defined]
+        for file in (f"{address}schedule.csv", "/loans/export.csv"):
+            assert len(b"".join(viewer.get(file).streaming_content)) > 0  # type: ignore[attr-defined]
+        assert address in page(viewer, "/loans/")
 
     @ANY
     @drawn(any_of(Statement, statements=many(DOCUMENT)), any_of(Statement, statements=many(DOCUMENT)))
@@ -113,6 +114,8 @@ class TestAnyAnswer:
         line = remember(Statement, answer, Kind.LINE)
         address = line.get_absolute_url()
         assert "Payoff balance" in page(viewer, address)
+        assert address in page(viewer, "/lines/")
+        assert len(b"".join(viewer.get("/lines/export.csv").streaming_content)) > 0  # type: ignore[attr-defined]
         days = [paper["billing_date"] for paper in answer["statements"]]
         chosen = str(days[0])[:10] if days else ""
         assert "line-statements" in panel(viewer, f"{address}?statement={chosen}", "line-statements")
