@@ -241,7 +241,7 @@ class Explorer:
     @property
     def here(self) -> list[str]:
         """The names of what is filtered here."""
-        return [chip.label.lower() for chip in self.chips if not chip.is_sent]
+        return [f"{chip.label[0].lower()}{chip.label[1:]}" for chip in self.chips if not chip.is_sent]
 
     def query_string(self, /, **changes: str | None) -> str:
         """The address of the list with some changes, on its first page unless they say another."""
