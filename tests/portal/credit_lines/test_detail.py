@@ -262,6 +262,12 @@ class TestPanels:
         page(viewer, line.get_absolute_url())
         assert "$500.00</ins>" in read(viewer, line)
 
+    def test_its_summary_can_be_printed(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        line = given.line(desk, borrower)
+        shown = read(viewer, line)
+        assert f'href="{line.get_absolute_url()}summary/" data-key="p"' in shown
+        assert viewer.get(f"{line.get_absolute_url()}summary/").status_code == 200
+
     def test_a_look_is_recorded(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
         line = given.line(desk, borrower)
         page(viewer, line.get_absolute_url())

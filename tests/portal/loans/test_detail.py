@@ -301,6 +301,12 @@ class TestAround:
         assert "needs role servicer or supervisor" in page(viewer, loan.get_absolute_url())
         assert f'href="/notes/new/loan/{loan.uuid}/"' in page(servicer, loan.get_absolute_url())
 
+    def test_its_schedule_can_be_printed(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+        loan = given.loan(desk, borrower)
+        shown = read(viewer, loan)
+        assert f'href="{loan.get_absolute_url()}schedule/" data-key="p"' in shown
+        assert viewer.get(f"{loan.get_absolute_url()}schedule/").status_code == 200
+
     def test_the_lists_lead_to_it(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
         loan = given.loan(desk, borrower)
         assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"
