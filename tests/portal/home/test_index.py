@@ -285,7 +285,7 @@ class TestNumbers:
         owner = given.borrower(desk)
         read(owner, Kind.LOAN, desk.world.loan(owner.uuid)["uuid"])
         given.account(Kind.LINE, owner, "0f0e0d0c-0000-4000-8000-000000000009")
-        assert "1 of 2 accounts were read within a day" in viewer.get("/").content.decode()
+        assert "Accounts read within a day: 1 of 2." in viewer.get("/").content.decode()
 
 
 class TestSections:
