@@ -196,6 +196,6 @@ def import_records(request: StaffRequest) -> HttpResponse:
 def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
     """How far a file is, and then what came of every line."""
     upload = get_object_or_404(Upload, pk=upload_id)
-    job = Job.objects.filter(pk=upload.job_id).first()
+    job = Job.objects.filter(pk=upload.job_id).first() if upload.job_id else None
     context = {"upload": upload, "job": job, "may_cancel": request.can("operations.cancel")}
     return render_page(request, "lookup/imported.html", context, partial="imported")
