@@ -1,6 +1,5 @@
 """Batches of summaries on screen: choosing, watching, fetching."""
 
-from collections.abc import Iterator
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -15,7 +14,8 @@ from portal.audit.models import Actor
 from portal.borrowers.views import listed_borrowers
 from portal.gateway import StaffRequest
 from portal.summaries.batches import MOST, open_batch
-from portal.summaries.bundles import zipped
+from portal.summaries.bundles import documents, zipped
+from portal.summaries.joining import joined
 from portal.summaries.models import Batch, Item
 from portal.summaries.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
 from portal.summaries.tasks import draw_batch
@@ -86,9 +86,12 @@ def download(request: StaffRequest, batch_id: UUID) -> HttpResponseBase:
         subject_label=f"{ready:,} summaries",
         detail={"batch": str(found.pk), "rows": ready},
     )
-    content: Iterator[bytes] = zipped(found)
-    answer = StreamingHttpResponse(content, content_type="application/zip")
-    name = f"summaries-{timezone.localtime(found.created_at):%Y-%m-%d-%H%M}.zip"
+    is_joined = found.form == Batch.Form.JOINED
+    content = joined(documents(found)) if is_joined else zipped(found)
+    answer = StreamingHttpResponse(
+        content, content_type="application/pdf" if is_joined else "application/zip"
+    )
+    name = f"summaries-{timezone.localtime(found.created_at):%Y-%m-%d-%H%M}.{'pdf' if is_joined else 'zip'}"
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["Cache-Control"] = "no-store"
     return answer

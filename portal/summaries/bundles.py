@@ -33,6 +33,11 @@ def finished(batch: Batch) -> Iterator[Item]:
     return batch.items.filter(state=Item.State.DONE, document__isnull=False).iterator(10)
 
 
+def documents(batch: Batch) -> Iterator[tuple[str, bytes]]:
+    """Whose each finished document is, and its bytes."""
+    return ((item.label, bytes(item.document or b"")) for item in finished(batch))
+
+
 def zipped(batch: Batch) -> Iterator[bytes]:
     """A ZIP file; PDFs are packed already, so they are only stored."""
     tap = _Tap()

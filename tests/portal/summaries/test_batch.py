@@ -70,6 +70,25 @@ def test_a_filtered_list_becomes_one_document_each_and_failures_say_why(
     assert Entry.objects.filter(action="summaries.download").count() == 1
 
 
+def test_one_joined_file_has_the_pages_of_all_documents_each_under_its_bookmark(
+    desk: Sandbox, servicer: Browser
+) -> None:
+    for name in ("Alpine (5 0 R) One", "Alpine Two"):
+        given.borrower(desk, first_name=name)
+    batch = begun(servicer, "?sort=name", form="joined")
+    call_command("work", batch=True)
+    answer = servicer.get(f"{batch.get_absolute_url()}download/")
+    whole = PdfReader(io.BytesIO(b"".join(answer)), strict=True)
+    kept = [PdfReader(io.BytesIO(item.document)) for item in batch.items.all()]
+    pages = [page for one in kept for page in one.pages]
+    assert answer["Content-Type"] == "application/pdf"
+    assert [page.extract_text() for page in whole.pages] == [page.extract_text() for page in pages]
+    assert "'Alpine (5 0 R) One'" in str(whole.outline)
+    tags = whole.trailer["/Root"]["/StructTreeRoot"]
+    assert len(tags["/K"][0]["/K"]) == len(tags["/ParentTree"]["/Kids"]) == 2
+    assert [page["/StructParents"] for page in whole.pages] == list(range(len(pages)))
+
+
 def test_a_batch_that_is_cancelled_keeps_what_is_finished(desk: Sandbox, servicer: Browser) -> None:
     given.borrower(desk)
     batch = begun(servicer)
