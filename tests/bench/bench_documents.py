@@ -1,0 +1,188 @@
+"""What printing costs: a summary beside Chromium, two workers beside one, a schedule beside a bare table, a long file.
+
+The figures need an idle machine with two cores. BENCH_BORROWERS makes the exported list smaller.
+"""
+
+import json
+import multiprocessing
+import random
+import re
+import resource
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from datetime import date, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.bench.bench_registry import BORROWERS, Registry, desk, signed_in
+from tests.bench.table import Row, best_ms, bounded, compared
+
+STATIC = Path(__file__).resolve().parents[2] / "static"
+SUMMARIES = 200
+TIME_LIMIT = 120
+MEGABYTE = 1024 * 1024
+TODAY = date(2026, 11, 20)
+
+
+def rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder, desk(Path(folder) / "documents.sqlite3"):
+        summary, schedule = pages()
+        with workers(1) as pool:
+            found = [*beside_chromium(pool, summary, Path(folder)), beside_bare_table(pool, schedule)]
+        found.append(two_workers(summary))
+        Registry(random.Random(20261120)).sow(BORROWERS)
+        return [*found, *long_file()]
+
+
+@contextmanager
+def workers(number: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes as the portal starts them, warm."""
+    from portal.summaries.pdf import warm
+
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(number, mp_context=context, initializer=warm) as pool:
+        for one in [pool.submit(time.sleep, 0.5) for _ in range(number)]:
+            one.result()
+        yield pool
+
+
+def drawn(pool: ProcessPoolExecutor, html: str) -> bytes:
+    from portal.summaries.pdf import draw
+
+    return pool.submit(draw, html, TIME_LIMIT).result()
+
+
+def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
+    """The same summary drawn here, and printed by a headless Chromium that is started for it."""
+    page = folder / "summary.html"
+    page.write_text(html.replace("css/print.css", (STATIC / "css" / "print.css").as_uri()))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    command = [
+        "chromium",
+        *flags,
+        f"--user-data-dir={folder / 'profile'}",
+        f"--print-to-pdf={folder / 'x.pdf'}",
+    ]
+    ours = best_ms(partial(drawn, pool, html), rounds=10)
+    theirs = best_ms(
+        partial(subprocess.run, [*command, page.as_uri()], check=True, capture_output=True), rounds=5
+    )
+    (worker,) = multiprocessing.active_children()
+    status = Path(f"/proc/{worker.pid}/status").read_text()
+    peak = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return [
+        compared("a summary of two pages beside headless Chromium", ours, theirs, 1 / 3),
+        compared("its memory beside Chromium's largest process", peak, largest, 1, unit="MB"),
+    ]
+
+
+def beside_bare_table(pool: ProcessPoolExecutor, html: str) -> Row:
+    """A schedule of 360 rows beside the document engine on a table of the same rows without any style."""
+    lines = "".join(re.findall(r"<tr>.*?</tr>", html, re.DOTALL))
+    table = f'<!doctype html><html lang="en"><title>Rows</title><table>{lines}</table>'
+    ours = best_ms(partial(drawn, pool, html), rounds=3)
+    bare = best_ms(lambda: pool.submit(bare_pdf, table).result(), rounds=3)
+    return compared("a schedule of 360 rows beside a bare table of the same rows", ours, bare, 2.5)
+
+
+def bare_pdf(html: str) -> int:
+    from weasyprint import HTML
+
+    return len(HTML(string=html).write_pdf())
+
+
+def two_workers(html: str) -> Row:
+    """Many summaries with two workers beside one."""
+    took = []
+    for number in (2, 1):
+        with workers(number) as pool:
+            started = time.perf_counter()
+            for one in [pool.submit(_draw, html) for _ in range(SUMMARIES)]:
+                one.result()
+            took.append(time.perf_counter() - started)
+    return compared(f"{SUMMARIES} summaries with two workers beside one", *took, 1 / 1.7, unit="s")
+
+
+def _draw(html: str) -> int:
+    from portal.summaries.pdf import draw
+
+    return len(draw(html, TIME_LIMIT))
+
+
+def long_file() -> list[Row]:
+    """The whole list of borrowers as CSV: how soon it begins, and what it holds in memory while it goes on."""
+    browser = signed_in()
+    browser.get("/borrowers/")
+    idle = resident()
+    started = time.perf_counter()
+    lines = iter(browser.get("/borrowers/export/?all=1").streaming_content)
+    for _ in range(3):  # the mark of its encoding, the heads, a borrower
+        next(lines)
+    first = (time.perf_counter() - started) * 1000
+    peak = max((resident() for number, _ in enumerate(lines) if number % 10_000 == 0), default=idle)
+    name = f"CSV of {BORROWERS:,} borrowers"
+    return [
+        compared(f"{name}, first row", first, 1000, 1),
+        bounded(f"{name}, memory above idle", peak, idle, 50, unit="MB"),
+    ]
+
+
+def resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / MEGABYTE
+
+
+# --- What is printed ---
+
+
+def pages() -> tuple[str, str]:
+    """A summary of two pages, and a schedule of 360 rows."""
+    from django.utils import timezone
+
+    from portal.readings import Reading
+    from portal.registry.models import Kind, Record
+    from portal.summaries import loan_schedule
+    from portal.summaries.assemble import accounts_of, borrower_document
+    from portal.summaries.documents import Stamp
+    from portal.summaries.options import Options
+
+    owner = kept(Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"})
+    for number in range(3):
+        kept(Kind.KEY_PERSON, f"p-{number}", {"first_name": "Elena", "last_name": "Ortiz", "title": "OWNER"})
+    kept(Kind.LOAN, "loan", {"amount": 24000, "installments": installments(24)})
+    paid = [{"uuid": str(n), "amount": 765.5, "effective_date": str(TODAY)} for n in range(12)]
+    kept(Kind.LOAN_REPAYMENTS, "loan", paid)
+    readings = [Reading(one) for one in accounts_of(owner)]
+    summary = borrower_document(owner, readings, Options(), today=TODAY)
+    long_loan = Record(
+        kind=Kind.LOAN, uuid="long", answer=answer("long", {"installments": installments(360)})
+    )
+    schedule = loan_schedule.document(Reading(long_loan), owner, Options(), today=TODAY)
+    stamp = Stamp(timezone.now(), "Ana Reyes", "BS-20261120-7Q4MXK")
+    return summary.html(stamp), schedule.html(stamp)
+
+
+def kept(kind: str, uuid: str, told: Any) -> Any:
+    from portal.registry.models import Record
+
+    text = json.dumps(told) if isinstance(told, list) else answer(uuid, told)
+    return Record.objects.create(kind=kind, uuid=uuid, borrower_uuid="b", label="Northwind", answer=text)
+
+
+def answer(uuid: str, fields: dict[str, Any]) -> str:
+    return json.dumps({"uuid": uuid, **fields})
+
+
+def installments(number: int) -> list[dict[str, Any]]:
+    day = TODAY - timedelta(days=240)
+    amounts = {"principal": 900.5, "interest": 95.25, "fees": 0, "total": 995.75, "balance": 11100}
+    return [
+        {"number": n, "due_date": str(day + timedelta(days=30 * n)), "status": "SCHEDULED", **amounts}
+        for n in range(1, number + 1)
+    ]
