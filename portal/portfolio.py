@@ -26,7 +26,7 @@ from portal.registry import changes
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.htmx import render_page
 
 BATCH = 500
@@ -148,7 +148,7 @@ def export(request: StaffRequest, of: Portfolio) -> HttpResponseBase:
     )
     heads = [of.kind.label, "Borrower", "Borrower identifier", *(column.head for column in of.columns)]
     name = slugify(" ".join([of.area, *(f"{chip.label} {chip.words}" for chip in found.chips)]))[:100]
-    return csv_file(name, heads, (_file_row(of, row) for row in _rows(records)))
+    return list_file(request, name, heads, (_file_row(of, row) for row in _rows(records)))
 
 
 def _listing(request: StaffRequest, of: Portfolio) -> Listing:

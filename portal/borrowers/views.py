@@ -15,7 +15,7 @@ from portal.readings import coverage
 from portal.registry.lists import Listing, listing
 from portal.registry.models import Kind, Record
 from portal.saved_views.menu import menu
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page
 from servicing import rules
 
@@ -72,7 +72,7 @@ def export(request: StaffRequest) -> StreamingHttpResponse:
         },
     )
     rows = (listed.file_row(columns, row) for row in listed.rows_of(records))
-    return csv_file(file_name(found), listed.file_columns(columns), rows)
+    return list_file(request, file_name(found), listed.file_columns(columns), rows)
 
 
 def listed_borrowers(request: StaffRequest) -> Listing:

@@ -25,7 +25,7 @@ from portal.readings import Freshness, Reading, account, show
 from portal.registry import changes, memory
 from portal.registry.lists import Filter
 from portal.registry.models import Kind, Record
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.htmx import render_page
 from portal.ui.wording import human
 from servicing import Loan, sense
@@ -180,4 +180,4 @@ def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpR
         borrower_uuid=borrower_uuid,
         detail={"rows": len(loan.installments)},
     )
-    return csv_file(f"schedule-{loan_uuid[:8]}", heads, rows)
+    return list_file(request, f"schedule-{loan_uuid[:8]}", heads, rows)
