@@ -131,6 +131,10 @@ def test_the_borrowers_tab_shows_those_of_all_accounts(viewer: Browser, desk: Sa
     panel(viewer, line.get_absolute_url(), "line-repayments")
     shown = page(viewer, f"/borrowers/{loan.borrower_uuid}/?tab=repayments")
     assert "2 repayments of this borrower" in shown
+    for where, address in ((shown, ""), (read(viewer, loan), f"?account={loan.uuid}")):
+        paper = f"/borrowers/{loan.borrower_uuid}/statement-of-account/{address}"
+        assert f'href="{paper}"' in where
+        assert viewer.get(paper).status_code == 200
     assert line.get_absolute_url() in shown
     assert loan.get_absolute_url() in shown
 
