@@ -26,6 +26,7 @@ from portal.registry import changes
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood
+from portal.saved_views.menu import menu
 from portal.ui.exports import list_file
 from portal.ui.htmx import render_page
 
@@ -84,6 +85,8 @@ class Portfolio:
     columns: Sequence[Column]
     sorts: Mapping[str, str]
     filters: Sequence[Filter]
+    views: Mapping[str, str]
+    """The views that everybody has, as query strings by their names."""
 
     @property
     def rows_id(self) -> str:
@@ -124,6 +127,7 @@ def index(request: StaffRequest, of: Portfolio) -> HttpResponse:
         "columns": [(column, found.sort_links.get(column.name)) for column in of.columns if column.form],
         "statuses": _statuses(of) if any(one.name == "status" for one in of.filters) else [],
         "coverage": coverage(of.kind),
+        "views": menu(request.user, f"{of.area}:index", found.query_string, of.views),
         "at_once": AT_ONCE,
         "may_add": request.can("lookup.add"),
     }

@@ -52,6 +52,11 @@ LIST = Portfolio(
         "checked": "checked_at",
     },
     filters=(only_flagged("past_due", "Past due"),),
+    views={
+        "Past due": "past_due=yes&sort=past_due",
+        "Payment due first": "sort=due",
+        "Oldest copy first": "sort=checked",
+    },
 )
 # A document loads nothing and sends nothing. Browsers may put it into a page of their own, as an embedded object with
 # styles in attributes, to which this policy applies; a sandbox would keep their viewers from starting.

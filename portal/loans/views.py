@@ -59,6 +59,11 @@ LIST = Portfolio(
         Filter("status", "Status", lambda value: Q(status=value), lambda value: human(value) or value),
         only_flagged("delinquent", "Delinquent"),
     ),
+    views={
+        "Delinquent": "delinquent=yes",
+        "Next unpaid first": "sort=due",
+        "Oldest copy first": "sort=checked",
+    },
 )
 PANELS = ("loan", "loan-schedule", "loan-repayments")
 
