@@ -1,9 +1,13 @@
 """Draws a document with WeasyPrint. Only the worker process of :mod:`portal.summaries.pdf` imports this."""
 
 import os
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from fontTools.ttLib import TTFont
+from fontTools.varLib.instancer import instantiateVariableFont
 from weasyprint import HTML
 from weasyprint.urls import FatalURLFetchingError, URLFetcher, URLFetcherResponse
 
@@ -24,10 +28,24 @@ class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped
         super().__init__(allow_redirects=False, fail_on_errors=True)
 
     def fetch(self, url: str, headers: Any = None) -> URLFetcherResponse:
-        path = (STATIC / url.removeprefix(BASE)).resolve()
+        name, _, weight = url.removeprefix(BASE).partition("?")
+        path = (STATIC / name).resolve()
         if not url.startswith(BASE) or not path.is_relative_to(STATIC) or path.suffix not in TYPES:
             raise ValueError("not one of our static files")
+        if weight.isdigit():
+            return URLFetcherResponse(url, one_weight(path, int(weight)), {"Content-Type": "font/ttf"})
         return URLFetcherResponse(url, path.read_bytes(), {"Content-Type": TYPES[path.suffix]})
+
+
+@cache
+def one_weight(path: Path, weight: int) -> bytes:
+    """A variable font at one weight, made once in a process: the engine would make it anew for each document."""
+    font = TTFont(path)
+    font.flavor = None
+    axes = {axis.axisTag: axis.defaultValue for axis in font["fvar"].axes}
+    made = BytesIO()
+    instantiateVariableFont(font, axes | {"wght": weight}).save(made)
+    return made.getvalue()
 
 
 def draw(html: str) -> bytes:
