@@ -190,7 +190,7 @@ class Explorer:
             shown = self.found.page(self.size + 1, beyond=place)
         has_more = len(shown) > self.size
         self.shown = (shown[-self.size :] if backwards else shown[: self.size]) if has_more else shown
-        self.total = self._count()
+        self.total = self._count() if has_more or place is not None else len(shown)
         self.first = max(1, int(first)) if place is not None and first.isdigit() and len(first) < 9 else 1
         if self.shown and (has_more or backwards):
             self.next = self.query_string(page=f"beyond_{self.shown[-1].pk}_{self.first + len(self.shown)}")

@@ -14,8 +14,9 @@ from itertools import islice
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
 
 from portal.messaging.facts import facts_asked, words_asked
 from portal.messaging.keeping import ONE_DAY, service_zone
@@ -25,6 +26,7 @@ from portal.registry.lists import COUNTED
 from portal.registry.models import Record
 
 FEW: Final = 5_000
+MANY: Final = 50_000
 LOOKED_AT: Final = 10_000
 """So many messages that hold a text are looked at, the newest; and so many of one borrower."""
 BATCH: Final = 500
@@ -108,12 +110,15 @@ class Found:
 
     def _apart(self, found: QuerySet[Message]) -> list[QuerySet[Message]]:
         several = [(column, self.asked[name]) for name, column in COLUMNS.items() if self.asked.get(name)]
-        several.sort(key=lambda item: len(item[1]))
-        for column, values in several[:-1]:
-            found = found.filter(**{column: values[0]} if len(values) == 1 else {f"{column}__in": values})
         if not several:
             return [found]
-        column, values = several[-1]
+        (column, values), *others = sorted(several, key=_commonness) if len(several) > 1 else several
+        for (
+            other,
+            wanted,
+        ) in others:  # Without their indexes: the index of what is rarest knows the others too.
+            met = {f"any_{other}": Coalesce(F(other), Value(""))}
+            found = found.alias(**met).filter(**{f"any_{other}__in": wanted})
         return [found.filter(**{column: value}) for value in values]
 
     @cached_property
@@ -189,6 +194,12 @@ class Found:
 
 
 _MATCHING: Final = f"SELECT rowid FROM {INDEX} WHERE {INDEX} MATCH %s AND rowid >= %s AND rowid < %s"  # noqa: S608
+
+
+def _commonness(item: tuple[str, list[str]]) -> int:
+    """How many messages have one of a column's values, as far as it matters."""
+    column, values = item
+    return Message.objects.order_by().filter(**{f"{column}__in": values})[:MANY].count()
 
 
 def of_borrower(uuid: str) -> list[Q]:
