@@ -1,4 +1,4 @@
-"""One look at a page with axe: light on a desk with every rule, dark on a phone with those that theme and width change."""
+"""One look at a page with axe: light on a desk by every rule, dark on a phone by those that both can change."""
 
 from pathlib import Path
 
