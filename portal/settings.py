@@ -240,6 +240,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "portal.operations.middleware.RequestMiddleware",
     "portal.accounts.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -308,6 +309,16 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "PRAGMA journal_size_limit=27103364;PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
     }
     make_private(str(DATABASES["default"]["NAME"]))
+else:
+    DATABASE_POOL = at_least("DATABASE_POOL", 0, 20)
+    DATABASES["default"] |= {
+        "CONN_HEALTH_CHECKS": True,
+        # Between transactions a pooler in front may change the connection, and with it the cursors a server keeps.
+        "DISABLE_SERVER_SIDE_CURSORS": not DATABASE_POOL,
+        # One pool for all threads of a process: those that read side by side come and go.
+        "OPTIONS": DATABASES["default"].get("OPTIONS", {})
+        | ({"pool": {"min_size": 1, "max_size": DATABASE_POOL}} if DATABASE_POOL else {}),
+    }
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 CACHES = {
@@ -326,6 +337,7 @@ MESSAGE_SYNC_MINUTES = at_least("MESSAGE_SYNC_MINUTES", 0, 5)
 FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
 JOB_DAYS = at_least("JOB_DAYS", 1, 30)
 CALL_DAYS = at_least("CALL_DAYS", 1, 90)
+VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
 
 # --- Signing in ---
 
@@ -444,6 +456,8 @@ TRUSTED_PROXIES = at_least("TRUSTED_PROXIES", 0, 1 if BEHIND_TLS_PROXY else 0)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
+# Platforms ask the processes themselves, inside the house.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 SECURE_HSTS_SECONDS = 0 if DEBUG else at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
 X_FRAME_OPTIONS = "DENY"
@@ -451,16 +465,23 @@ X_FRAME_OPTIONS = "DENY"
 DEFAULT_EXCEPTION_REPORTER = "portal.audit.redaction.Reporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
 
-# --- Logs: to the terminal, without bodies ---
+# --- Logs and metrics ---
 
+METRICS_TOKEN = text("METRICS_TOKEN")
+if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
+    stop("METRICS_TOKEN must have 16 characters or more, at random: it opens the metrics.")
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
+LOG_FORMAT = one_of("LOG_FORMAT", ["line", "json"], "line")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "formatters": {
+        "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
+        "json": {"()": "portal.operations.logs.JsonFormatter"},
+    },
     "filters": {"redaction": {"()": "portal.audit.redaction.LogFilter"}},
     "handlers": {
-        "terminal": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redaction"]},
+        "terminal": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["redaction"]},
     },
     "root": {"handlers": ["terminal"], "level": LOG_LEVEL},
     # Django's own handlers would write past the redaction.

@@ -35,6 +35,7 @@ OPEN = {
     "/sign-out/",
     "/healthz",
     "/readyz",
+    "/metrics",
     "/favicon.ico",
     "/ui/",
 }

@@ -12,3 +12,15 @@ from portal.jobs.running import Progress
 def forget_old(progress: Progress) -> None:
     """As the command does."""
     call_command("forget_old", stdout=io.StringIO())
+
+
+@job(
+    "operations.verify_audit",
+    label="Checking the audit trail",
+    single=True,
+    attempts=1,
+    every="VERIFY_MINUTES",
+)
+def verify_audit(progress: Progress) -> None:
+    """As the command does; a trail that is broken makes the job fail, and says so on the status page."""
+    call_command("verify_audit", stdout=io.StringIO(), stderr=io.StringIO())

@@ -12,5 +12,6 @@ urlpatterns = [
     path("status/support-bundle/", views.support_bundle, name="support_bundle"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("readyz", views.readyz, name="readyz"),
+    path("metrics", views.metrics, name="metrics"),
     path("healthz", views.healthz, name="healthz"),
 ]

@@ -2,12 +2,14 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST
 
 from portal.accounts.roles import requires
@@ -18,6 +20,7 @@ from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.state import repeated, state
 from portal.operations import bundle, calls, readiness
+from portal.operations import metrics as measured
 from portal.ui.htmx import done, render_page
 
 
@@ -98,6 +101,24 @@ def readyz(request: HttpRequest) -> HttpResponse:
     return HttpResponse(
         "".join(f"{line}\n" for line in lines), status=200 if is_ready else 503, content_type="text/plain"
     )
+
+
+@login_not_required
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What monitoring reads, for whoever has the token; where there is none, there is no such page."""
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    if not constant_time_compare(
+        request.headers.get("Authorization", ""), f"Bearer {settings.METRICS_TOKEN}"
+    ):
+        return HttpResponse(
+            "The metrics need their token.\n",
+            status=401,
+            content_type="text/plain",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    text = "".join(f"{line}\n" for line in measured.lines())
+    return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @login_not_required

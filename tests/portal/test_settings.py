@@ -123,6 +123,8 @@ def test_what_is_missing_is_named(name: str) -> None:
         ("DATABASE_URL", "postgres://desk:{}@host:port/desk"),
         ("CACHE_URL", "memcached"),
         ("LOG_LEVEL", "loud"),
+        ("LOG_FORMAT", "xml"),
+        ("METRICS_TOKEN", "short"),
         ("SECRET_KEY", "short"),
         ("SERVICING_COUNTRY", ""),
         ("SERVICING_INCORPORATION_FIELD", "start date"),

@@ -202,6 +202,14 @@ class TestTrail:
         assert "Entry 1 was altered." in page
         assert "Broken" in page
 
+    def test_the_worker_checks_it_once_a_day(self, viewer: Browser) -> None:
+        append(Actor.system("test"), "lookup.add")
+        upkeep.begin_due()
+        call_command("work", batch=True)
+        page = viewer.get("/status/").content.decode()
+        assert "Unbroken" in page
+        assert "entries held" in page
+
 
 class TestReadyz:
     def test_it_is_ready_without_signing_in_and_tells_of_the_worker(self, anonymous: Browser) -> None:

@@ -119,19 +119,10 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
 
 
 def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
-    """The portal under its real server."""
-    command = [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "portal.wsgi",
-        "--bind",
-        f"{HOST}:{port}",
-        "--log-level",
-        "warning",
-    ]
-    threads = ["--worker-class", "gthread", "--workers", "1", "--threads", "16"]
-    return subprocess.Popen([*command, *threads], env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
+    """The portal under its real server, set up as in production but for one process."""
+    flags = ["--bind", f"{HOST}:{port}", "--workers", "1", "--log-level", "warning"]
+    command = [sys.executable, "-m", "gunicorn", "portal.wsgi", *flags]
+    return subprocess.Popen(command, env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
 
 
 def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:

@@ -1,0 +1,22 @@
+"""How gunicorn serves the portal: found by itself where it is started beside ``manage.py``.
+
+``WEB_CONCURRENCY`` says how many processes there are; each does 16 things at once, for most of them wait for the
+lending service. Nothing is logged of a request here: an address may hold what somebody searched for.
+"""
+
+from pathlib import Path
+
+worker_class = "gthread"
+threads = 16
+# Without it, connections that are kept open pile up on one of the processes.
+reuse_port = True
+# A process is replaced now and then, and not all of them at once.
+max_requests = 2000
+max_requests_jitter = 200
+timeout = 60
+# Told to stop, a process ends what is under way: a call of the service may take this long, with its retries.
+graceful_timeout = 35
+keepalive = 15
+# Signs of life are written to memory: a disk may be read-only, or slow.
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+control_socket_disable = True

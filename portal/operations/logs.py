@@ -1,0 +1,62 @@
+"""Log lines as JSON: one object a line, with the reference that a page shows when something fails.
+
+Hides what is left out so that no line holds personal data: addresses with what was searched for, values inside the
+messages of exceptions, and whatever looks like an e-mail address or a number of a person.
+"""
+
+import json
+import logging
+import re
+import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+# The request under way, which gets its reference on its way to a view.
+current: ContextVar[HttpRequest | None] = ContextVar("current", default=None)
+
+_MAIL = re.compile(r"[^\s@<>\"',;:()]+@[\w.-]*\w")
+_NUMBER = re.compile(r"[+(]?\d[\d ().-]{7,}\d")
+# Django names the address behind these; everything before says what happened.
+_ADDRESS = re.compile(r"(: /| /|: https?://).*", re.DOTALL)
+# What a line may say beside its message.
+FIELDS = ("view", "method", "status", "ms")
+
+
+class JsonFormatter(logging.Formatter):
+    """One line for machines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record without what may be about a person; times are UTC."""
+        request = getattr(record, "request", None) or current.get()
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": _impersonal(record),
+            "request_id": getattr(request, "request_id", None),
+        }
+        line |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        if record.exc_info and record.exc_info[0]:
+            line |= {"error": record.exc_info[0].__name__, "trace": _trace(record.exc_info[2])}
+        return json.dumps(
+            {name: value for name, value in line.items() if value is not None}, ensure_ascii=False
+        )
+
+
+def _impersonal(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.name.startswith("django"):
+        text = _ADDRESS.sub("", text)
+    return _NUMBER.sub("[number]", _MAIL.sub("[e-mail]", text))
+
+
+def _trace(where: Any) -> list[str]:
+    """The places an exception came through; what was there is not said, for it may be anybody's."""
+    root = f"{settings.BASE_DIR}/"
+    return [
+        f"{one.filename.removeprefix(root)}:{one.lineno} {one.name}" for one in traceback.extract_tb(where)
+    ]

@@ -1,0 +1,87 @@
+"""Lines for machines: each a JSON object with the reference of its request, and nothing about anybody."""
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.redaction import LogFilter
+from portal.operations.logs import JsonFormatter
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+
+SSN = "912-45-6789"
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """What ``LOG_FORMAT=json`` writes."""
+    handler = logging.StreamHandler(io.StringIO())
+    handler.setFormatter(JsonFormatter())
+    handler.addFilter(LogFilter())
+    root, requests = logging.getLogger(), logging.getLogger("portal.requests")
+    root.addHandler(handler)
+    requests.setLevel("INFO")
+    yield handler.stream
+    root.removeHandler(handler)
+    requests.setLevel("NOTSET")
+
+
+def lines(log: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.getvalue().splitlines()]
+
+
+def test_a_request_is_a_line_with_its_reference_and_without_its_words(
+    viewer: Browser, log: io.StringIO
+) -> None:
+    answer = viewer.get("/borrowers/?q=Lindqvist")
+    told = next(line for line in lines(log) if line["logger"] == "portal.requests")
+    assert told["request_id"] == answer["X-Request-ID"]
+    assert (told["view"], told["method"], told["status"], told["level"]) == (
+        "borrowers:index",
+        "GET",
+        200,
+        "INFO",
+    )
+    assert "Lindqvist" not in log.getvalue()
+
+
+def test_what_failed_bears_the_same_reference(viewer: Browser, desk: Sandbox, log: io.StringIO) -> None:
+    desk.fail_next("messages.list", status=401, times=3)
+    answer = viewer.get("/messages/maya@harbor.example/")
+    assert answer.status_code == 404
+    failed = next(line for line in lines(log) if line["logger"] == "django.request")
+    assert (failed["message"], failed["request_id"]) == ("Not Found", answer["X-Request-ID"])
+    assert "harbor" not in log.getvalue()
+
+
+def test_an_exception_tells_where_it_happened_and_not_what_was_there(log: io.StringIO) -> None:
+    try:
+        raise ValueError(f"Maya Lindqvist has {SSN}")
+    except ValueError:
+        logging.getLogger("portal.test").exception(
+            "No row for %s, %s or %s.", "maya@harbor.example", SSN, "(541) 555-0142"
+        )
+    (told,) = lines(log)
+    assert told["message"].startswith("No row for [e-mail], ")
+    assert told["error"] == "ValueError"
+    assert told["trace"][0].startswith("tests/portal/operations/test_logs.py:")
+    assert not any(word in log.getvalue() for word in ("maya@", SSN, "555-0142", "Lindqvist"))
+
+
+def test_the_setting_turns_it_on() -> None:
+    command = [
+        sys.executable,
+        "-c",
+        "import django, logging; django.setup(); logging.getLogger('x').error('Said.')",
+    ]
+    environment = os.environ | {"LOG_FORMAT": "json"}
+    done = subprocess.run(command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=True)
+    assert json.loads(done.stderr)["message"] == "Said."

@@ -1,0 +1,114 @@
+"""What monitoring reads: whole for whoever has the token, and the same whichever process answers."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import call_command
+from django.test import Client as Browser
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
+from portal.operations import tallies
+from portal.operations.models import Tally
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.jobs.test_worker import database_url
+
+TOKEN = "a-token-for-the-metrics"
+
+
+@pytest.fixture
+def token(desk: Sandbox, settings: LazySettings) -> Iterator[str]:
+    """Monitoring is wanted."""
+    settings.METRICS_TOKEN = TOKEN
+    yield TOKEN
+    tallies.flush()
+
+
+def metrics(browser: Browser, token: str = TOKEN) -> dict[str, float]:
+    answer = browser.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200, answer.content
+    lines = [line for line in answer.content.decode().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r'[a-z_]+(\{(\w+="[^"]*",?)+\})? [\d.]+', line) for line in lines)
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_without_a_token_there_are_none(anonymous: Browser) -> None:
+    assert anonymous.get("/metrics").status_code == 404
+
+
+def test_only_the_token_opens_them(anonymous: Browser, viewer: Browser, token: str) -> None:
+    for browser in (anonymous, viewer):
+        assert browser.get("/metrics").status_code == 401
+        assert browser.get("/metrics", headers={"Authorization": "Bearer another"}).status_code == 401
+
+
+def test_requests_and_calls_are_counted_by_how_they_ended(viewer: Browser, desk: Sandbox, token: str) -> None:
+    viewer.get("/messages/")
+    viewer.get("/messages/")
+    desk.fail_next("messages.list", status=401)
+    viewer.get("/messages/")
+    viewer.get("/nowhere/")
+    told = metrics(viewer)
+    request, call = "desk_request_duration_seconds", "desk_remote_call_duration_seconds"
+    assert told[f'{request}_count{{view="messaging:index",status="200"}}'] == 3
+    assert told[f'{request}_bucket{{view="messaging:index",status="200",le="+Inf"}}'] == 3
+    assert told[f'{request}_count{{view="none",status="404"}}'] == 1
+    assert told[f'{call}_count{{operation="messages.list",outcome="answered"}}'] >= 1
+    assert told[f'{call}_count{{operation="messages.list",outcome="forbidden"}}'] == 1
+    assert f'{call}_sum{{operation="messages.list",outcome="answered"}}' in told
+
+
+def test_what_waits_and_how_old_things_are_is_told(viewer: Browser, token: str) -> None:
+    start(refresh_portfolio)
+    call_command("sync_messages")
+    call_command("verify_audit")
+    told = metrics(viewer)
+    assert told['desk_jobs{job="lookup.refresh_portfolio",state="waiting"}'] == 1
+    assert (told["desk_workers"], told["desk_audit_unbroken"], told['desk_writes_open{state="unknown"}']) == (
+        0,
+        1,
+        0,
+    )
+    ages = ("desk_job_wait", "desk_sync_age", "desk_audit_check_age", "desk_remote_answer_age")
+    assert all(0 <= told[f"{name}_seconds"] < 300 for name in ages)
+    entries = told["desk_audit_entries_total"]
+    append(Actor.system("test"), "lookup.add")
+    assert metrics(viewer)["desk_audit_entries_total"] == entries + 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_process_counts_on(anonymous: Browser, token: str) -> None:
+    """One that ends writes what it has counted; kinds that are new and those that are known alike."""
+    tallies.count(tallies.REQUEST, "home:index", "200", 40)
+    tallies.flush()
+    script = "from portal.operations import tallies as t\n" + "\n".join(
+        f"t.count(t.REQUEST, {view!r}, '200', {ms})"
+        for view, ms in [("home:index", 700), ("loans:index", 99_000)]
+    )
+    command = [sys.executable, "-c", f"import django; django.setup()\n{script}"]
+    environment = os.environ | {"DATABASE_URL": database_url(), "METRICS_TOKEN": TOKEN}
+    subprocess.run(command, env=environment, cwd=BASE_DIR, check=True, timeout=60)
+    told = metrics(anonymous)
+    name = "desk_request_duration_seconds"
+    home = '{view="home:index",status="200"'
+    assert told[f"{name}_count{home}}}"] == 2
+    assert told[f'{name}_bucket{home},le="0.05"}}'] == 1
+    assert told[f'{name}_bucket{home},le="1"}}'] == 2
+    assert told[f"{name}_sum{home}}}"] == 0.74
+    assert told[f'{name}_bucket{{view="loans:index",status="200",le="10"}}'] == 0
+
+
+def test_nothing_is_counted_while_nobody_may_read_it(viewer: Browser, desk: Sandbox) -> None:
+    given.borrower(desk)
+    viewer.get("/borrowers/")
+    tallies.flush()
+    assert Tally.objects.count() == 0
