@@ -22,6 +22,7 @@ from portal.audit.models import WriteIntent
 from portal.borrowers.handover import handover
 from portal.borrowers.models import Draft
 from portal.home.models import Snooze
+from portal.jobs.state import state
 from portal.messaging.models import Message, key_from
 from portal.registry import memory
 from portal.registry.lists import COUNTED, known
@@ -126,6 +127,7 @@ def attention(user: User) -> Attention:
     snoozed = list(Snooze.objects.filter(until__gt=today))
     hidden = {one.key for one in snoozed}
     sources = (
+        _worker(hidden),
         _writes(hidden, user),
         _approvals(hidden, user),
         _returned(hidden, today),
@@ -166,6 +168,27 @@ def _source(
     items = [one for row in rows if (one := item(row)) and one.key not in hidden]
     is_cut = len(rows) > SHOWN + len(hidden)
     return Source(items[:SHOWN], records.count() if is_cut else len(items), name, url)
+
+
+def _worker(hidden: set[str]) -> Source:
+    """Nobody works in the background, though somebody did, or something waits for it."""
+    work = state()
+    since = work.silent_since or work.oldest
+    if work.is_working or since is None or f"worker:{since.timestamp():.0f}" in hidden:
+        return Source([], 0)
+    item = Item(
+        key=f"worker:{since.timestamp():.0f}",
+        group="system",
+        state="bad",
+        icon="alert-circle",
+        fact="Background work stands still,",
+        rest="no worker is running",
+        meta=f"{work.waiting:,} waiting" if work.waiting else "new messages are not fetched",
+        when=since,
+        url=reverse("operations:status"),
+        verb="Open status",
+    )
+    return Source([item], 1)
 
 
 def _writes(hidden: set[str], user: User) -> Source:

@@ -17,6 +17,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.home.attention import SHOWN
+from portal.jobs.models import Worker
 from portal.messaging.models import Message, key_from
 from portal.notes.models import FollowUp
 from portal.readings import account, read_again
@@ -84,6 +85,12 @@ def no_calls() -> Iterator[None]:
 class TestAttention:
     def test_an_empty_desk_says_what_will_appear(self, servicer: Browser) -> None:
         assert "Nothing needs attention" in servicer.get("/").content.decode()
+
+    def test_a_worker_that_has_gone_is_said_until_there_is_one(self, servicer: Browser) -> None:
+        Worker.objects.create(id="gone", beat_at=timezone.now() - timedelta(hours=2))
+        assert "no worker is running" in servicer.get("/").content.decode()
+        Worker.objects.create(id="back", beat_at=timezone.now())
+        assert "no worker is running" not in servicer.get("/").content.decode()
 
     def test_everything_that_waits_stands_in_one_list_the_worst_first(
         self, desk: Sandbox, servicer: Browser
