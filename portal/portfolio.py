@@ -24,6 +24,7 @@ from portal.gateway import StaffRequest
 from portal.readings import DEADLINE, PATIENCE, account, ask, coverage
 from portal.registry import changes
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
+from portal.registry.memory import IDENTIFIER
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood
 from portal.saved_views.menu import menu
@@ -256,8 +257,9 @@ def _begin(request: StaffRequest, of: Portfolio) -> HttpResponseBase:
 
 def _chosen(of: Portfolio, uuids: Sequence[str]) -> list[Record]:
     """The known ones among them, in the order in which they were chosen."""
-    found = {one.uuid: one for one in known(of.kind).filter(uuid__in=uuids[:BATCH])}
-    return [found[uuid] for uuid in dict.fromkeys(uuids) if uuid in found]
+    wanted = [uuid for uuid in dict.fromkeys(uuids) if IDENTIFIER.fullmatch(uuid)][:BATCH]
+    found = {one.uuid: one for one in known(of.kind).filter(uuid__in=wanted)}
+    return [found[uuid] for uuid in wanted if uuid in found]
 
 
 def _moment(text: str) -> datetime | None:
