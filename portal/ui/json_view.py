@@ -17,6 +17,7 @@ DEEPEST: Final = 24
 """Beyond it lines are indented no further."""
 MOST_LINES: Final = 2_000
 LONGEST: Final = 5_000
+CUT: Final = SafeString("<span><i>more lines are not shown</i></span>")
 
 Line = tuple[str, int, SafeString]
 
@@ -25,7 +26,7 @@ def render(value: Any, label: str) -> SafeString:
     """A region of lines, to be scrolled and read by keyboard too."""
     lines = list(islice(_lines(value), MOST_LINES + 1))
     shown = format_html_join("", '<span data-path="{}" data-level="{}">{}</span>', lines[:MOST_LINES])
-    cut = format_html("<span><i>more lines are not shown</i></span>") if len(lines) > MOST_LINES else ""
+    cut = CUT if len(lines) > MOST_LINES else ""
     return format_html(
         '<pre class="sd-json" tabindex="0" role="region" aria-label="{}">{}{}</pre>', label, shown, cut
     )
