@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from django.core.cache import cache
 from django.core.paginator import Page, Paginator
@@ -14,6 +15,9 @@ from django.http import QueryDict
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import NotUnderstood, Query, read
 from portal.registry.search import narrowed
+
+if TYPE_CHECKING:
+    from django_stubs_ext import ValuesQuerySet
 
 SIZES = [25, 50, 100]
 # A list that is narrowed is counted only so far: beyond it nobody pages, and counting would be the slowest part.
@@ -59,10 +63,13 @@ class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be su
 
     object_list: QuerySet[Record]
 
-    def __init__(self, found: QuerySet[Record], size: int, *, counted: QuerySet[Record], exact: bool) -> None:
+    def __init__(
+        self, found: QuerySet[Record], size: int, *, counted: QuerySet[Record], exact: bool, ahead: Q | None
+    ) -> None:
         super().__init__(found, size)
         self.counted = counted.order_by()
         self.exact = exact
+        self.ahead = ahead
 
     @cached_property
     def count(self) -> int:
@@ -82,9 +89,19 @@ class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be su
         return Page([rows[key] for key in keys if key in rows], number, self)
 
     def _keys(self, start: int, end: int) -> list[int]:
+        """What stands ahead, its order turned round, then the rest: they are asked apart, each along its index."""
         ordered = self.object_list.values_list("pk", flat=True)
-        if start > self.count // 2 and (self.exact or self.count < COUNTED):
-            return list(ordered.reverse()[self.count - end : self.count - start])[::-1]
+        if self.ahead is None:
+            return self._between(ordered, start, end, self.count)
+        first = ordered.filter(self.ahead).reverse()
+        number = first.count()
+        keys = list(first[start : min(end, number)]) if start < number else []
+        start, end = max(start - number, 0), max(end - number, 0)
+        return keys + self._between(ordered.exclude(self.ahead), start, end, self.count - number)
+
+    def _between(self, ordered: "ValuesQuerySet[Record, int]", start: int, end: int, count: int) -> list[int]:
+        if start > count // 2 and (self.exact or self.count < COUNTED):
+            return list(ordered.reverse()[count - end : count - start])[::-1]
         return list(ordered[start:end])
 
 
@@ -150,12 +167,15 @@ def listing(
     sorts: Mapping[str, str],
     filters: Iterable[str | Filter] = (),
     kinds: Sequence[Kind] = SEARCHED_KINDS,
+    ahead: Q | None = None,
 ) -> Listing:
     """The page that the query string asks for.
 
     ``sorts`` maps the words of ``?sort=`` to columns, the first is the default. ``filters`` are columns that may be
-    equal to a value, or filters with a meaning of their own. ``kinds`` are those the records can be of. Whatever is
-    not understood falls back to the default, and is said in ``problems`` where that widens the list.
+    equal to a value, or filters with a meaning of their own. ``kinds`` are those the records can be of. What
+    ``ahead`` says stands first in the default order, turned round: the soonest of what is to come before the newest of
+    what was. Whatever is not understood falls back to the default, and is said in ``problems`` where that widens the
+    list.
     """
     asked = read(state.get("q", ""))
     chosen, conditions, problems = _chosen([_filter(one) for one in filters], state)
@@ -164,8 +184,15 @@ def listing(
     found = narrowed(records, asked, kinds).filter(conditions).order_by(*columns)
     only_text = len(kinds) == 1 and not conditions
     counted = narrowed(records, asked, kinds, newest=COUNTED).filter(conditions) if only_text else found
-    pages = Counted(found, size, counted=counted, exact=not (asked.text or chosen))
-    if chosen and pages.count < COUNTED and sort != next(iter(sorts)):
+    is_default = sort == next(iter(sorts))
+    pages = Counted(
+        found,
+        size,
+        counted=counted,
+        exact=not (asked.text or chosen),
+        ahead=ahead if is_default else None,
+    )
+    if chosen and pages.count < COUNTED and not is_default:
         # Few enough to be put in order; by itself SQLite would look for them along the whole order.
         pages.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*columns)
     return Listing(

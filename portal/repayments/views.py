@@ -160,7 +160,14 @@ def repayments(state: QueryDict) -> Listing:
     """What the query string asks for, but for what stands open beside the list."""
     state = state.copy()
     state.pop("payment", None)
-    return listing(known(Kind.REPAYMENT), state, sorts=SORTS, filters=FILTERS, kinds=[Kind.REPAYMENT])
+    return listing(
+        known(Kind.REPAYMENT),
+        state,
+        sorts=SORTS,
+        filters=FILTERS,
+        kinds=[Kind.REPAYMENT],
+        ahead=_is_upcoming(timezone.localdate()),
+    )
 
 
 def options() -> dict[str, Any]:
@@ -217,14 +224,12 @@ def table_of(found: Listing, beside: Opened | None = None) -> Table:
 
 
 def _by_month(rows: list[Row], matching: QuerySet[Record], today: date) -> list[Group]:
-    ahead = [row for row in rows if row.is_upcoming(today)]
-    ahead.sort(key=lambda row: row.repayment.effective_date or today)
-    past = [row for row in rows if not row.is_upcoming(today)]
-    months = _months(matching, past, today)
-    groups = [_upcoming(ahead, matching, today)] if ahead else []
-    for title, month in groupby(past, key=payments.month_of):
+    months = _months(matching, [row for row in rows if not row.is_upcoming(today)], today)
+    groups = []
+    for title, month in groupby(rows, lambda row: "" if row.is_upcoming(today) else payments.month_of(row)):
         shown = list(month)
-        groups.append(Group(title, shown, *months.get(title, (len(shown), None))))
+        counted = months.get(title, (len(shown), None))
+        groups.append(Group(title, shown, *counted) if title else _upcoming(shown, matching, today))
     return groups
 
 

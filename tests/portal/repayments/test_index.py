@@ -89,6 +89,20 @@ class TestList(AccountList):
         assert "Upcoming" in found
         assert "Next scheduled" in found
 
+    def test_what_comes_soonest_is_on_the_first_page_and_nothing_is_on_two(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        today = timezone.localdate()
+        past, *ahead = [
+            self.known(
+                desk, status="SCHEDULED" if days else "SUCCEEDED", due_date=today + timedelta(days=days)
+            )
+            for days in range(29)
+        ]
+        pages = [self.fragment(viewer, f"?page={number}") for number in (1, 2)]
+        assert self.order(pages[0], *ahead[:25]) == list(range(25))
+        assert self.order(pages[1], *ahead[25:], past) == [0, 1, 2, 3]
+
     def lines(self, browser: Browser, query: str = "") -> list[list[str]]:
         answer = browser.get(f"/repayments/export.csv{query}")
         text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
