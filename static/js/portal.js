@@ -293,8 +293,26 @@
     }
   };
 
+  // The box would cut a long mail off, and what is looked for with it: it takes what can be found by instead.
+  const FINDABLE = [
+    /\b[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{12}\b/i,
+    /[^\s@<>"(),;:]+@[^\s@<>"(),;:]+\.[a-z\d-]+/i,
+    /\(?\b[2-9]\d{2}\)?[\s./-]*\d{3}[\s.-]*\d{4}\b/,
+  ];
+
+  const pasteWhatCounts = (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (text.length + search.value.length <= search.maxLength) return;
+    const [found] = FINDABLE.map((kind) => text.match(kind)?.[0]).filter(Boolean);
+    if (!found) return;
+    event.preventDefault();
+    search.setRangeText(found, 0, search.value.length, "end");
+    search.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+
   if (search) {
     search.addEventListener("keydown", suggestionKeys);
+    search.addEventListener("paste", pasteWhatCounts);
     search.addEventListener("htmx:beforeRequest", (event) => {
       if (search.value.trim().length >= 2) return;
       event.preventDefault();

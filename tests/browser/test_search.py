@@ -32,6 +32,22 @@ def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: 
     expect(page.get_by_role("heading", name="Birch Farms LLC", level=1)).to_be_visible()
 
 
+def test_an_identifier_deep_in_a_pasted_mail_is_found(page: Page, desk: Sandbox) -> None:
+    uuid = given.borrower(desk, first_name="Harbor Bakery LLC").uuid
+    page.goto("/")
+    page.keyboard.press("/")
+    mail = f"Dear team, {'please look into this. ' * 20}It is about {uuid}, thank you."
+    page.evaluate(
+        """text => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", text);
+            document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
+        }""",
+        mail,
+    )
+    expect(page.get_by_role("option", name="Harbor Bakery LLC")).to_have_attribute("aria-selected", "true")
+
+
 def test_enter_never_opens_what_an_earlier_text_found(page: Page, people: None) -> None:
     page.goto("/")
     page.keyboard.press("/")
