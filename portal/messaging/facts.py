@@ -18,6 +18,8 @@ SEARCHED: Final = 100_000
 DEEPEST: Final = 300
 TRIGRAM: Final = 3
 MOST_WORDS: Final = 8
+FACT: Final = "ǂ"
+"""What digests begin with, and no value holds."""
 
 
 class NotJson(ValueError):
@@ -32,7 +34,7 @@ def search_text(raw: Any) -> str:
     for path, value in leaves(raw):
         text = plain(value)
         if text and value is not None:
-            values.append(text[:left])
+            values.append(text[:left].replace(FACT, "\ufffd"))
         facts.append(fact(path, text))
         left -= len(text)
         if left <= 0:
@@ -42,7 +44,7 @@ def search_text(raw: Any) -> str:
 
 def words_asked(text: str) -> list[str]:
     """The words of which each must occur; what stands between quotation marks is one."""
-    parts = fold(text).split('"')
+    parts = fold(text.replace(FACT, "\ufffd")).split('"')
     words = [part.strip() for part in parts[1::2]] + " ".join(parts[::2]).split()
     words = list(dict.fromkeys(word for word in words if word))
     if any(len(word) < TRIGRAM for word in words):
@@ -94,4 +96,4 @@ def plain(value: Any) -> str:
 def fact(path: str, text: str) -> str:
     """What stands in the search text for "at this path is this value"."""
     digest = hashlib.blake2b(f"{path}={text}".encode("utf-8", "surrogatepass"), digest_size=5).digest()
-    return f"ǂ{b32encode(digest).decode().lower()}"
+    return f"{FACT}{b32encode(digest).decode().lower()}"

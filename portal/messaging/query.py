@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce
 from portal.messaging.facts import facts_asked, words_asked
 from portal.messaging.keeping import ONE_DAY, service_zone
 from portal.messaging.models import BankAccount, Message, key_from
-from portal.messaging.search_index import INDEX
+from portal.messaging.search_index import FACTS, INDEX
 from portal.registry.lists import COUNTED
 from portal.registry.models import Record
 
@@ -148,7 +148,11 @@ class Found:
     @cached_property
     def _words(self) -> list[str]:
         text = self.asked.get("q") or ""
-        return facts_asked(text) if text.startswith("{") else words_asked(text)
+        return facts_asked(text) if self._is_json else words_asked(text)
+
+    @property
+    def _is_json(self) -> bool:
+        return str(self.asked.get("q") or "").startswith("{")
 
     @cached_property
     def _text(self) -> Q:
@@ -157,14 +161,19 @@ class Found:
         if connection.vendor != "sqlite":
             return Q(*(Q(search_text__contains=word) for word in self._words))
         order = "DESC" if self.descends else "ASC"
-        statement = f"{_MATCHING} ORDER BY rowid {order} LIMIT %s"
+        statement = f"{self._matching} ORDER BY rowid {order} LIMIT %s"
         return Q(pk__in=RawSQL(statement, [self._expression, *self._rowids, LOOKED_AT]))  # noqa: S611
 
     @property
     def _expression(self) -> str:
-        """What to ask a table of trigrams."""
+        """What to ask a table of trigrams or of digests."""
         quoted = (word.replace('"', '""') for word in self._words)
         return " AND ".join(f'"{word}"' for word in quoted)
+
+    @property
+    def _matching(self) -> str:
+        index = FACTS if self._is_json else INDEX
+        return f"SELECT rowid FROM {index} WHERE {index} MATCH %s AND rowid >= %s AND rowid < %s"  # noqa: S608
 
     @property
     def _rowids(self) -> list[int]:
@@ -174,7 +183,7 @@ class Found:
     @cached_property
     def _holders(self) -> int:
         with connection.cursor() as cursor:
-            statement = f"SELECT count(*) FROM ({_MATCHING} LIMIT %s)"  # noqa: S608 - a fixed name
+            statement = f"SELECT count(*) FROM ({self._matching} LIMIT %s)"  # noqa: S608 - a fixed name
             cursor.execute(statement, [self._expression, *self._rowids, LOOKED_AT + 1])
             return int(cursor.fetchone()[0])
 
@@ -191,9 +200,6 @@ class Found:
         found = found.alias(sum=F("amount") + 0)
         bounds = {"sum__gte": least, "sum__lte": most}
         return found.filter(**{name: value for name, value in bounds.items() if value is not None})
-
-
-_MATCHING: Final = f"SELECT rowid FROM {INDEX} WHERE {INDEX} MATCH %s AND rowid >= %s AND rowid < %s"  # noqa: S608
 
 
 def _commonness(item: tuple[str, list[str]]) -> int:

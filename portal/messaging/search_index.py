@@ -1,12 +1,16 @@
-"""The index behind the search in payloads: a table of trigrams kept in step by triggers on SQLite, a trigram index on
-PostgreSQL, which keeps it in step by itself.
+"""The index behind the search in payloads: one trigram index on PostgreSQL, which keeps it in step by itself; on SQLite a
+table of trigrams for the values and a table of whole words for the digests, kept in step by triggers. A digest is asked
+for only whole: its trigrams would take more room than all else that is kept of a message.
 """
 
 from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from portal.messaging.facts import FACT
+
 INDEX = "messaging_search"
+FACTS = "messaging_facts"
 
 
 def create(apps: Any, schema_editor: Any) -> None:
@@ -20,6 +24,9 @@ def create(apps: Any, schema_editor: Any) -> None:
     schema_editor.execute(
         f"CREATE VIRTUAL TABLE {INDEX} USING fts5(search_text, content='', tokenize='trigram')"
     )
+    schema_editor.execute(
+        f"CREATE VIRTUAL TABLE {FACTS} USING fts5(search_text, content='', tokenize='ascii', detail='none')"
+    )
     keep_in_step(schema_editor.connection)
 
 
@@ -30,7 +37,20 @@ def drop(apps: Any, schema_editor: Any) -> None:
         return
     for name in _TRIGGERS:
         schema_editor.execute(f"DROP TRIGGER IF EXISTS {INDEX}_{name}")
-    schema_editor.execute(f"DROP TABLE IF EXISTS {INDEX}")
+    for table in (INDEX, FACTS):
+        schema_editor.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def rebuild(apps: Any, schema_editor: Any) -> None:
+    """Make it again on SQLite, from the messages that are kept."""
+    if schema_editor.connection.vendor == "postgresql":
+        return
+    drop(apps, schema_editor)
+    create(apps, schema_editor)
+    for table, part in _parts("messaging_message").items():
+        schema_editor.execute(
+            f"INSERT INTO {table} (rowid, search_text) SELECT id, {part} FROM messaging_message ORDER BY id"  # noqa: S608 - fixed names
+        )
 
 
 def keep_in_step(connection: BaseDatabaseWrapper) -> None:
@@ -43,13 +63,33 @@ def keep_in_step(connection: BaseDatabaseWrapper) -> None:
                 cursor.execute(f"CREATE TRIGGER IF NOT EXISTS {INDEX}_{name} {statement}")
 
 
+def _parts(row: str) -> dict[str, str]:
+    """What of a row's search text goes into which table: the digests stand behind all values."""
+    first_fact = f"instr({row}.search_text, '{FACT}')"
+    return {
+        INDEX: f"substr({row}.search_text, 1, {first_fact} - 1)",
+        FACTS: f"substr({row}.search_text, {first_fact})",
+    }
+
+
+def _trigger(moment: str, statements: list[str]) -> str:
+    return f"AFTER {moment} ON messaging_message BEGIN {' '.join(statements)} END"
+
+
 # A message is added and taken away, never changed.
 _TRIGGERS = {
-    "insert": """AFTER INSERT ON messaging_message BEGIN
-        INSERT INTO messaging_search (rowid, search_text) VALUES (new.id, new.search_text);
-    END""",
-    "delete": """AFTER DELETE ON messaging_message BEGIN
-        INSERT INTO messaging_search (messaging_search, rowid, search_text)
-            VALUES ('delete', old.id, old.search_text);
-    END""",
+    "insert": _trigger(
+        "INSERT",
+        [
+            f"INSERT INTO {table} (rowid, search_text) VALUES (new.id, {part});"  # noqa: S608 - fixed names
+            for table, part in _parts("new").items()
+        ],
+    ),
+    "delete": _trigger(
+        "DELETE",
+        [
+            f"INSERT INTO {table} ({table}, rowid, search_text) VALUES ('delete', old.id, {part});"  # noqa: S608
+            for table, part in _parts("old").items()
+        ],
+    ),
 }
