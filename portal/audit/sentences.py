@@ -23,6 +23,8 @@ _DONE = {
     "lookup.upload": "uploaded for import",
     "lookup.import_records": "imported",
     "operations.forget_old": "deleted what is kept no longer",
+    "operations.backup": "copied the whole database into",
+    "operations.restore": "replaced the whole database by",
     "lookup.refresh_portfolio": "read the whole portfolio again",
     "operations.cancel": "cancelled the background work:",
     "operations.support_bundle": "downloaded",

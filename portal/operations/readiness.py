@@ -14,14 +14,19 @@ from portal.jobs.state import state
 def readiness() -> tuple[bool, list[str]]:
     """Whether requests may come, and a line for each thing that was looked at."""
     try:
-        executor = MigrationExecutor(connection)
-        pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        pending = pending_migrations()
         work = state() if not pending else None
     except DatabaseError:
         return False, ["database: not answering"]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
     return not pending, ["database: ok", migrations, worker]
+
+
+def pending_migrations() -> int:
+    """How many this version has that the database lacks."""
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def configuration() -> list[tuple[str, bool]]:

@@ -1,0 +1,177 @@
+"""Looks a deployment over, and says in plain words what is wrong with it and what would mend it.
+
+Hides where each thing can be looked up; a check that itself fails is a finding, and the others still run.
+"""
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from django.conf import settings
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core import checks
+from django.core.cache import cache
+from django.db import DatabaseError, connection
+from django.utils import timezone
+
+import servicing
+from portal.audit import guard
+from portal.audit.models import Actor
+from portal.gateway import reading
+from portal.jobs.state import state
+from portal.operations.readiness import chain, pending_migrations
+
+Grade = Literal["ok", "warn", "bad"]
+# The worker checks the trail once a day; a day more is no alarm.
+CHECKED_LATELY = timedelta(days=2)
+SECRETS = [
+    "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY", "METRICS_TOKEN",
+    "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
+]  # fmt: skip
+MOUNTED_SECRETS = Path("/run/secrets")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    grade: Grade
+    words: str
+
+
+Findings = Iterator[Finding]
+
+
+def findings() -> Findings:
+    """Everything, in the order in which one would mend it."""
+    for check in (
+        in_settings,
+        files,
+        static_files,
+        database,
+        service,
+        worker,
+        documents,
+        shared_cache,
+        trail,
+    ):
+        try:
+            yield from check()
+        except Exception as error:  # Whatever it is, it is a finding.
+            yield Finding(
+                "bad", f"The check of {check.__name__.replace('_', ' ')} failed: {type(error).__name__}."
+            )
+
+
+def in_settings() -> Findings:
+    """What Django's own checks of a deployment say."""
+    if settings.DEBUG:
+        yield Finding("bad", "DEBUG is on: demo staff can sign in and nothing is secured. Turn it off.")
+        return
+    told = checks.run_checks(include_deployment_checks=True)
+    yield from (Finding("bad" if one.is_serious() else "warn", f"Settings: {one.msg}") for one in told)
+    if not told:
+        yield Finding("ok", "The settings fit a deployment.")
+
+
+def files() -> Findings:
+    """Who on this machine may read the database and the secrets."""
+    database = Path(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else None
+    named = [Path(given) for name in SECRETS if (given := os.environ.get(f"{name}_FILE"))]
+    private = [path for path in (database, settings.ENV_FILE, *named) if path and path.is_file()]
+    # What a container is given is seen by nobody else there, and its mode is the platform's.
+    others = [path for path in private if MOUNTED_SECRETS not in path.parents and path.stat().st_mode & 0o077]
+    for path in others:
+        yield Finding("bad", f"Others on this machine may read {path}. Type: chmod 600 {path}")
+    if not others:
+        yield Finding("ok", "Files with secrets and data are their owner's alone.")
+
+
+def static_files() -> Findings:
+    """Whether styles and scripts were collected."""
+    if not settings.DEBUG and not staticfiles_storage.exists("staticfiles.json"):
+        yield Finding(
+            "bad", "Styles and scripts were not collected: pages will fail. Run manage.py collectstatic."
+        )
+
+
+def database() -> Findings:
+    """Whether it answers, is of this version, and guards the trail."""
+    try:
+        pending = pending_migrations()
+    except DatabaseError as error:
+        yield Finding("bad", f"The database does not answer ({type(error).__name__}). Look at DATABASE_URL.")
+        return
+    if pending:
+        yield Finding("bad", f"The database lacks {pending} migrations. Run manage.py upgrade.")
+        return
+    yield Finding("ok", "The database answers and is of this version.")
+    yield from (Finding("warn", words) for words in guard.weaknesses(connection))
+
+
+def service() -> Findings:
+    """Whether the lending service answers, knows us, and has our time: a signature is good for a minute."""
+    try:
+        reading(Actor.system("doctor")).messages.list(limit=1)
+    except servicing.ServicingError as error:
+        words = "; ".join(dict.fromkeys([error.message, *error.reasons]))
+        yield Finding("bad", f"The lending service at {settings.SERVICING_URL} cannot be used: {words}")
+    else:
+        yield Finding("ok", "The lending service answers, knows these credentials and has the same time.")
+
+
+def worker() -> Findings:
+    """Whether anybody works in the background."""
+    work = state()
+    if work.is_working:
+        yield Finding("ok", f"Workers in the background: {len(work.workers)}.")
+    else:
+        yield Finding("bad", "No worker is running: nothing happens in the background. Start manage.py work.")
+
+
+def documents() -> Findings:
+    """Whether documents can be drawn; tried in a process of its own, as when they are."""
+    tried = subprocess.run([sys.executable, "-c", "import weasyprint"], capture_output=True, check=False)
+    if tried.returncode:
+        yield Finding("bad", "No document can be drawn: install what docker/system-packages.txt names.")
+    else:
+        yield Finding("ok", "Documents can be drawn.")
+
+
+def shared_cache() -> Findings:
+    """Several processes must count failed sign-ins together."""
+    word = secrets.token_hex(8)
+    cache.set("doctor", word, 10)
+    if cache.get("doctor") != word:
+        yield Finding("bad", "The cache does not keep what it is told. Look at CACHE_URL.")
+    elif settings.CACHES["default"]["BACKEND"].endswith("LocMemCache") and several_processes():
+        yield Finding(
+            "warn",
+            "Each process throttles sign-ins by itself. Point CACHE_URL at a Valkey or Redis that all share.",
+        )
+    else:
+        yield Finding("ok", "The cache works, and is shared where it must be.")
+
+
+def several_processes() -> bool:
+    """Whether this deployment is meant for more than one web process."""
+    return connection.vendor == "postgresql" or os.environ.get("WEB_CONCURRENCY", "1") not in ("", "1")
+
+
+def trail() -> Findings:
+    """Whether the audit trail was checked lately, held, and could not be rewritten unnoticed."""
+    found = chain()
+    if found.checked and found.checked.result == "broken":
+        yield Finding("bad", f"The audit trail is broken. {found.checked.detail.get('problem', '')}")
+    elif found.checked is None or timezone.now() - found.checked.at > CHECKED_LATELY:
+        yield Finding("warn", "The audit trail was not checked for two days. Run manage.py verify_audit.")
+    else:
+        yield Finding("ok", f"The audit trail held when it was last checked: {found.entries:,} entries.")
+    if not settings.AUDIT_CHECKPOINT_KEY:
+        yield Finding("warn", "Nobody signs how the audit trail ends. Run manage.py verify_audit --new-key.")

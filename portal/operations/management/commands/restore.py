@@ -1,0 +1,35 @@
+"""Puts a copy in the place of the database, and proves that its audit trail is whole."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.operations.copies import NotCopied, restore
+
+
+class Command(BaseCommand):
+    """``manage.py restore FILE --replace``."""
+
+    help = "Replace the database by a copy of it. Stop web and workers first."
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which copy, and that it is meant."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--replace", action="store_true", help="yes: what the database holds now is lost")
+
+    def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
+        if not replace:
+            raise CommandError("What the database holds now would be lost. Add --replace if that is meant.")
+        try:
+            restore(file)
+        except NotCopied as problem:
+            raise CommandError(str(problem)) from None
+        call_command("upgrade", verbosity=0)
+        append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
+        call_command("verify_audit", stdout=self.stdout, stderr=self.stderr)

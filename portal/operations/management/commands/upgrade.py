@@ -1,0 +1,43 @@
+"""Brings the database to this version, once, however many are started at the same time."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import connection
+
+_POSTGRES_LOCK = 7_231_905
+
+
+class Command(BaseCommand):
+    """``manage.py upgrade``: as ``migrate``, but whoever comes second waits, and then finds nothing to do."""
+
+    help = "Apply migrations; safe when several are started at once."
+    requires_migrations_checks = False
+
+    def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
+        with alone():
+            call_command("migrate", verbosity=verbosity, stdout=self.stdout)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One after the other: by a lock of PostgreSQL, or of a file beside SQLite's."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:  # Of this connection, and gone with it.
+            cursor.execute("SELECT pg_advisory_lock(%s)", [_POSTGRES_LOCK])
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [_POSTGRES_LOCK])
+    else:
+        beside = Path(f"{connection.settings_dict['NAME']}.upgrade")
+        with os.fdopen(os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

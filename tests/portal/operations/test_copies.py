@@ -1,0 +1,86 @@
+"""The database is copied while it is at work, lost, and put back; the audit trail of the copy is whole."""
+
+import os
+import shutil
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from portal.audit.chain import append
+from portal.audit.models import Actor, Entry
+from portal.registry.models import Record
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.django_db(transaction=True)
+sqlite_only = pytest.mark.skipif(connection.vendor != "sqlite", reason="as SQLite does it")
+
+
+def run(command: str, *words: object, **options: object) -> str:
+    out = StringIO()
+    call_command(command, *words, stdout=out, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def copy(desk: Sandbox, tmp_path: Path) -> Path:
+    """A copy with one borrower and the trail of that moment."""
+    if connection.vendor == "postgresql" and not shutil.which("pg_dump"):
+        pytest.skip("pg_dump is not installed")
+    given.borrower(desk)
+    append(Actor.system("test"), "lookup.add")
+    file = tmp_path / "copy"
+    assert "Written" in run("backup", file)
+    return file
+
+
+def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, desk: Sandbox) -> None:
+    entries = Entry.objects.count()
+    Record.objects.all().delete()
+    append(Actor.system("test"), "lookup.archive")
+    assert "one unbroken chain" in run("restore", copy, replace=True)
+    assert Record.objects.filter(kind="borrower").count() == 1
+    assert not Entry.objects.filter(action="lookup.archive").exists()
+    assert list(Entry.objects.values_list("action", flat=True)[:2]) == ["audit.verify", "operations.restore"]
+    assert Entry.objects.count() == entries + 2
+    with pytest.raises(Exception, match="append-only"), connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_entry SET action = 'x'")
+
+
+def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None:
+    assert copy.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(CommandError, match="File exists"):
+        run("backup", copy)
+    with pytest.raises(CommandError, match="No such file"):
+        run("backup", copy.parent / "nowhere" / "copy")
+    assert [file.name for file in copy.parent.iterdir()] == ["copy"]
+
+
+def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
+    append(Actor.system("test"), "lookup.archive")
+    with pytest.raises(CommandError, match="Add --replace"):
+        run("restore", copy)
+    with pytest.raises(CommandError, match="There is no file"):
+        run("restore", copy.parent / "another", replace=True)
+    other = copy.parent / "other"
+    other.write_text("this is no database" * 100)
+    with pytest.raises(CommandError):
+        run("restore", other, replace=True)
+    assert Entry.objects.filter(action="lookup.archive").exists()
+
+
+@sqlite_only
+def test_two_upgrades_at_once_are_one(tmp_path: Path) -> None:
+    environment = os.environ | {"DATABASE_URL": f"sqlite:///{tmp_path / 'new.sqlite3'}"}
+    command = [sys.executable, "manage.py", "upgrade", "--verbosity", "0"]
+    both = [
+        subprocess.Popen(command, env=environment, cwd=BASE_DIR, stderr=subprocess.PIPE, text=True)
+        for _ in "12"
+    ]
+    assert [(one.communicate(timeout=120)[1], one.returncode) for one in both] == [("", 0), ("", 0)]
