@@ -86,7 +86,19 @@ def test_a_rate_is_shown_as_sent_up_to_four_places(value: Decimal | None, text: 
 
 
 def test_a_missing_value_says_who_did_not_provide_it() -> None:
-    for name in ("money", "rate", "day", "moment", "clock", "ago", "remote_time", "phone", "human", "given"):
+    for name in (
+        "money",
+        "rate",
+        "day",
+        "moment",
+        "clock",
+        "ago",
+        "remote_time",
+        "phone",
+        "human",
+        "country",
+        "given",
+    ):
         assert 'title="not provided by the service"' in shown(f"{{{{ None|{name} }}}}"), name
 
 
@@ -160,6 +172,11 @@ def test_known_enumerations_become_words_and_unknown_ones_stay_raw() -> None:
     known = shown("{{ value|human }}", value="limited_liability_company")
     assert known == '<span title="limited_liability_company">Limited liability company</span>'
     assert shown("{{ value|human }}", value="SPACE_LOAN") == "SPACE_LOAN"
+
+
+def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
+    assert shown("{{ value|country }}", value="IN") == '<span title="IN">India</span>'
+    assert words("{{ value|country }}", value="QQ") == "QQ"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString, mark_safe
 from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.icons import ICONS
+from servicing.rules import COUNTRIES
 from servicing.values import exact
 
 register = template.Library()
@@ -103,7 +104,16 @@ def phone(value: str | None) -> str:
 @register.filter
 def human(value: str | None) -> str:
     """An enumeration in words, its raw value on hover."""
-    words = wording.human(value or None)
+    return _in_words(value, wording.human(value or None))
+
+
+@register.filter
+def country(value: str | None) -> str:
+    """The name of the country that a two-letter code stands for; the code on hover."""
+    return _in_words(value, COUNTRIES.get(value.upper(), value) if value else None)
+
+
+def _in_words(value: str | None, words: str | None) -> str:
     if words is None or words == value:
         return _or_dash(words)
     return format_html('<span title="{}">{}</span>', value, words)
