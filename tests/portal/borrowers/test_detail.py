@@ -65,6 +65,13 @@ def test_a_bare_identifier_has_a_page(viewer: Browser) -> None:
         assert "Northwind LLC" in page(viewer, record, f"?tab={tab}")
 
 
+def test_an_unknown_identifier_can_be_searched_for_from_there(viewer: Browser) -> None:
+    uuid = "0f3c2a51-7d7e-4c0f-9d5b-3e6a1b2c4d5e"
+    answer = viewer.get(f"/borrowers/{uuid}/")
+    assert answer.status_code == 404
+    assert f'name="q" value="{uuid}"' in answer.content.decode()
+
+
 def test_an_individual_has_a_page_without_key_people(viewer: Browser, desk: Sandbox) -> None:
     record = given.individual(desk, first_name="Ines", last_name="Duarte")
     assert "Ines Duarte" in page(viewer, record)
