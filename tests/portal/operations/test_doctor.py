@@ -45,9 +45,9 @@ def said() -> str:
 
 def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> None:
     words = said()
-    assert [line for line in words.splitlines() if not line.startswith("ok ")] == [
-        "WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn it off."
-    ]
+    # The role of the tests owns what it has made, on PostgreSQL.
+    told = [line for line in words.splitlines() if not line.startswith(("ok ", "look   This role owns"))]
+    assert told == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn it off."]
     for part in (
         "database answers",
         "same time",

@@ -1,0 +1,52 @@
+"""The portal under its real server: who is told to stop, first ends what is under way."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+import requests
+from django.test import Client as Browser
+
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests.conftest import CLIENT_ID, SECRET
+from tests.portal.jobs.test_worker import database_url, until
+from tests.portal.operations.test_demo import answers, free_port
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def serving(desk: Sandbox, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Two processes of gunicorn, as ``gunicorn.conf.py`` sets them up."""
+    service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
+    environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"}
+    command = [sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", f"127.0.0.1:{port}"]
+    process = subprocess.Popen([*command, "--log-level", "error"], env=environment, cwd=BASE_DIR)
+    try:
+        until(lambda: answers(port))
+        yield process
+    finally:
+        process.terminate()
+        process.wait(40)
+
+
+def test_a_request_under_way_is_answered_and_then_nobody_is_left(viewer: Browser, desk: Sandbox) -> None:
+    port = free_port()
+    cookies = {"sessionid": viewer.cookies["sessionid"].value}
+    with serving(desk, port) as server, ThreadPoolExecutor() as beside:
+        base = f"http://127.0.0.1:{port}"
+        until(lambda: requests.get(f"{base}/readyz", timeout=10).ok)
+        desk.fail_next("messages.list", delay=2)
+        slow = beside.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=30)
+        until(lambda: desk.calls)
+        server.send_signal(signal.SIGTERM)
+        assert slow.result().status_code == 200
+        assert server.wait(40) == 0
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"{base}/healthz", timeout=5)
