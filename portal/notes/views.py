@@ -1,6 +1,6 @@
 """Adding notes and follow-ups, and being done with them. Each leaves one audit entry in the same transaction."""
 
-from typing import Any
+from typing import Protocol
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -18,27 +18,32 @@ from portal.registry.models import Record
 from portal.ui.htmx import done, render_page, toast
 
 
+class Subject(Protocol):
+    """What a note may be on."""
+
+    def get_absolute_url(self) -> str: ...
+
+
 @requires("notes.add")
 def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """A note on a record."""
     record = get_object_or_404(Record, kind=kind, uuid=uuid)
+    return write(request, record, ("Borrowers", reverse("borrowers:index")), **about(record))
+
+
+def write(request: HttpRequest, subject: Subject, place: tuple[str, str], **told: str) -> HttpResponse:
+    """The form of a note on something that has a page; ``place`` is what lies above that page."""
     form = NoteForm(request.POST or None)
     if form.is_valid():
         actor = Actor.of(request)
         with transaction.atomic():
-            Note.objects.create(
-                borrower_uuid=record.borrower_uuid,
-                subject_kind=record.kind,
-                subject_uuid=record.uuid,
-                author_id=actor.id or 0,
-                author_name=actor.name,
-                **form.cleaned_data,
-            )
-            append(actor, "notes.add", subject_label=str(record), **about(record))
+            Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **told, **form.cleaned_data)
+            append(actor, "notes.add", subject_label=str(subject), **told)
         toast(request, "The note was added.")
-        return done(request, record.get_absolute_url())
-    context = {"form": form, "record": record, "title": f"Note on {record}", "act": "Add the note"}
-    return render_page(request, "notes/form.html", context, status=422 if form.is_bound else 200)
+        return done(request, subject.get_absolute_url())
+    context = {"form": form, "record": subject, "place": place, "title": f"Note on {subject}"}
+    status = 422 if form.is_bound else 200
+    return render_page(request, "notes/form.html", context | {"act": "Add the note"}, status=status)
 
 
 @requires("notes.add")
@@ -69,7 +74,9 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
             append(actor, "notes.add_follow_up", subject_label=str(record), **about(record))
         toast(request, "The follow-up was added.")
         return done(request, record.get_absolute_url())
-    context = {"form": form, "record": record, "title": f"Follow-up on {record}", "act": "Add the follow-up"}
+    place = ("Borrowers", reverse("borrowers:index"))
+    context = {"form": form, "record": record, "place": place, "title": f"Follow-up on {record}"}
+    context["act"] = "Add the follow-up"
     return render_page(request, "notes/form.html", context, status=422 if form.is_bound else 200)
 
 
@@ -88,6 +95,6 @@ def finish(request: HttpRequest, follow_up_id: int) -> HttpResponse:
     return done(request, reverse("borrowers:detail", args=[follow_up.borrower_uuid]))
 
 
-def about(record: Record) -> dict[str, Any]:
+def about(record: Record) -> dict[str, str]:
     """What an audit entry says of a record."""
     return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
