@@ -4,7 +4,7 @@ The service filters by days and by one event, and pages by offsets whose meaning
 filtered here, among what is kept. Hides which of the two a page is, and that what the service tells is kept on the way.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -19,16 +19,20 @@ from portal.messaging.forms import PASSING, SIZES, FilterForm
 from portal.messaging.keeping import keep
 from portal.messaging.links import Row, rows_of
 from portal.messaging.models import Message
-from portal.messaging.query import BATCH, Found
+from portal.messaging.query import Found
 from portal.messaging.sync import offset_counts
 from portal.registry.lists import COUNTED
 from portal.ui import wording
 from servicing import Client, ServicingError
+from servicing import Message as Told
+from servicing.messages import WALK_LIMIT
 from servicing.resource import Counts, walk
 
 CLAIM_AGE: Final = 30
 MOST_SEEN: Final = 50
 COUNTS_AGE: Final = 3600
+MOST_AT_ONCE: Final = 100_000
+"""So many messages go from the service straight into a file; more come from the copy, which takes no memory for it."""
 SERVICE_FILTERS: Final = ("start_date", "end_date", "event")
 
 
@@ -82,6 +86,10 @@ class Explorer:
         """The same, in the local copy."""
         return Found(self.asked)
 
+    def is_of(self, days: Mapping[str, str | None]) -> bool:
+        """Whether it is narrowed to exactly this stretch of time."""
+        return all(self.state.get(name, "") == (value or "") for name, value in days.items())
+
     @property
     def is_filtered(self) -> bool:
         return bool(set(self.asked) - {"limit", "source", "order"})
@@ -129,9 +137,7 @@ class Explorer:
         list_page = partial(client.messages.list, **self.sent, limit=self.size)
         offset = None if number == 1 else self._offset(client, number)
         page = list_page(offset=offset)
-        keep(page)
-        kept = {row.uuid: row for row in Message.objects.filter(uuid__in=[one.uuid for one in page])}
-        self.shown = [kept[one.uuid] for one in page if one.uuid in kept]
+        self.shown = _kept(page)
         self.total, self.first = page.pagination.total, (number - 1) * self.size + 1
         has_more = len(page) == self.size if self.total is None else number * self.size < self.total
         self.next = self.query_string(page=str(number + 1)) if has_more and len(page) else ""
@@ -167,15 +173,24 @@ class Explorer:
         return step.place.counts
 
     def everything(self, client: Client) -> Iterator[list[Message]]:
-        """All that the filters leave, some hundreds at a time; what the service is asked for is kept on the way."""
+        """All that the filters leave, a page at a time; what the service is asked for is kept on the way.
+
+        Where the service fails in the middle it ends there, and ``failure`` says so.
+        """
         if self.is_copy:
             yield from self.found.batches()
             return
-        told = client.messages.iterate(**self.sent)
-        while batch := list(islice(told, BATCH)):
-            keep(batch)
-            kept = {row.uuid: row for row in Message.objects.filter(uuid__in=[one.uuid for one in batch])}
-            yield [kept[one.uuid] for one in batch if one.uuid in kept]
+        page = partial(client.messages.list, **self.sent, limit=WALK_LIMIT)
+        try:
+            for step in walk(lambda offset: page(offset=offset), offset_counts()):
+                yield _kept(step.new)
+        except ServicingError as error:
+            self.failure = error
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the service has more than is fetched from it in one piece."""
+        return not self.is_copy and (self.total or 0) > MOST_AT_ONCE
 
     def _from_copy(self) -> None:
         side, _, rest = self.state.get("page", "").partition("_")
@@ -277,6 +292,14 @@ class Claim:
     @property
     def missing_words(self) -> str:
         return f"{self.missing:,}"
+
+
+def _kept(told: Iterable[Told]) -> list[Message]:
+    """Messages of the service as they are kept now, in its order."""
+    messages = list(told)
+    keep(messages)
+    kept = Message.objects.in_bulk([one.uuid for one in messages], field_name="uuid")
+    return [kept[one.uuid] for one in messages if one.uuid in kept]
 
 
 def _word(value: str) -> str:

@@ -1,15 +1,18 @@
 """Messages as files: the columns of a table for people, and the messages themselves for programs."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 
-from portal.messaging.links import Row
+from portal.messaging.explorer import Explorer
+from portal.messaging.links import Row, rows_of
 from portal.messaging.models import Message
 from portal.messaging.told import read
 
+Batches = Iterable[Sequence[Message]]
 COLUMNS = [
     *("Message", "Recorded", "Event", "Message status", "Product", "Amount", "Payment status"),
     *("Borrower", "Borrower identifier", "Repayment", "Account", "Bank account", "Payload"),
@@ -27,10 +30,35 @@ def cells(row: Row) -> list[Any]:
     ]
 
 
-def lines(batches: Iterable[Sequence[Message]]) -> StreamingHttpResponse:
-    """Each message as it was received, one a line."""
-    texts = (f"{message.body}\n" for batch in batches for message in batch)
-    answer = StreamingHttpResponse(texts, content_type="application/jsonl")
+def table(explorer: Explorer, batches: Batches) -> Iterator[list[Any]]:
+    """The lines of a table; the last one says so where the service failed before the end."""
+    number = 0
+    for batch in batches:
+        number += len(batch)
+        yield from map(cells, rows_of(batch))
+    if explorer.failure:
+        yield [_ending(explorer, number)]
+
+
+def lines(explorer: Explorer, batches: Batches) -> StreamingHttpResponse:
+    """Each message as it was received, one a line; the last one says so where the service failed before the end."""
+    answer = StreamingHttpResponse(_texts(explorer, batches), content_type="application/jsonl")
     answer["Content-Disposition"] = f'attachment; filename="messages-{timezone.localdate()}.jsonl"'
     answer["Cache-Control"] = "no-store"
     return answer
+
+
+def _texts(explorer: Explorer, batches: Batches) -> Iterator[str]:
+    number = 0
+    for batch in batches:
+        number += len(batch)
+        yield from (f"{message.body}\n" for message in batch)
+    if explorer.failure:
+        yield json.dumps({"incomplete": _ending(explorer, number)}) + "\n"
+
+
+def _ending(explorer: Explorer, number: int) -> str:
+    return (
+        f"INCOMPLETE: the lending service failed ({explorer.failure and explorer.failure.message}). "
+        f"This file has {number:,} of {explorer.total_words} messages; the others are missing."
+    )

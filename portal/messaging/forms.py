@@ -11,9 +11,10 @@ from typing import Any, Final
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
+from django.utils import timezone
 
 from portal.messaging.facts import NotJson, facts_asked, words_asked
-from portal.messaging.keeping import today
+from portal.messaging.keeping import service_zone, today
 from portal.registry.models import Kind, Record
 from portal.registry.query import EARLIEST_YEAR, read, uuid_in
 from portal.registry.search import ranked
@@ -24,7 +25,8 @@ SUGGESTED: Final = 5
 MOST_VALUES: Final = 20
 # What belongs to one moment of the list, not to what it shows.
 PASSING: Final = ("page", "message", "tab", "panel", "since", "format", "all")
-PRESETS: Final = {"Today": 1, "7 days": 7, "30 days": 30, "90 days": 90}
+PRESETS: Final = (7, 30, 90)
+NO_TIME: Final = dict.fromkeys(("start_date", "start_time", "end_date", "end_time"))
 
 
 class SeveralInput(forms.CheckboxSelectMultiple):
@@ -114,6 +116,11 @@ class FilterForm(StaffForm):
     borrower = BorrowerField(label="Borrower", required=False)
     id = TextField(label="Identifier", required=False)
     q = TextField(label="Text or JSON", required=False, max_length=2000)
+    link = forms.ChoiceField(
+        label="Borrower known",
+        required=False,
+        choices=[("", "Linked or not"), ("unlinked", "Unlinked only")],
+    )
     order = forms.ChoiceField(
         label="Order", required=False, choices=[("", "Newest first"), ("oldest", "Oldest first")]
     )
@@ -161,6 +168,12 @@ class FilterForm(StaffForm):
         return data
 
 
-def preset(days: int) -> tuple[date, date]:
+def last_days(number: int) -> dict[str, str]:
     """So many days, the service's today included."""
-    return today() - timedelta(days=days - 1), today()
+    return {"start_date": f"{today() - timedelta(days=number - 1)}", "end_date": f"{today()}"}
+
+
+def last_day_and_night() -> dict[str, str]:
+    """Since this time yesterday: the service filters by days only, so the time is filtered here."""
+    since = timezone.now().astimezone(service_zone()) - timedelta(days=1)
+    return {"start_date": f"{since:%Y-%m-%d}", "start_time": f"{since:%H:%M}"}

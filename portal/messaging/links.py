@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Final
 
 from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message
 from portal.registry.models import Kind, Record
+
+OWNED: Final = (Kind.REPAYMENT, Kind.LOAN, Kind.LINE, Kind.APPLICATION, Kind.BORROWER, Kind.KEY_PERSON)
+"""What a payload may be about, each with a borrower."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,7 @@ def _row(
 def _known(uuids: Iterable[str]) -> dict[str, Record]:
     """Records by their identifier: lists of repayments bear that of their account, which counts."""
     wanted = {uuid for uuid in uuids if uuid}
-    kinds = [Kind.REPAYMENT, Kind.LOAN, Kind.LINE, Kind.APPLICATION, Kind.BORROWER, Kind.KEY_PERSON]
-    return {one.uuid: one for one in Record.objects.filter(uuid__in=wanted, kind__in=kinds)}
+    return {one.uuid: one for one in Record.objects.filter(uuid__in=wanted, kind__in=OWNED)}
 
 
 def _unnamed(uuid: str) -> Record:

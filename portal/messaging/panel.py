@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.utils.http import urlencode
 
 from portal.messaging.explorer import Explorer
@@ -12,14 +13,18 @@ from portal.messaging.links import Row, rows_of
 from portal.messaging.models import Message
 from portal.messaging.query import of_borrower
 from portal.messaging.told import messages_of, read, repayment_in
+from portal.notes.models import Note
 from portal.payments import Row as Payment
 from portal.payments.life import Step, life
 from portal.registry.models import Kind, Record
+from portal.ui.json_view import masking
 from servicing import Repayment, codec
 
 TABS: Final = {"readable": "Readable", "json": "JSON", "raw": "Raw", "related": "Related"}
+MASKED: Final = {"borrower_bank_account_uuid"}
 RAW: Final = 100_000
 RELATED: Final = 10
+NOTES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Panel:
     explorer: Explorer
     may_link: bool
     why_not: str
+    may_note: bool
+    why_no_note: str
 
     @property
     def message(self) -> Message:
@@ -65,10 +72,20 @@ class Panel:
         known = self.row.subject if self.row.subject and self.row.subject.kind == Kind.REPAYMENT else None
         return life(known, messages_of(self.message.subject_uuid)) if self.repayment else []
 
+    @property
+    def notes(self) -> QuerySet[Note]:
+        """What colleagues wrote on it, newest first."""
+        return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid[:64])[:NOTES]
+
     @cached_property
     def raw(self) -> Any:
         """It as it was received, with exact numbers."""
         return codec.parse(self.message.body)
+
+    @property
+    def masked(self) -> Any:
+        """The same as it is shown to whoever looks over a shoulder."""
+        return masking(self.raw, MASKED, may_copy=self.may_link)
 
     @property
     def text(self) -> str:

@@ -14,12 +14,13 @@ from itertools import islice
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
 from portal.messaging.facts import facts_asked, words_asked
 from portal.messaging.keeping import ONE_DAY, service_zone
+from portal.messaging.links import OWNED
 from portal.messaging.models import BankAccount, Message, key_from
 from portal.messaging.search_index import FACTS, INDEX
 from portal.registry.lists import COUNTED
@@ -92,6 +93,13 @@ class Found:
         """Whether more messages hold the text than were looked at."""
         return connection.vendor == "sqlite" and bool(self._expression) and self._holders > LOOKED_AT
 
+    @cached_property
+    def is_newest(self) -> bool:
+        """Whether there are more messages in these days than were looked at for their borrower."""
+        if not self.asked.get("link"):
+            return False
+        return Message.objects.order_by().filter(self._time)[: LOOKED_AT + 1].count() > LOOKED_AT
+
     # --- Within ---
 
     @cached_property
@@ -143,7 +151,18 @@ class Found:
             found &= Q(pk__in=_newest(of_borrower(borrower.uuid)))
         if identifier := self.asked.get("id"):
             found &= Q(pk__in=_newest(_with_identifier(identifier.strip())))
+        if self.asked.get("link"):
+            found &= self._unlinked
         return found & self._text
+
+    @property
+    def _unlinked(self) -> Q:
+        """Those of the newest that nobody knows the borrower of."""
+        order = "-pk" if self.descends else "pk"
+        newest = Message.objects.filter(self._time).order_by(order).values("pk")[:LOOKED_AT]
+        known = Record.objects.filter(uuid=OuterRef("subject_uuid"), kind__in=OWNED).exclude(borrower_uuid="")
+        said = BankAccount.objects.filter(uuid=OuterRef("bank_account"))
+        return Q(pk__in=newest) & ~Q(Exists(known)) & ~Q(Exists(said))
 
     @cached_property
     def _words(self) -> list[str]:

@@ -1,6 +1,6 @@
-"""The index behind the search in payloads: one trigram index on PostgreSQL, which keeps it in step by itself; on SQLite a
-table of trigrams for the values and a table of whole words for the digests, kept in step by triggers. A digest is asked
-for only whole: its trigrams would take more room than all else that is kept of a message.
+"""The index behind the search in payloads: one of trigrams on PostgreSQL, which keeps it in step by itself. On SQLite a
+table of trigrams for values and one of whole words for digests, kept in step by triggers: a digest is asked for only
+whole, and its trigrams would take more room than all else that is kept of a message.
 """
 
 from typing import Any

@@ -12,5 +12,6 @@ urlpatterns = [
     path("sync/", views.sync, name="sync"),
     path("<str:message_uuid>/", views.detail, name="detail"),
     path("<str:message_uuid>/json/", views.json, name="json"),
+    path("<str:message_uuid>/note/", views.note, name="note"),
     path("<str:message_uuid>/link/", views.link, name="link"),
 ]

@@ -5,10 +5,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import reason_for, requires
@@ -23,13 +24,14 @@ from portal.messaging import tasks
 from portal.messaging.coverage import check as check_days
 from portal.messaging.coverage import coverage
 from portal.messaging.explorer import Explorer, seen
-from portal.messaging.files import COLUMNS, cells, lines
-from portal.messaging.forms import PRESETS, LinkForm, preset
+from portal.messaging.files import COLUMNS, lines, table
+from portal.messaging.forms import NO_TIME, PRESETS, LinkForm, last_day_and_night, last_days
 from portal.messaging.links import Row, rows_of
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
 from portal.messaging.query import COLUMNS as FILTERED
 from portal.messaging.sync import read_front
+from portal.notes.views import write as write_note
 from portal.saved_views.menu import menu
 from portal.ui.exports import csv_file
 from portal.ui.htmx import done, render_page, toast
@@ -39,7 +41,11 @@ VIEWS = {
     "Successful": "status=SUCCESS&source=copy",
     "Not successful": "status=FAILED&status=PENDING&source=copy",
     "Failed after success": "payment=FAILED_AFTER_SUCCESS",
+    "Unlinked": "link=unlinked",
 }
+TOO_LONG = (
+    "So many are exported from the local copy, which is shown now; sync it first where it is not complete."
+)
 PARTIALS = ("messages", "message", "message-claim", "message-news")
 
 
@@ -75,7 +81,7 @@ def listed(request: StaffRequest, explorer: Explorer, *, waits: bool) -> dict[st
     context: dict[str, Any] = {
         "coverage": coverage(*days),
         "seen": {name: seen(column) for name, column in FILTERED.items()},
-        "presets": {name: preset(number) for name, number in PRESETS.items()},
+        "presets": presets(explorer),
         "views": menu(request.user, "messaging:index", explorer.query_string(), views()),
         "run": Run.objects.first(),
         "job": Job.latest("messaging.sync"),
@@ -91,8 +97,17 @@ def listed(request: StaffRequest, explorer: Explorer, *, waits: bool) -> dict[st
 
 def views() -> dict[str, str]:
     """The views that everybody has."""
-    first, last = preset(1)
-    return VIEWS | {"Today": f"start_date={first}&end_date={last}"}
+    return VIEWS | {"Today": urlencode(last_days(1))}
+
+
+def presets(explorer: Explorer) -> list[tuple[str, str, bool]]:
+    """The usual stretches of time: name, address, and whether it is the one in view."""
+    stretches = {"Today": last_days(1), "24 h": last_day_and_night()}
+    stretches |= {f"{number} days": last_days(number) for number in PRESETS}
+    return [
+        (name, explorer.query_string(**(NO_TIME | days)), explorer.is_of(NO_TIME | days))
+        for name, days in stretches.items()
+    ]
 
 
 def claim_of(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
@@ -118,7 +133,8 @@ def news(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
 
 def opened(request: StaffRequest, explorer: Explorer) -> Panel | None:
     """The message beside the list."""
-    message = Message.objects.filter(uuid=request.GET.get("message", "\0")).first()
+    asked = request.GET.get("message", "").replace("\0", "\ufffd")
+    message = Message.objects.filter(uuid=asked).first() if asked else None
     return look(request, message, explorer) if message else None
 
 
@@ -152,6 +168,8 @@ def look(request: StaffRequest, message: Message, explorer: Explorer) -> Panel:
         explorer,
         may_link=request.can("messaging.link"),
         why_not=reason_for("messaging.link"),
+        may_note=request.can("notes.add"),
+        why_no_note=reason_for("notes.add"),
     )
 
 
@@ -175,13 +193,16 @@ def json(request: StaffRequest, message_uuid: str) -> HttpResponse:
 
 @require_safe
 @requires("messaging.index")
-def export(request: StaffRequest) -> StreamingHttpResponse:
+def export(request: StaffRequest) -> HttpResponseBase:
     """The shown page, or with ``all`` everything that the filters leave."""
     explorer = Explorer(request.GET)
     is_whole = "all" in request.GET
     explorer.load(request.servicing)
     if explorer.failure:
         raise explorer.failure
+    if is_whole and explorer.is_too_long:
+        toast(request, f"The service has {explorer.total_words} of them. {TOO_LONG}")
+        return done(request, reverse("messaging:index") + explorer.query_string(source="copy"))
     append(
         Actor.of(request),
         "messaging.export",
@@ -194,8 +215,8 @@ def export(request: StaffRequest) -> StreamingHttpResponse:
     )
     rows = explorer.everything(request.servicing) if is_whole else iter([list(explorer.shown)])
     if request.GET.get("format") == "jsonl":
-        return lines(rows)
-    return csv_file("messages", COLUMNS, (cells(row) for batch in rows for row in rows_of(batch)))
+        return lines(explorer, rows)
+    return csv_file("messages", COLUMNS, table(explorer, rows))
 
 
 @require_POST
@@ -214,6 +235,21 @@ def sync(request: StaffRequest) -> HttpResponse:
     """Read what is missing in the background, or join the run that does it already."""
     job = start(tasks.sync, by=Actor.of(request))
     return done(request, reverse("operations:job", args=[job.pk]))
+
+
+@requires("notes.add")
+def note(request: StaffRequest, message_uuid: str) -> HttpResponse:
+    """A note on a message; where its borrower is known it stands among theirs too."""
+    message = get_object_or_404(Message, uuid=message_uuid)
+    (row,) = rows_of([message])
+    return write_note(
+        request,
+        message,
+        ("Messages", reverse("messaging:index")),
+        subject_kind="message",
+        subject_uuid=message.uuid[:64],
+        borrower_uuid=row.borrower.uuid if row.borrower else "",
+    )
 
 
 @requires("messaging.link")

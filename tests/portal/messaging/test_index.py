@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from random import Random
 from typing import Any
 from urllib.parse import urlencode
@@ -310,3 +311,40 @@ def test_counts_equal_the_services_for_any_filters(service: Sandbox) -> None:
         for source in ("", "copy"):
             page = rows(browser, f"?{query}&source={source}").content.decode()
             assert f'data-announce="{total} message' in page
+
+
+class TestWholeFilesFromTheService:
+    @pytest.fixture(autouse=True)
+    def _told(self, desk: Sandbox) -> None:
+        emit(desk, 250)
+
+    @pytest.mark.parametrize("form", ["csv", "jsonl"])
+    def test_one_that_breaks_off_says_so_in_its_last_line(
+        self, viewer: Browser, desk: Sandbox, form: str
+    ) -> None:
+        answer = iter(viewer.get(f"/messages/export/?all=1&format={form}"))
+        got = b"".join(islice(answer, 3))
+        desk.fail_next("messages.list", times=None, status=403)
+        *_, last = (got + b"".join(answer)).decode().splitlines()
+        assert "INCOMPLETE" in last
+        assert "This file has 100 of 250 messages" in last
+
+    def test_one_that_is_too_long_comes_from_the_copy(
+        self, viewer: Browser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("portal.messaging.explorer.MOST_AT_ONCE", 200)
+        answer = viewer.get("/messages/export/?all=1", follow=True)
+        assert answer.redirect_chain == [("/messages/?source=copy", 303)]
+        assert "So many are exported from the local copy" in answer.content.decode()
+
+
+def test_the_last_24_hours_are_days_for_the_service_and_a_time_here(viewer: Browser, desk: Sandbox) -> None:
+    now = datetime.now(UTC)
+    new, old = (
+        desk.world.message("payment.failed", {}, at=now - timedelta(hours=hours))["uuid"]
+        for hours in (22, 26)
+    )
+    call_command("sync_messages", verbosity=0)
+    query = viewer.get("/messages/").content.decode().partition(">24 h<")[0].rpartition('href="')[2]
+    assert shown(viewer, query.partition('"')[0].replace("&amp;", "&")) == [new]
+    assert old in text(viewer)

@@ -78,3 +78,44 @@ def test_a_viewer_may_not(viewer: Browser, desk: Sandbox) -> None:
     message = payment(desk)
     assert f"/messages/{message}/link/" not in text(viewer)
     assert viewer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 403
+
+
+def test_what_nobody_can_say_the_borrower_of_is_listed(servicer: Browser, desk: Sandbox) -> None:
+    loan = given.loan(desk, given.borrower(desk))
+    repayment = desk.world.repayment(loan.uuid)
+    servicer.get(loan.get_absolute_url())
+    known = desk.world.message("payment.scheduled", repayment)["uuid"]
+    unknown, other = payment(desk), desk.world.message("user.updated", {})["uuid"]
+    assert known in text(servicer)
+    page = text(servicer, "/messages/?link=unlinked")
+    assert [uuid in page for uuid in (known, unknown, other)] == [False, True, True]
+    servicer.post(f"/messages/{unknown}/link/", {"borrower": loan.borrower_uuid})
+    assert "<b>1</b> matches" in text(servicer, "/messages/?link=unlinked")
+
+
+def test_a_note_stands_at_its_message_and_at_the_borrower(servicer: Browser, desk: Sandbox) -> None:
+    borrower = given.borrower(desk)
+    message = payment(desk)
+    text(servicer)
+    servicer.post(f"/messages/{message}/link/", {"borrower": borrower.uuid})
+    answer = servicer.post(f"/messages/{message}/note/", {"text": "Called the bank"})
+    assert answer["Location"] == f"/messages/{message}/"
+    for address in (f"/messages/{message}/", f"/borrowers/{borrower.uuid}/?tab=notes"):
+        assert "Called the bank" in text(servicer, address)
+    entry = Entry.objects.get(action="notes.add")
+    assert (entry.subject_kind, entry.subject_uuid, entry.borrower_uuid) == (
+        "message",
+        message,
+        borrower.uuid,
+    )
+
+
+def test_a_bank_account_is_masked_and_copied_by_those_who_may_link(
+    servicer: Browser, viewer: Browser, desk: Sandbox
+) -> None:
+    address = f"/messages/{payment(desk)}/?tab=json"
+    text(servicer)
+    for browser, may in ((servicer, True), (viewer, False)):
+        json = text(browser, address).partition('class="sd-json"')[2].partition("</pre>")[0]
+        assert "•••• masked" in json
+        assert (ACCOUNT in json) is may
