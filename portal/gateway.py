@@ -195,6 +195,10 @@ class GatewayMiddleware:
         response["X-Request-ID"] = request.request_id
         return response
 
+    def process_view(self, request: Any, view: Any, args: Any, kwargs: dict[str, Any]) -> HttpResponse | None:
+        """Nothing has a name with a NUL in it, and PostgreSQL does not even look for it."""
+        return missing(request, Http404()) if "\0" in request.path_info else None
+
     def process_exception(self, request: Any, error: Exception) -> HttpResponse | None:
         """The page, or the notice for HTMX, of what a view let through."""
         match error:

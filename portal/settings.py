@@ -310,15 +310,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
     make_private(str(DATABASES["default"]["NAME"]))
 else:
-    DATABASE_POOL = at_least("DATABASE_POOL", 0, 20)
-    DATABASES["default"] |= {
-        "CONN_HEALTH_CHECKS": True,
-        # Between transactions a pooler in front may change the connection, and with it the cursors a server keeps.
-        "DISABLE_SERVER_SIDE_CURSORS": not DATABASE_POOL,
-        # One pool for all threads of a process: those that read side by side come and go.
-        "OPTIONS": DATABASES["default"].get("OPTIONS", {})
-        | ({"pool": {"min_size": 1, "max_size": DATABASE_POOL}} if DATABASE_POOL else {}),
-    }
+    # One pool for all threads of a process: those that read side by side come and go.
+    DATABASE_POOL = {"pool": {"min_size": 1, "max_size": at_least("DATABASE_POOL", 2, 20)}}
+    DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | DATABASE_POOL
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 CACHES = {

@@ -47,8 +47,10 @@ SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A file for each worker, as in production: the live server's threads and two clicks at once write to it."""
+def django_db_modify_db_settings(
+    tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
+    """A database for each worker; on SQLite a file, as in production: threads and two clicks at once write to it."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("portal") / "portal.sqlite3")

@@ -29,6 +29,7 @@ from portal.audit.verification import verify
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.databases import database_url
 from tests.faults.writes import Verdict
 
 HOST = "127.0.0.1"
@@ -60,7 +61,7 @@ class Portal:
             probe.bind((HOST, 0))
             self.port = int(probe.getsockname()[1])
         self.environment = os.environ | {
-            "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+            "DATABASE_URL": database_url(),
             "SERVICING_URL": service,
             "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
             "SERVICING_SECRET": settings.SERVICING_SECRET,
@@ -170,10 +171,11 @@ def _judged(service: Sandbox, forms: list[Form]) -> Verdict:
         _compare(form, intents.get(form.submit_id), count, found)
     if broken := verify().found:
         found.lost.append(str(broken))
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA integrity_check")
-        if (answer := cursor.fetchone()[0]) != "ok":
-            found.lost.append(f"the database: {answer}")
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA integrity_check")
+            if (answer := cursor.fetchone()[0]) != "ok":
+                found.lost.append(f"the database: {answer}")
     return found
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection, connections
+from django.db import connections
 from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
@@ -26,7 +26,7 @@ from portal.audit.intents import settle_stale
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
-from tests import given
+from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
 
 pytestmark = pytest.mark.urls("tests.portal.trial_urls")
@@ -217,18 +217,11 @@ class TestSendingOnce:
         assert submit(servicer, borrower, once="on", amount="1300.00").status_code == 200
 
 
-REFUSING = "CREATE TRIGGER refuse BEFORE INSERT ON {} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-
-
 class TestWhenOurSideFails:
-    def refuse(self, table: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(REFUSING.format(table))
-
     def test_nothing_is_sent_that_cannot_be_recorded(
         self, servicer: Browser, borrower: Record, desk: Sandbox
     ) -> None:
-        self.refuse("audit_entry")
+        databases.fill_the_disk("audit_entry")
         with pytest.raises(Exception, match="the disk is full"):
             submit(servicer, borrower)
         assert (desk.calls, WriteIntent.objects.count()) == ([], 0)
@@ -244,7 +237,7 @@ class TestWhenOurSideFails:
     def test_an_outcome_that_cannot_be_recorded_hides_no_answer(
         self, servicer: Browser, borrower: Record, caplog: pytest.LogCaptureFixture
     ) -> None:
-        self.refuse("registry_record")
+        databases.fill_the_disk("registry_record")
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (answer.status_code, intent.state, RemoteCall.objects.count()) == (200, "sending", 0)
@@ -306,7 +299,7 @@ reading(Actor.system("trial")).applications.submit(sys.argv[1], amount=Decimal("
 def in_a_process(sandbox: Sandbox) -> dict[str, str]:
     """The environment of another process on this test's database and sandbox."""
     return {
-        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "DATABASE_URL": databases.database_url(),
         "SERVICING_URL": sandbox.url,
         "SERVICING_CLIENT_ID": CLIENT_ID,
         "SERVICING_SECRET": SECRET,

@@ -9,14 +9,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
 from django.contrib.sessions.models import Session
-from django.db import connection
 from django.http import HttpResponse
 from django.test import Client as Browser
 
@@ -25,7 +23,7 @@ from portal.audit.models import WriteIntent
 from portal.registry.models import Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
-from tests import given
+from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of
 from tests.portal.borrowers.wizard import Wizard, people
 
@@ -65,7 +63,7 @@ class Watch:
             "responses": "\n".join(self.responses),
             "log": self.log.getvalue(),
             "sessions": sessions,
-            "database": database_bytes().decode("latin-1"),
+            "database": all_that_rests(),
         }
         found = [
             (place, secret)
@@ -76,13 +74,10 @@ class Watch:
         assert found == []
 
 
-def database_bytes() -> bytes:
-    """All the database's files hold. Another process reads them: closing one here would drop SQLite's locks on it."""
-    name = Path(str(connection.settings_dict["NAME"]))
-    files = [file for file in name.parent.iterdir() if file.name.startswith(name.name)]
-    found = subprocess.run(["cat", *files], capture_output=True, check=True).stdout
-    assert len(found) > 100_000
-    return found
+def all_that_rests() -> str:
+    found = databases.everything()
+    assert len(found) > 10_000
+    return found.decode("latin-1")
 
 
 @pytest.fixture
@@ -159,16 +154,11 @@ class TestOnboarding:
     ) -> None:
         settings.DEBUG = True
         browser = browser_of(Role.SERVICER, raise_request_exception=False)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "CREATE TRIGGER refuse BEFORE INSERT ON audit_entry WHEN NEW.phase = 'attempt' "
-                "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-            )
+        databases.fill_the_disk("audit_entry", "NEW.phase = 'attempt'")
         try:
             answer = onboarded(watch, browser)
         finally:
-            with connection.cursor() as cursor:
-                cursor.execute("DROP TRIGGER refuse")
+            databases.free_the_disk("audit_entry")
         assert answer.status_code == 500
         assert "the disk is full" in answer.content.decode()
         assert "the disk is full" in watch.log.getvalue()
@@ -233,7 +223,7 @@ def test_nothing_reaches_a_real_terminal(servicer: Browser, desk: Sandbox, debug
         "SECURE_SSL_REDIRECT": "off",
         "SECOND_FACTOR_REQUIRED": "none",
         "SERVICING_ENVIRONMENT": "sandbox",
-        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "DATABASE_URL": databases.database_url(),
         "SERVICING_URL": desk.url,
         "SERVICING_CLIENT_ID": CLIENT_ID,
         "SERVICING_SECRET": SECRET,

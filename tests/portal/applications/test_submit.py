@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
-from django.db import connection, connections
+from django.db import connections
 from django.http import HttpResponse
 from django.test import Client as Browser
 
@@ -19,7 +19,7 @@ from portal.registry import memory
 from portal.registry.models import Kind, Record
 from servicing import Application
 from servicing.sandbox import Sandbox
-from tests import given
+from tests import databases, given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import known, offer
 
@@ -105,11 +105,6 @@ def test_an_individual_may_apply_as_well(servicer: Browser, desk: Sandbox) -> No
 # --- The one answer ---
 
 
-REFUSING = (
-    "CREATE TRIGGER refuse BEFORE INSERT ON {} WHEN {} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-)
-
-
 def test_the_one_answer_is_kept_with_every_offer(servicer: Browser, borrower: Record) -> None:
     send(servicer, borrower)
     application = memory.last(applications()[0], Application)
@@ -129,8 +124,7 @@ def test_the_one_answer_is_kept_with_every_offer(servicer: Browser, borrower: Re
 def test_answer_audit_row_and_call_are_kept_together_or_not_at_all(
     servicer: Browser, borrower: Record, table: str, condition: str
 ) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(REFUSING.format(table, condition))
+    databases.fill_the_disk(table, condition)
     send(servicer, borrower)
     assert (applications(), trail(), RemoteCall.objects.count()) == ([], ["attempt"], 0)
     assert WriteIntent.objects.get().state == "sending"

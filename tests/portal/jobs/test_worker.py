@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 
 from portal.audit.models import Entry
 from portal.jobs.models import Job, Worker
@@ -20,24 +19,23 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import CLIENT_ID, SECRET
+from tests.databases import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACCOUNTS = 8
-
-
-def database_url() -> str:
-    """The test's own database, as another process is told of it."""
-    found = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{found['NAME']}"
-    return "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**found)
 
 
 @contextmanager
 def worker(desk: Sandbox, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     """``manage.py work`` beside this test."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
-    quick = {"JOB_LEASE_SECONDS": "3", "JOB_GRACE_SECONDS": "1", "REFRESH_MINUTES": "0", "LOG_LEVEL": "ERROR"}
+    quick = {
+        "JOB_LEASE_SECONDS": "3",
+        "JOB_GRACE_SECONDS": "1",
+        "REFRESH_MINUTES": "0",
+        "MESSAGE_SYNC_MINUTES": "0",
+        "LOG_LEVEL": "ERROR",
+    }
     environment = os.environ | service | quick | {"DATABASE_URL": database_url()} | settings
     process = subprocess.Popen([sys.executable, "manage.py", "work"], env=environment, cwd=BASE_DIR)
     try:

@@ -1,0 +1,56 @@
+"""The test's own database, on whichever engine it is: its address, all it holds, and a disk that is suddenly full."""
+
+import subprocess
+from pathlib import Path
+
+from django.db import connection
+
+
+def database_url() -> str:
+    """How another process is told of it."""
+    found = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{found['NAME']}"
+    return "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**found)
+
+
+def fill_the_disk(table: str, when: str = "1 = 1") -> None:
+    """From now on no row enters the table, or none of a kind."""
+    statements = {
+        "sqlite": [
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN {when} "
+            "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END",
+        ],
+        "postgresql": [
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE EXCEPTION 'the disk is full'; END $$",
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse()",
+        ],
+    }
+    run(*statements[connection.vendor])
+
+
+def free_the_disk(table: str) -> None:
+    """Rows enter again."""
+    run("DROP TRIGGER refuse" + (f" ON {table}" if connection.vendor == "postgresql" else ""))
+
+
+def run(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def everything() -> bytes:
+    """All that rests in it: the bytes of SQLite's files, the rows of PostgreSQL's tables."""
+    if connection.vendor == "sqlite":
+        # Another process reads them: closing one here would drop SQLite's locks on it.
+        name = Path(str(connection.settings_dict["NAME"]))
+        files = [file for file in name.parent.iterdir() if file.name.startswith(name.name)]
+        return subprocess.run(["cat", *files], capture_output=True, check=True).stdout
+    with connection.cursor() as cursor:
+        found = []
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT every::text FROM "{table}" every')
+            found += [row for (row,) in cursor.fetchall()]
+    return "\n".join(found).encode()
