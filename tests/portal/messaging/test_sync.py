@@ -224,16 +224,37 @@ def test_killed_at_any_moment_and_begun_again_it_ends_as_what_the_service_has(
     assert is_whole(service)
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
+def test_two_at_once_end_as_what_the_service_has(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "BATCH", 20)
+    monkeypatch.setattr("portal.messaging.sync.WALK_LIMIT", 20)
+    for days in (0, 1, 9):
+        emit(service, 100, at=START - days * DAY)
+    children = [apart(synced) for _ in range(2)]
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
+    assert is_whole(service)
+    assert list(Run.objects.values_list("failure", flat=True)) == ["", ""]
+
+
 def kill_after(seconds: float, work: Callable[[], object]) -> None:
     """Do it in a process of its own, and end that without a warning."""
+    child = apart(work)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def apart(work: Callable[[], object]) -> int:
+    """Do it in a process of its own, whose end tells whether that went well."""
     connection.close()
     gateway.client.cache_clear()
     child = os.fork()
     if child == 0:
+        code = 1
         try:
             work()
+            code = 0
         finally:
-            os._exit(0)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+            os._exit(code)
+    return child
