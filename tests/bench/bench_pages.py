@@ -30,7 +30,7 @@ def rows() -> list[Row]:
             browser.close()
         found += [without_javascript(desk, name, path) for name, path in needing.items()]
         found += [silent(desk, name, path) for name, path in needing.items()]
-        return found
+        return [*found, home_alone(desk)]
 
 
 def addresses(desk: Desk) -> dict[str, str]:
@@ -95,6 +95,13 @@ def silent(desk: Desk, name: str, path: str) -> Row:
     with _slow(desk, SILENCE):
         took = _median(desk, path, js=False)
     return bounded(f"{name} without JavaScript, service silent (ms more than with copies)", took, copies, 850)
+
+
+def home_alone(desk: Desk) -> Row:
+    """The first page while the service is silent: what needs somebody is known from copies."""
+    with _slow(desk, SILENCE):
+        took = _median(desk, "/", js=False)
+    return bounded("home without JavaScript, service silent (ms)", took, 0, 1000)
 
 
 def _median(desk: Desk, path: str, *, js: bool) -> float:
