@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test test-postgres check bench faults
+.PHONY: setup setup-test run test test-postgres check bench faults image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -37,3 +37,7 @@ bench: setup-test
 
 faults: setup-test
 	$(BIN)/python -m tests.faults
+
+# As root on Debian: it installs what it needs to build and run the image without a container engine.
+image-check: setup-test
+	$(BIN)/python -m tests.image
