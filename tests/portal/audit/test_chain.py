@@ -1,21 +1,29 @@
 """The trail under attack by plain SQL: refused by the database, and found where the database was made to allow it."""
 
+import os
 import sqlite3
-import threading
+import subprocess
+import sys
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.conf import settings as project
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connection, connections, transaction
+from django.db import IntegrityError, ProgrammingError, connection, transaction
 
+from portal.accounts.roles import Role
 from portal.audit import checkpoints, guard
 from portal.audit.chain import append, seal
 from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
 from portal.audit.verification import verify
+from servicing.sandbox import Sandbox
+from tests import databases
+from tests.conftest import browser_of
 
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 COLUMNS = ", ".join(field.column for field in Entry._meta.concrete_fields if field.column != "id")
@@ -24,9 +32,8 @@ FOLLOWS = COLUMNS.replace("previous_hash, hash", f"hash, '{'b' * 64}'")
 
 
 def run(*statements: str) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
+    with transaction.atomic():
+        databases.run(*statements)
 
 
 def five() -> list[Entry]:
@@ -252,16 +259,66 @@ class TestCheckpoints:
             call_command("verify_audit", sign=True)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_many_at_once_make_one_chain() -> None:
-    def work() -> None:
-        for _ in range(5):
-            append(MAYA, "lookup.add")
-        connections.close_all()
+APPENDS = """
+import threading, django
+django.setup()
+from django.db import connection
+from portal.audit.chain import Actor, append
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (verify().entries, verify().found) == (20, None)
+def work():
+    for _ in range(10):
+        append(Actor.system("trial"), "lookup.add")
+    connection.close()
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_processes_at_once_make_one_chain() -> None:
+    environment = os.environ | {"DATABASE_URL": databases.database_url()}
+    processes = [subprocess.Popen([sys.executable, "-c", APPENDS], env=environment) for _ in range(3)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert (verify().entries, verify().found) == (90, None)
+
+
+TAKING_AWAY = [
+    "UPDATE audit_entry SET reason = ''",
+    "DELETE FROM audit_entry",
+    "TRUNCATE audit_entry CASCADE",
+    "ALTER TABLE audit_entry DISABLE TRIGGER ALL",
+    "DROP TRIGGER audit_entry_no_change ON audit_entry",
+    "DROP TABLE audit_entry CASCADE",
+    "CREATE OR REPLACE FUNCTION audit_entry_refuse() RETURNS trigger LANGUAGE sql AS ''",
+    "SET session_replication_role = replica",
+]
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no roles")
+@pytest.mark.django_db(transaction=True)
+class TestRoleOfThePortal:
+    @pytest.fixture(autouse=True)
+    def role(self) -> Iterator[None]:
+        """A role as the README has it, in which everything from here on is done."""
+        name = f"web_{os.getpid()}"
+        databases.run(f"CREATE ROLE {name}")
+        script = project.BASE_DIR / "docker" / "audit-roles.sql"
+        subprocess.run(
+            ["psql", "-q", "-v", f"web={name}", "-f", script, databases.database_url()], check=True
+        )
+        databases.run(f"SET ROLE {name}")
+        yield
+        databases.run("RESET ROLE", f"DROP OWNED BY {name}", f"DROP ROLE {name}")
+
+    def test_it_can_work_and_nothing_weakens_the_guard(self, desk: Sandbox) -> None:
+        assert browser_of(Role.AUDITOR).get("/audit/").status_code == 200
+        assert (verify().found, guard.weaknesses(connection)) == (None, [])
+
+    def test_it_cannot_change_the_trail_nor_take_its_guard_away(self) -> None:
+        five()
+        for statement in TAKING_AWAY:
+            with pytest.raises(ProgrammingError, match=r"denied|must be owner"):
+                databases.run(statement)
+        assert verify().entries == 5
