@@ -117,7 +117,7 @@ class FilterForm(StaffForm):
     id = TextField(label="Identifier", required=False)
     q = TextField(label="Text or JSON", required=False, max_length=2000)
     link = forms.ChoiceField(
-        label="Borrower known",
+        label="Borrower link",
         required=False,
         choices=[("", "Linked or not"), ("unlinked", "Unlinked only")],
     )
