@@ -50,6 +50,18 @@
   let wasOver = false;
   let isAsking = false;
 
+  // The guard of the forms in portal.js knows; it prevents leaving.
+  const wouldLoseTyping = () => !window.dispatchEvent(new Event("beforeunload", { cancelable: true }));
+
+  // Signed out in another tab: a page that holds what was typed stays, unless the desk has kept that (resume).
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    const leadsTo = event.detail.xhr.getResponseHeader("HX-Redirect") ?? "";
+    if (!leadsTo.startsWith(dialog.dataset.signIn) || leadsTo.includes("resume") || !wouldLoseTyping()) return;
+    event.preventDefault();
+    wasOver = true;
+    show(true);
+  });
+
   // What another tab did counts too, so the desk is asked before anything is said.
   const look = async () => {
     if (isAsking || wasOver || left() > WARN) return;

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from django.conf import LazySettings
+from django.conf import LazySettings, settings
 from playwright.sync_api import Page, expect
 
 from portal.registry.models import Kind, Record
@@ -93,6 +93,17 @@ def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
     page.locator("[name=email]").press_sequentially("x")
     page.goto("/borrowers/")
     assert asked == ["beforeunload"]
+
+
+def test_what_was_typed_stays_when_another_tab_signs_out(page: Page, maya: Record) -> None:
+    page.goto(of_borrower(maya))
+    page.fill("[name=email]", "new@bakery.example")
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    page.fill("[name=phone]", "5125550199")
+    press(page, "Tab")
+    expect(page.get_by_role("heading", name="Your session has ended")).to_be_focused()
+    expect(page.locator("[name=email]")).to_have_value("new@bakery.example")
+    expect(page.locator("[name=phone]")).to_have_value("(512) 555-0199")
 
 
 def test_axe_finds_nothing_on_any_step(page: Page, maya: Record) -> None:
