@@ -105,6 +105,10 @@ def test_a_write_whose_outcome_is_unknown_warns(viewer: Browser, borrower: Recor
     )
     shown = page(viewer, borrower)
     assert "We do not know whether “E-mail of Northwind” went through." in shown
+    WriteIntent.objects.update(method="PUT", label="Northwind", actor_name="Ana")
+    changed = page(viewer, borrower)
+    assert "We do not know whether the change of “Northwind” went through." in changed
+    assert "Ana may send the same change once more" in changed
     assert f'href="{write.get_absolute_url()}"' in shown
 
 
