@@ -82,8 +82,10 @@ def _maturity(loan: Loan, schedule: Schedule, today: date) -> Figure:
 
 
 def distance(day: date, today: date) -> str:
-    """How far a day is away, in months once they are many."""
-    months = (day.year - today.year) * 12 + day.month - today.month
+    """How far a day is away, in whole months once they are many."""
+    first, last = sorted((day, today))
+    number = (last.year - first.year) * 12 + last.month - first.month - (last.day < first.day)
+    months = number if day > today else -number
     if abs(months) < 3:
         return (wording.ago(day) or "").capitalize()
     if abs(months) >= 36:

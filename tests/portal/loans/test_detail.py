@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry, Sighting
 from portal.loans.chart import chart
+from portal.loans.figures import distance
 from portal.registry.models import Kind, Record
 from servicing import Loan
 from servicing.sandbox import Sandbox
@@ -312,3 +313,17 @@ class TestAround:
         assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"
         assert loan.get_absolute_url() in page(viewer, "/loans/")
         assert Record(kind=Kind.LOAN, uuid="l-1").get_absolute_url() == "/registry/loan/l-1/"
+
+
+@pytest.mark.parametrize(
+    ("day", "words"),
+    [
+        (date(2027, 6, 1), "In 6 months"),
+        (date(2027, 6, 21), "In 7 months"),
+        (date(2029, 11, 20), "In 35 months"),
+        (date(2054, 3, 31), "In 27 years"),
+        (date(2026, 6, 30), "4 months ago"),
+    ],
+)
+def test_only_whole_months_and_years_are_counted(day: date, words: str) -> None:
+    assert distance(day, date(2026, 11, 21)) == words
