@@ -274,4 +274,8 @@ def last_changes(record: Record) -> dict[str, Entry]:
 
 def repayments_in(lists: Sequence[Reading]) -> list[Row]:
     """Every repayment of the borrower with the account it is on."""
-    return [Row(repayment, account_of(one.record)) for one in lists for repayment in one.repayments]
+    return [
+        Row(repayment, account_of(one.record), why_null=one.record.why_null)
+        for one in lists
+        for repayment in one.repayments
+    ]

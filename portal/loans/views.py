@@ -106,7 +106,7 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
         "fresh": Freshness([reading]),
         "repayments_fresh": Freshness([repayments]),
         "table": table(
-            [Row(one) for one in repayments.repayments],
+            [Row(one, why_null=repayments.record.why_null) for one in repayments.repayments],
             covers="of this loan",
             number=request.GET.get("page"),
             beside=request.GET.get("payment"),

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.registry.memory import IDENTIFIER
+from portal.ui import wording
 
 PLACES = 31
 """Bits of a key behind its second; they tell messages of one second apart."""
@@ -68,6 +69,11 @@ class Message(models.Model):
     def get_absolute_url(self) -> str:
         """Its own page; one with a strange identifier has none."""
         return reverse("messaging:detail", args=[self.uuid]) if IDENTIFIER.fullmatch(self.uuid) else ""
+
+    @property
+    def why_null(self) -> str:
+        """Why a value of it is missing."""
+        return wording.not_provided("messages.list", self.stored_at)
 
     @property
     def at(self) -> datetime:

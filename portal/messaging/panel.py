@@ -65,7 +65,9 @@ class Panel:
     @cached_property
     def payment(self) -> Payment | None:
         """The repayment in it, as repayments are drawn."""
-        return Payment(self.repayment, self.row.account, self.row.borrower) if self.repayment else None
+        if not self.repayment:
+            return None
+        return Payment(self.repayment, self.row.account, self.row.borrower, self.message.why_null)
 
     @property
     def life(self) -> list[Step]:

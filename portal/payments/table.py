@@ -46,6 +46,8 @@ class Row:
     repayment: Repayment
     account: Record | None = None
     borrower: Record | None = None
+    why_null: str = ""
+    """Why a value of it is missing."""
 
     @property
     def url(self) -> str:

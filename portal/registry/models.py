@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.urls import reverse
 
+from portal.ui import wording
+
 
 class Kind(models.TextChoices):
     BORROWER = "borrower", "Borrower"
@@ -26,6 +28,19 @@ class Source(models.TextChoices):
     SERVICE = "service", "From the lending service"
     FILE = "file", "From file"
     STAFF = "staff", "Added by staff"
+
+
+# The calls whose answers hold each kind; some are answered by several.
+CALLS = {
+    Kind.BORROWER: "borrowers.create_commercial or borrowers.update",
+    Kind.KEY_PERSON: "borrowers.create_commercial, borrowers.update or borrowers.update_key_person",
+    Kind.APPLICATION: "applications.get_for_line",
+    Kind.LOAN: "loans.get",
+    Kind.LINE: "credit_lines.statement",
+    Kind.REPAYMENT: "repayments.of_loan or repayments.of_line",
+    Kind.LOAN_REPAYMENTS: "repayments.of_loan",
+    Kind.LINE_REPAYMENTS: "repayments.of_line",
+}
 
 
 def _list_indexes() -> list[models.Index]:
@@ -128,6 +143,17 @@ class Record(models.Model):
                 return reverse("repayments:detail", args=[self.uuid])
             case _:
                 return reverse("lookup:record", args=[self.kind, self.uuid])
+
+    @property
+    def why_null(self) -> str:
+        """Why a value of it is missing: who was asked, by which call and when; or that nobody ever told."""
+        if not self.answer_at:
+            return "Unknown: never answered" if self.asked_at else "Unknown: never asked"
+        if self.source == Source.FILE:
+            return f"Not in the file of {wording.moment(self.answer_at)}"
+        is_for_loan = self.kind == Kind.APPLICATION and self.product.upper() == "LOAN"
+        call = "applications.submit" if is_for_loan else CALLS[Kind(self.kind)]
+        return wording.not_provided(call, self.answer_at)
 
 
 class Snapshot(models.Model):

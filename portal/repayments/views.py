@@ -187,7 +187,8 @@ def rows_of(records: Iterable[Record]) -> Iterator[Row]:
         by_uuid = {account.uuid: account for account in accounts}
         for record, borrower in with_borrowers(batch):
             told = memory.last(record, Repayment) or _by_columns(record)
-            yield Row(told, by_uuid.get(record.parent_uuid), borrower or _unknown(record))
+            account = by_uuid.get(record.parent_uuid)
+            yield Row(told, account, borrower or _unknown(record), record.why_null)
 
 
 def _by_columns(record: Record) -> Repayment:

@@ -113,6 +113,11 @@ def moment(value: datetime) -> str:
     return f"{day(local)}, {local:%H:%M:%S %Z}"
 
 
+def not_provided(call: str, at: datetime) -> str:
+    """Why a value is missing: the service was asked by this call then, and left it out."""
+    return f"Not provided by the service ({call}, {moment(at)})"
+
+
 def clock(value: datetime) -> str:
     """Only the time of day while that is enough, else the day too."""
     local = timezone.localtime(value)

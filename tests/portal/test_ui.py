@@ -245,7 +245,9 @@ def test_a_meter_tells_its_share_in_words_too(used: int, share: str, state: str)
 
 
 def test_no_meter_is_drawn_for_what_was_not_provided() -> None:
-    assert shown("{% meter None 20000 %}") == '<p class="sd-null">not provided by the service</p>'
+    assert shown("{% meter None 20000 %}") == (
+        '<p class="sd-null" title="not provided by the service">not provided by the service</p>'
+    )
 
 
 def test_json_is_shown_line_by_line_and_never_as_html() -> None:

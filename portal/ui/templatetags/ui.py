@@ -25,6 +25,7 @@ from servicing.values import exact
 
 register = template.Library()
 
+UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
 
 STATE_ICONS = {"ok": "check", "waiting": "clock", "warn": "alert-triangle", "bad": "alert-circle"}
@@ -143,6 +144,31 @@ def _time(value: datetime, text: str, sent: str = "") -> SafeString:
 
 def _iso(value: datetime) -> str:
     return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+# --- Where nothing was provided ---
+
+
+class Nulls(template.Node):
+    """A part of a page whose missing values say which call left them out, and when."""
+
+    def __init__(self, nodelist: template.NodeList, why: template.base.FilterExpression) -> None:
+        self.nodelist = nodelist
+        self.why = why
+
+    def render(self, context: template.Context) -> str:
+        html, why = self.nodelist.render(context), self.why.resolve(context)
+        # No text of others is mistaken for the mark: its quotation marks are escaped.
+        return html.replace(UNSOURCED, format_html('title="{}"', why)) if why else html
+
+
+@register.tag
+def nulls(parser: template.base.Parser, token: template.base.Token) -> Nulls:
+    """``{% nulls record.why_null %} … {% endnulls %}``: what a missing value in here says on hover."""
+    why = parser.compile_filter(token.split_contents()[1])
+    nodelist = parser.parse(["endnulls"])
+    parser.delete_first_token()
+    return Nulls(nodelist, why)
 
 
 # --- Marks in text ---

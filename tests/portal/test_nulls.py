@@ -1,0 +1,127 @@
+"""What a missing value says: which call left it out and when, in a file or in an answer; or that nobody asked yet."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+from django.utils.html import strip_tags
+
+from portal.messaging.models import Message
+from portal.registry import memory
+from portal.registry.models import Kind, Record, Source
+from portal.ui import wording
+from servicing import Application, Borrower, Loan, Repayment, Statement, codec
+from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
+from tests import given
+from tests.portal.pages import page
+
+ACCOUNT, OWNER = "loan-or-line", "borrower-1"
+IDS = {"borrower_id": OWNER, "line_id": ACCOUNT}
+OFFER = {"uuid": "offer-1", "amount": None, "apr": None, "term": None}
+FACT = re.compile(r"<dt[^>]*>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", re.DOTALL)
+HOVER = re.compile(r'<span class="sd-null" title="([^"]*)">—</span>')
+
+
+def told(model: Any, answer: dict[str, Any], source: str = Source.SERVICE) -> Record:
+    """The service told next to nothing of it."""
+    return memory.remember(memory.told(codec.decode(model, dumps(answer)), IDS), source=source)[0]
+
+
+def at(moment: datetime | None) -> str:
+    """A moment as staff read it."""
+    assert moment
+    with timezone.override("America/New_York"):
+        return wording.moment(moment)
+
+
+def nulls(shown: str) -> dict[str, str]:
+    """What each fact without a value says on hover."""
+    facts = ((strip_tags(name).strip(), HOVER.search(value)) for name, value in FACT.findall(shown))
+    return {name: hover[1] for name, hover in facts if hover}
+
+
+LOAN_FACTS = (
+    "Amount, Interest rate, APR, Term, Interest-only period, Autopay, Origination fee, Finance charge, "
+    "Interest amount, Total repayment, Opened, Repayments from, Repayments to, Maturity, State, Risk grade, "
+    "External ID, Origin loan"
+)
+LINE_FACTS = "Principal, Interest, Suspense, Credit limit, Past due balance, Days past due"
+BORROWER_FACTS = "Citizenship, Start date, Phone, E-mail, Address, Website, Industry"
+PERSON_FACTS = "Phone, E-mail, Citizenship, Address"
+APPLICATION_FACTS = (
+    "Product, Requested, Term requested, Credit-score consent, Credit report, Created, Purpose"
+)
+CREATION = "borrowers.create_commercial"
+
+
+@pytest.mark.parametrize(
+    ("model", "answer", "query", "facts", "call"),
+    [
+        (Loan, {"uuid": ACCOUNT}, "", LOAN_FACTS, "loans.get"),
+        (Statement, {}, "", LINE_FACTS, "credit_lines.statement"),
+        (Borrower, {"uuid": OWNER}, "", BORROWER_FACTS, f"{CREATION} or borrowers.update"),
+        (
+            Borrower,
+            {"uuid": OWNER, "user_type": "BUSINESS", "key_people": [{"uuid": "person-1"}]},
+            "?tab=people",
+            PERSON_FACTS,
+            f"{CREATION}, borrowers.update or borrowers.update_key_person",
+        ),
+        (
+            Application,
+            {"uuid": "application-1", "offers": [OFFER]},
+            "",
+            APPLICATION_FACTS,
+            "applications.get_for_line",
+        ),
+        (
+            Repayment,
+            {"uuid": "repayment-1"},
+            "",
+            "Amount, Principal, Interest, Fees, Suspense, Ending balance, Type, Initiated, Completed",
+            "repayments.of_loan or repayments.of_line",
+        ),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_every_value_the_service_left_out_names_the_call_and_the_time(
+    viewer: Browser, model: Any, answer: dict[str, Any], query: str, facts: str, call: str
+) -> None:
+    record = told(model, answer)
+    shown = page(viewer, f"{record.get_absolute_url()}{query}")
+    found = nulls(shown)
+    assert set(facts.split(", ")) <= set(found)
+    assert set(found.values()) == {f"Not provided by the service ({call}, {at(record.answer_at)})"}
+
+
+@pytest.mark.parametrize("area", ["loans", "lines", "applications", "repayments"])
+def test_so_does_every_value_in_a_list(viewer: Browser, area: str) -> None:
+    answers = {"loans": Loan, "lines": Statement, "applications": Application, "repayments": Repayment}
+    record = told(answers[area], {} if area == "lines" else {"uuid": ACCOUNT})
+    hovers = HOVER.findall(page(viewer, f"/{area}/"))
+    assert any(hover.endswith(f", {at(record.answer_at)})") for hover in hovers)
+
+
+def test_a_value_that_a_file_left_out_names_the_file(viewer: Browser) -> None:
+    record = told(Loan, {"uuid": ACCOUNT}, Source.FILE)
+    words = f"Not in the file of {at(record.answer_at)}"
+    assert set(nulls(page(viewer, record.get_absolute_url())).values()) == {words}
+
+
+def test_what_was_never_answered_is_unknown_rather_than_not_provided(viewer: Browser, desk: Sandbox) -> None:
+    record = given.account(Kind.LOAN, given.borrower(desk), ACCOUNT)
+    assert "Unknown: never asked" in HOVER.findall(page(viewer, "/loans/"))
+    desk.fail_next("loans.get", status=503, times=9)
+    viewer.get(record.get_absolute_url(), headers={"HX-Request": "true", "HX-Target": "loan"})
+    assert "Unknown: never answered" in HOVER.findall(page(viewer, "/loans/"))
+
+
+def test_a_message_names_when_it_was_read(viewer: Browser, desk: Sandbox) -> None:
+    message = Message.objects.create(id=1, uuid="message-1", day="2026-07-01", body='{"uuid": "message-1"}')
+    shown = nulls(page(viewer, message.get_absolute_url()))
+    words = f"Not provided by the service (messages.list, {at(message.stored_at)})"
+    assert shown["Event"] == shown["Status"] == words
