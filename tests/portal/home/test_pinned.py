@@ -34,7 +34,7 @@ class TestPinned:
         desk.world.repayment(loan["uuid"], amount="60.00")
         read(owner, Kind.LOAN, loan["uuid"])
         view, other = self.save(servicer, "Failed", "status=FAILED"), self.save(servicer, "All of them", "")
-        assert servicer.post("/", {"view": [view.pk, "x", 999]}).status_code == 303
+        assert servicer.post("/", {"view": [view.pk, "x", 999, "9" * 30]}).status_code == 303
         assert self.shown(servicer) == {"Failed": "1"}
         (url,) = (one.url for one in servicer.get("/").context["pinned"])
         assert servicer.get(url).context["listing"].total == 1
