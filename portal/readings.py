@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -196,11 +196,25 @@ def readable(kinds: Sequence[str]) -> QuerySet[Record]:
 
 def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Record]:
     """The accounts, and the lists of their repayments, whose copy is older; the oldest first."""
-    for record in readable([kind for kind in kinds if kind in REPAYMENTS_OF]):
-        account(record)
-    lists = [REPAYMENTS_OF[kind] for kind in kinds if kind in REPAYMENTS_OF]
-    due = readable([*kinds, *lists]).filter(Q(checked_at__isnull=True) | Q(checked_at__lt=older_than))
-    return list(due.order_by(F("checked_at").asc(nulls_first=True), "id"))
+    lists = {kind: REPAYMENTS_OF[kind] for kind in kinds if kind in REPAYMENTS_OF}
+    for kind, list_kind in lists.items():
+        _make_lists(kind, list_kind)
+    due = readable([*kinds, *lists.values()]).filter(
+        Q(checked_at__isnull=True) | Q(checked_at__lt=older_than)
+    )
+    # Of a large portfolio no answer may be in memory: what it takes to ask is enough.
+    needed = due.only("kind", "uuid", "borrower_uuid")
+    return list(needed.order_by(F("checked_at").asc(nulls_first=True), "id"))
+
+
+def _make_lists(kind: str, list_kind: str) -> None:
+    """Have a list of repayments for every account of a kind; where all have one this is a single question."""
+    there = Record.objects.filter(kind=list_kind, uuid=OuterRef("uuid"))
+    without = readable([kind]).filter(~Exists(there)).values_list("uuid", "borrower_uuid")
+    missing = [
+        Record(kind=list_kind, uuid=uuid, borrower_uuid=owner, parent_uuid=uuid) for uuid, owner in without
+    ]
+    Record.objects.bulk_create(missing, batch_size=500, ignore_conflicts=True)
 
 
 def read_again(actor: Actor, record: Record) -> bool:

@@ -1,9 +1,11 @@
 """Reading every known account again."""
 
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from portal import readings
 from portal.audit.models import Entry, RemoteCall
@@ -52,6 +54,17 @@ def test_what_failed_is_read_the_next_time(desk: Sandbox, owner: Record) -> None
     assert "1 read, 0 failed" in refresh()
     loan.refresh_from_db()
     assert (loan.failing_since, loan.failure) == (None, "")
+
+
+def test_what_is_due_is_found_at_the_same_cost_however_many_accounts_there_are(
+    desk: Sandbox, owner: Record, django_assert_num_queries: Any
+) -> None:
+    for number in range(20):
+        given.account(Kind.LOAN, owner, f"loan-{number}")
+    long_ago = timezone.now()
+    assert len(readings.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
+    with django_assert_num_queries(2):
+        assert len(readings.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
 
 
 def test_one_kind_alone(desk: Sandbox, owner: Record) -> None:
