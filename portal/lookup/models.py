@@ -1,11 +1,18 @@
-"""Files of a lender's own records: kept until they were taken in, then only what came of them."""
+"""Files of a lender's own records: kept until they were taken in, then only what came of them.
 
+A file may hold more than is taken from it, even an SSN: it rests sealed, and no longer than the job that reads it.
+"""
+
+import base64
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
+
+from portal.accounts.seal import seal, unseal
+from portal.jobs.models import Job
 
 
 class Uploads(models.Manager["Upload"]):
@@ -15,7 +22,9 @@ class Uploads(models.Manager["Upload"]):
         return super().get_queryset().defer("content")
 
     def forget_old(self) -> int:
-        """Delete what came of old ones, as long after them as drafts are kept; say how many."""
+        """Delete what came of old ones, as long after them as drafts are kept, and say how many; unread files too."""
+        given_up = Job.objects.exclude(state__in=Job.OPEN).values("pk")
+        self.filter(content__isnull=False, job_id__in=given_up).update(content=None)
         limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
         forgotten, _ = self.filter(created_at__lt=limit).delete()
         return forgotten
@@ -53,6 +62,15 @@ class Upload(models.Model):
     def get_absolute_url(self) -> str:
         """What came of it."""
         return reverse("lookup:imported", args=[self.pk])
+
+    @property
+    def file(self) -> bytes:
+        """The file as it was uploaded; nothing once it was taken in."""
+        return base64.b64decode(unseal(bytes(self.content).decode())) if self.content else b""
+
+    @file.setter
+    def file(self, data: bytes) -> None:
+        self.content = seal(base64.b64encode(data).decode()).encode()
 
     @property
     def at(self) -> datetime | None:

@@ -55,9 +55,9 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
 def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", told_at: datetime) -> Upload:
     """Keep a file and have it taken in in the background."""
     with transaction.atomic():
-        kept = Upload.objects.create(
-            what=what, name=str(file.name)[:300], told_at=told_at, content=file.read(), by_name=actor.name
-        )
+        kept = Upload(what=what, name=str(file.name)[:300], told_at=told_at, by_name=actor.name)
+        kept.file = file.read()
+        kept.save()
         kept.job_id = start(tasks.import_file, by=actor, upload=kept.pk).pk
         kept.save(update_fields=["job_id"])
         append(actor, "lookup.upload", subject_label=kept.name, detail={"what": what, "bytes": file.size})

@@ -46,7 +46,9 @@ REASONS_KEPT = 500
 def import_file(progress: Progress, *, upload: int) -> dict[str, int]:
     """One uploaded file; begun again, it takes the same lines once more, which changes nothing."""
     found = Upload.objects.defer(None).get(pk=upload)
-    content = bytes(found.content or b"")
+    if found.finished_at:  # Its worker died before it could say so.
+        return {"taken": found.taken, "refused": found.refused_count}
+    content = found.file
     progress.begin(total=content.count(b"\n") + (not content.endswith(b"\n")))
     lines = _counted(lines_of(BytesIO(content)), progress)
     report = TAKERS[Upload.What(found.what)](lines, by=found.by_name, at=found.at)

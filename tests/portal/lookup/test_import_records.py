@@ -16,6 +16,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
+from portal.jobs.models import Job
 from portal.lookup.models import Upload
 from portal.registry import memory
 from portal.registry.models import Record, Source
@@ -74,6 +75,27 @@ def test_a_file_is_taken_in_by_a_worker_and_not_kept(supervisor: Browser) -> Non
     call_command("work", batch=True)
     assert "2 taken, 0 refused" in supervisor.get("/registry/import/").content.decode()
     assert Upload.objects.defer(None).get().content is None
+
+
+def test_a_file_rests_sealed_and_goes_with_its_job(supervisor: Browser) -> None:
+    typed = {"exported_on": timezone.localdate().isoformat()}
+    ssn = SimpleUploadedFile("mine.csv", f"{IDS}borrower,b-2,,219-09-9999\n".encode())
+    supervisor.post("/registry/import/", typed | {"ids": ssn})
+    found = Upload.objects.defer(None).get()
+    assert b"219-09-9999" in found.file
+    assert b"219-09-9999" not in bytes(found.content or b"")
+    assert Job.objects.get(pk=found.job_id).cancel()
+    Upload.objects.forget_old()
+    assert Upload.objects.defer(None).get().content is None
+
+
+def test_a_file_that_was_taken_in_keeps_what_came_of_it_when_its_job_is_begun_again(
+    supervisor: Browser,
+) -> None:
+    upload(supervisor, ids=IDS)
+    Job.objects.update(state=Job.State.WAITING)
+    call_command("work", batch=True)
+    assert (Upload.objects.get().taken, Job.objects.get().result) == (2, {"taken": 2, "refused": 0})
 
 
 def test_one_file_is_shown_at_once_and_two_among_the_latest(supervisor: Browser) -> None:
