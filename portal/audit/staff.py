@@ -36,7 +36,7 @@ def _staff_changed(
 
 def _session_ended(request: HttpRequest, user: User, count: int, why: str, **kwargs: Any) -> None:
     detail = {"sessions": count, "why": why}
-    append(Actor.of(request, user), "accounts.session_ended", subject_label=user.username, detail=detail)
+    _record(request, "accounts.session_ended", user, detail=detail)
 
 
 def _password_changed(request: HttpRequest, user: User, **kwargs: Any) -> None:

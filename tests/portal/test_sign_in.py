@@ -34,7 +34,7 @@ from portal.accounts.seal import Broken, unseal
 from portal.audit.models import Entry, WriteIntent
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import CLIENT_ID, htmx
+from tests.conftest import CLIENT_ID, browser_of, htmx
 from tests.portal.borrowers.editor import Editor
 
 PASSWORD = "walnut-harbor-77"
@@ -206,6 +206,13 @@ class TestSessions:
         assert [one.get("/loans/").status_code for one in (first, second, browser)] == [302, 200, 200]
         browser.post("/accounts/sessions/end/", {"session": "all"})
         assert [one.get("/loans/").status_code for one in (second, browser)] == [302, 200]
+
+    def test_an_administrator_who_ends_them_is_named(self, browser: Browser, maya: User) -> None:
+        chosen = {"action": "end_sessions", "_selected_action": [maya.pk]}
+        browser_of(Role.ADMIN).post("/admin/accounts/user/", chosen)
+        assert browser.get("/loans/").status_code == 302
+        entry = Entry.objects.get(action="accounts.session_ended")
+        assert (entry.actor_role, entry.subject_label) == ("admin", "maya")
 
     @pytest.mark.parametrize("wanted", ["", "x", "²", "0"])
     def test_somebody_elses_are_not_touched(self, browser: Browser, servicer: Browser, wanted: str) -> None:
