@@ -11,14 +11,18 @@ from django.utils import timezone
 
 from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
+from servicing.masking import masked_text
 
 _POSTGRES_LOCK = 7_231_904
 SEALED = [field.attname for field in Entry._meta.concrete_fields if field.attname not in ("id", "hash")]
+# What staff typed may stand in these.
+TYPED = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
     """Add one entry at the end of the chain, in the caller's transaction if there is one."""
+    told = {name: _masked(value) if name in TYPED else value for name, value in fields.items()}
     entry = Entry(
         at=timezone.now(),
         actor_id=actor.id,
@@ -28,7 +32,7 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         user_agent=actor.user_agent,
         request_id=actor.request_id,
         action=action,
-        **fields,
+        **told,
     )
     with transaction.atomic():
         _wait_for_turn()
@@ -37,6 +41,18 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         entry.hash = seal(entry)
         entry.save()
     return entry
+
+
+def _masked(value: Any, name: str = "") -> Any:
+    """Without what looks like an EIN or SSN: somebody may have searched for one, or typed it as a reason."""
+    match value:
+        case dict():
+            return {key: _masked(item, str(key)) for key, item in value.items()}
+        case list() | tuple():
+            return [_masked(item, name) for item in value]
+        case str() if not name.endswith("_id"):  # A bank's reference may well have nine digits.
+            return masked_text(value)
+    return value
 
 
 def seal(entry: Entry) -> str:

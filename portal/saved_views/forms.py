@@ -5,6 +5,7 @@ from django.http import QueryDict
 
 from portal.ui.forms import ChoiceField, StaffForm, TextField
 from portal.ui.frame import AREAS
+from servicing.masking import masked_text
 
 LISTS = [
     (area.url_name, area.label)
@@ -25,7 +26,16 @@ class SaveForm(StaffForm):
     query = TextField(max_length=2000, required=False, widget=forms.HiddenInput)
 
     def clean_query(self) -> str:
-        return state_of(self.cleaned_data["query"])
+        """Refused where it would keep, and perhaps share, what nothing here keeps."""
+        query = self.cleaned_data["query"]
+        values = [
+            value for values in dict(QueryDict(query.removeprefix("?")).lists()).values() for value in values
+        ]
+        if any(masked_text(value) != value for value in values):
+            raise forms.ValidationError(
+                "The list is narrowed by what seems to be an SSN or EIN. Take that out first."
+            )
+        return state_of(query)
 
 
 def state_of(query: str) -> str:

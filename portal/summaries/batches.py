@@ -29,6 +29,7 @@ from portal.summaries.documents import BROKEN, Document, Stamp, record
 from portal.summaries.models import Batch, Item
 from portal.summaries.options import Options
 from portal.summaries.pdf import NotDrawn, begin
+from servicing.masking import masked_text
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,10 @@ CHUNK: Final = 500
 
 def open_batch(work: JobKind, actor: Actor, found: Listing, *, form: str, options: str, zone: str) -> Batch:
     """A batch of the first :data:`MOST` borrowers of a list, begun in the background."""
-    chosen = "; ".join(f"{chip.label} {chip.words}" for chip in found.chips) or "all borrowers known here"
+    chosen = (
+        masked_text("; ".join(f"{chip.label} {chip.words}" for chip in found.chips))
+        or "all borrowers known here"
+    )
     with transaction.atomic():
         batch = Batch.objects.create(
             form=form,

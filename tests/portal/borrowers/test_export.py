@@ -63,3 +63,9 @@ def test_it_leaves_one_entry_with_its_filters_and_count(viewer: Browser, desk: S
 
 def test_it_is_not_made_by_a_post(viewer: Browser) -> None:
     assert viewer.post("/borrowers/export/").status_code == 405
+
+
+def test_a_tax_number_that_was_searched_for_stays_out_of_the_trail(viewer: Browser) -> None:
+    viewer.get("/borrowers/export/?q=219-09-9999+acme")
+    entry = Entry.objects.get(action="borrowers.export")
+    assert entry.detail["query"] == "[hidden] acme"
