@@ -71,7 +71,10 @@ def decide(request: StaffRequest, approval_id: UUID) -> HttpResponse:
 def withdraw(request: StaffRequest, approval_id: UUID) -> HttpResponse:
     """Take back one's own change."""
     approval = get_object_or_404(Approval, pk=approval_id, maker_id=request.user.pk, state__in=Approval.OPEN)
-    steps.withdraw(Actor.of(request), approval)
+    try:
+        steps.withdraw(Actor.of(request), approval)
+    except steps.Gone as error:
+        return _page(request, error.approval, DecideForm(), status=409)
     toast(request, "Withdrawn: nothing is sent.")
     return done(request, approval.url)
 

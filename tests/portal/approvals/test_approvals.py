@@ -224,6 +224,14 @@ def test_time_ends_it(editor: Editor, supervisor: Browser, desk: Sandbox, is_app
     assert not desk.calls
 
 
+def test_what_a_crash_left_of_a_sending_goes_in_time(editor: Editor, supervisor: Browser) -> None:
+    approval = ask(editor)
+    Approval.objects.update(state="sent", expires_at=timezone.now() - timedelta(seconds=1))
+    supervisor.get("/approvals/")
+    approval.refresh_from_db()
+    assert (approval.state, approval.sealed) == ("sent", "")
+
+
 def test_its_maker_takes_it_back_or_asks_anew(editor: Editor, supervisor: Browser) -> None:
     first = ask(editor)
     second = ask(editor, first_name="Gulf Bakery LLC")
