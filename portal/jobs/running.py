@@ -98,10 +98,15 @@ class Progress:
         counts = {name: getattr(self.job, name) for name in ("done", "total", "failed", "words")}
         if not self.claim.update(**counts):
             raise Lost
-        if self.claim.filter(cancel_asked_at__isnull=False).exists():
+        if self.is_cancelled:
             raise Cancelled
         if stopping.is_set() or self._should_give_way():
             raise GivenBack
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody cancelled the job meanwhile."""
+        return self.claim.filter(cancel_asked_at__isnull=False).exists()
 
     def _should_give_way(self) -> bool:
         if not self._gives_way or timezone.now() - self._began < SLICE:
@@ -165,6 +170,9 @@ def _give_back(job: Job, progress: Progress) -> None:
 
 
 def _try_later(job: Job, progress: Progress, kind: kinds.Kind, error: str) -> None:
+    if progress.is_cancelled:
+        progress.end(State.CANCELLED, words="")
+        return
     if job.attempts >= kind.attempts:
         progress.end(State.FAILED, words=f"Failed {job.attempts} times; the last time with {error}.")
         return

@@ -56,6 +56,14 @@ def test_one_that_runs_is_cancelled_at_its_next_step() -> None:
     assert (ended.state, ended.attempts, ended.cancel()) == ("cancelled", 1, False)
 
 
+def test_one_that_was_cancelled_and_then_raises_is_not_tried_again() -> None:
+    def cancelled(progress: Progress) -> None:
+        assert Job.objects.get(pk=progress.job.pk).cancel()
+        raise KeyError("nothing")
+
+    assert worked_off(begun(cancelled)).state == "cancelled"
+
+
 def test_a_worker_that_lost_its_job_changes_nothing_any_more() -> None:
     def frozen(progress: Progress) -> None:
         with time_machine.travel(timedelta(hours=1) + progress.job.created_at):
