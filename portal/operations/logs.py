@@ -18,7 +18,8 @@ from django.http import HttpRequest
 # The request under way, which gets its reference on its way to a view.
 current: ContextVar[HttpRequest | None] = ContextVar("current", default=None)
 
-_MAIL = re.compile(r"[^\s@<>\"',;:()]+@[\w.-]*\w")
+# Bounded: without a limit a long text without spaces would be looked through again from each of its characters.
+_MAIL = re.compile(r"[^\s@<>\"',;:()]{1,254}@[\w.-]{0,253}\w")
 _NUMBER = re.compile(r"[+(]?\d[\d ().-]{7,}\d")
 # Django names the address behind these; everything before says what happened.
 _ADDRESS = re.compile(r"(: /| /|: https?://).*", re.DOTALL)
