@@ -29,7 +29,7 @@ class Verdict:
 @requires("summaries.verify")
 def verify(request: StaffRequest, code: str = "") -> HttpResponse:
     """What is known of a code; with a file, whether it is that very document."""
-    code = (code or request.GET.get("code", "")).strip().upper()
+    code = (code or request.GET.get("code", "")).replace("\0", "\ufffd").strip().upper()
     printed = Printed.objects.select_related("entry").filter(code=code).first() if code else None
     verdict = _check(request, printed.entry) if printed and request.method == "POST" else None
     context = {
