@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
 from tests.conftest import browser_of
 
+# A busy machine is slow: whoever waits for what comes waits patiently, and a test asserts no time.
+expect.set_options(timeout=20_000)
 CHROMIUM = "/usr/bin/chromium"
 QUIET = [
     "--no-sandbox",  # Chromium refuses to run as root with its sandbox.

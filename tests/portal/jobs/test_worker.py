@@ -47,7 +47,7 @@ def worker(desk: Sandbox, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def until(holds: Callable[[], object]) -> None:
-    for _ in range(400):
+    for _ in range(1200):
         if holds():
             return
         time.sleep(0.05)
@@ -86,7 +86,7 @@ def test_a_worker_that_is_told_to_stop_gives_its_job_back(desk: Sandbox, job: Jo
     with worker(desk) as process:
         until(lambda: now(job).done > 1)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     given_back = now(job)
     assert (given_back.state, given_back.attempts, Worker.objects.get().stopped_at is None) == (
         "waiting",
@@ -102,7 +102,7 @@ def test_a_step_that_does_not_end_is_broken_off_after_the_grace(desk: Sandbox, j
     with worker(desk) as process:
         until(lambda: desk.calls)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     assert (now(job).state, now(job).attempts) == ("waiting", 0)
 
 

@@ -53,7 +53,7 @@ def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         impatience.cancel()
         with suppress(ProcessLookupError):
             demo.terminate()
-        demo.communicate(timeout=30)
+        demo.communicate(timeout=60)
 
 
 def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
