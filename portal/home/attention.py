@@ -200,14 +200,16 @@ def _writes(hidden: set[str], user: User) -> Source:
 
 
 def _of_write(intent: WriteIntent, may_settle: bool) -> Item:
+    is_change = intent.method == "PUT"
+    equal = "an equal one of others" if is_change else "an equal one"
     return Item(
         key=f"write:{intent.pk}",
         group="system",
         state="bad",
         icon="help-circle",
         fact="Outcome unknown:",
-        rest=intent.label,
-        meta=f"Sent by {intent.actor_name}; an equal one is refused until this is settled",
+        rest=f"change of {intent.label}" if is_change else intent.label,
+        meta=f"Sent by {intent.actor_name}; {equal} is refused until this is settled",
         borrower_uuid=intent.borrower_uuid,
         when=intent.created_at,
         url=reverse("audit:resolve", args=[intent.pk]) if may_settle else intent.get_absolute_url(),

@@ -239,6 +239,11 @@ class TestAttention:
         write.refresh_from_db()
         assert write.state == "unknown"
 
+    def test_a_lost_change_is_called_one(self, desk: Sandbox, viewer: Browser, servicer: Browser) -> None:
+        unknown_write(given.borrower(desk))
+        WriteIntent.objects.update(method="PUT", label="Northwind LLC")
+        assert facts(viewer) == ["Outcome unknown: change of Northwind LLC"]
+
     def test_accounts_come_by_what_is_past_due(self, desk: Sandbox, viewer: Browser) -> None:
         flagged(desk, Kind.LOAN, None, "Delinquent Loan LLC")
         flagged(desk, Kind.LINE, "12.50", "Small Debt LLC")
