@@ -1,6 +1,5 @@
 """What the audit trail costs: appending an entry for good, and checking a million of them.
 
-It runs on SQLite, or on the PostgreSQL server that DATABASE_URL names, in a database made for it.
 BENCH_ENTRIES makes the trail shorter.
 """
 
@@ -9,13 +8,12 @@ import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.bench.database import hurry, own, settle
 from tests.bench.table import Row
 
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "1000000"))
@@ -25,26 +23,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, database(Path(folder) / "audit.sqlite3") as name:
+    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "audit.sqlite3") as name:
         sow(ENTRIES)
         return [appending(name), *verifying(name)]
-
-
-@contextmanager
-def database(path: Path) -> Iterator[str]:
-    """A database of its own with the portal's tables; the name of its engine."""
-    os.environ |= {"DEBUG": "on", "DJANGO_SETTINGS_MODULE": "portal.settings"}
-    import django
-
-    django.setup()
-    from django.db import connection
-
-    before = connection.settings_dict["NAME"]
-    if connection.vendor == "sqlite":
-        connection.settings_dict["TEST"]["NAME"] = str(path)
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    yield connection.display_name
-    connection.creation.destroy_test_db(before, verbosity=0)
 
 
 def appending(name: str) -> Row:
@@ -100,6 +81,7 @@ def sow(count: int) -> None:
     columns = ", ".join(["id", *(field.column for field in fields), "hash"])
     marks = ", ".join(["%s"] * (len(fields) + 2))
     last = FIRST
+    hurry()
     for start in range(0, count, BATCH):
         batch = []
         for number in range(start, min(start + BATCH, count)):
@@ -109,6 +91,7 @@ def sow(count: int) -> None:
             batch.append([number + 1, *stored, last])
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO audit_entry ({columns}) VALUES ({marks})", batch)
+    settle()
 
 
 def entry(number: int) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.bench.bench_registry import BORROWERS, Registry, desk, signed_in
+from tests.bench.bench_registry import BORROWERS, Registry, signed_in
+from tests.bench.database import own
 from tests.bench.table import Row, best_ms, bounded, compared
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
@@ -30,7 +31,7 @@ TODAY = date(2026, 11, 20)
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, desk(Path(folder) / "documents.sqlite3"):
+    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "documents.sqlite3"):
         summary, schedule = pages()
         with workers(1) as pool:
             found = [*beside_chromium(pool, summary, Path(folder)), beside_bare_table(pool, schedule)]

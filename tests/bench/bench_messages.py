@@ -14,11 +14,11 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.bench.database import hurry, own, settle
 from tests.bench.table import Row, bounded, compared
 
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
@@ -47,33 +47,13 @@ TEXTS = ("succeeded", "build_credit", "failed_after", '{"payload": {"status": "F
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, portal_on(Path(folder) / "messages.sqlite3"):
+    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "messages.sqlite3") as engine:
         sown = Messages(random.Random(20261120))
         sown.sow(MESSAGES)
-        return [*queries(sown), *writing(sown), memory()]
+        return [*queries(sown, engine), *writing(sown), memory()]
 
 
-@contextmanager
-def portal_on(path: Path) -> Iterator[None]:
-    """The portal's tables in a database of its own."""
-    os.environ |= {"DEBUG": "on", "DJANGO_SETTINGS_MODULE": "portal.settings"}
-    import django
-    from django.test.utils import override_settings
-
-    django.setup()
-    from django.core.management import call_command
-    from django.db import connection
-
-    connection.close()
-    before, connection.settings_dict["NAME"] = connection.settings_dict["NAME"], str(path)
-    with override_settings(DEBUG=False):
-        call_command("migrate", verbosity=0)
-        yield
-    connection.close()
-    connection.settings_dict["NAME"] = before
-
-
-def queries(sown: "Messages") -> list[Row]:
+def queries(sown: "Messages", engine: str) -> list[Row]:
     """The first page with its count, a page in the middle, search: beside the bare query and Django's own list."""
     from portal.messaging.models import Message
     from portal.messaging.query import Found
@@ -94,7 +74,7 @@ def queries(sown: "Messages") -> list[Row]:
         Message.objects.count()
 
     texts = [{"q": text} for text in (*TEXTS, sown.sample)]
-    size = f"{MESSAGES:,} messages"
+    size = f"{MESSAGES:,} messages, {engine}"
     page, middle = p95(first, FILTERS), p95(later, FILTERS)
     admin, plain = p95(change_list, [{}]), p95(bare, FILTERS)
     return [
@@ -181,20 +161,16 @@ class Messages:
 
     def sow(self, number: int) -> None:
         """Oldest first: so the tables are written as they grow over a year."""
-        from django.db import connection
-
         from portal.messaging.keeping import row_of
         from portal.messaging.models import Message
 
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA synchronous=OFF")
-            cursor.execute("PRAGMA cache_size=-400000")
+        hurry()
         for start in range(0, number, BATCH):
             rows = [row_of(one) for one in self.told(range(start, min(start + BATCH, number)))]
             Message.objects.bulk_create(sorted(rows, key=lambda row: row.pk))
             if start <= number // 2 < start + BATCH:
                 self.middle, self.sample = rows[0].pk, rows[0].bank_account
-        connection.close()
+        settle()
 
     def told(self, numbers: range) -> list[Any]:
         """So many messages, as the library reads them."""

@@ -11,12 +11,12 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests.bench.database import hurry, own, settle
 from tests.bench.table import Row
 
 BORROWERS = int(os.environ.get("BENCH_BORROWERS", "1000000"))
@@ -42,16 +42,16 @@ TOLD = ["answer_at", "checked_at", "created_at", "updated_at"]
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, desk(Path(folder) / "registry.sqlite3"):
+    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "registry.sqlite3") as engine:
         registry = Registry(random.Random(20261120))
         registry.sow(BORROWERS)
-        return measured(registry)
+        return measured(registry, engine)
 
 
-def measured(registry: "Registry") -> list[Row]:
+def measured(registry: "Registry", engine: str) -> list[Row]:
     """The 95th percentile of each sort of request."""
     browser = signed_in()
-    size = f"{BORROWERS:,} borrowers, p95"
+    size = f"{BORROWERS:,} borrowers, {engine}, p95"
     last = f"/borrowers/?page={BORROWERS}"
     return [
         p95(f"suggestions, {size}", browser, registry.searches(), "suggestions"),
@@ -59,26 +59,6 @@ def measured(registry: "Registry") -> list[Row]:
         p95(f"list of borrowers, {size}", browser, registry.lists(), "borrower-rows"),
         p95(f"its last page, {size}", browser, [last, f"{last}&sort=name"], "borrower-rows"),
     ]
-
-
-@contextmanager
-def desk(path: Path) -> Iterator[None]:
-    """The portal on a database of its own."""
-    os.environ |= {"DEBUG": "on", "DJANGO_SETTINGS_MODULE": "portal.settings"}
-    import django
-    from django.test.utils import override_settings
-
-    django.setup()
-    from django.core.management import call_command
-    from django.db import connection
-
-    connection.close()
-    before, connection.settings_dict["NAME"] = connection.settings_dict["NAME"], str(path)
-    with override_settings(DEBUG=False, ALLOWED_HOSTS=["testserver"]):
-        call_command("migrate", verbosity=0)
-        yield
-    connection.close()
-    connection.settings_dict["NAME"] = before
 
 
 def signed_in() -> Any:
@@ -130,10 +110,7 @@ class Registry:
 
         from portal.registry import search_index
 
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA journal_mode=MEMORY")
-            cursor.execute("PRAGMA synchronous=OFF")
-            cursor.execute("PRAGMA cache_size=-1000000")
+        hurry()
         with connection.schema_editor() as editor:
             search_index.drop(None, editor)
         for start in range(0, borrowers, BATCH):
@@ -141,7 +118,7 @@ class Registry:
             self._insert([row for number in numbers for row in self._household(number)])
         with connection.schema_editor() as editor:
             search_index.create(None, editor)
-        connection.close()
+        settle()
 
     def searches(self) -> list[str]:
         """What people look for: mostly what they read or hear, sometimes half a word, sometimes what is not there."""
