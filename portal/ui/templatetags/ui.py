@@ -236,6 +236,12 @@ def status_badge(value: str | None) -> SafeString:
 
 
 @register.filter
+def grouped(number: int) -> str:
+    """A count with its digits in groups."""
+    return f"{number:,}"
+
+
+@register.filter
 def status_word(value: str) -> str:
     """A status in words alone, for paper."""
     return wording.status(value).word

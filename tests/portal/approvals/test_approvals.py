@@ -18,8 +18,8 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
+from tests.databases import everything
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, UPDATE, WITH_SSN, Editor, fields, html, sent
-from tests.portal.test_secrets import database_bytes
 
 NAME = {"first_name": "Bay Bakery LLC"}
 REASON = {"reason": "Articles of amendment"}
@@ -184,7 +184,7 @@ def test_what_waits_is_readable_nowhere(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     ask(of_person, **WITH_SSN, **BORN)
-    stored = database_bytes() + caplog.text.encode()
+    stored = everything() + caplog.text.encode()
     assert [birth for birth in (b"1987-04-19", b"19 Apr 1987", b"dob_year") if birth in stored] == []
 
 

@@ -16,6 +16,7 @@ from portal.registry.models import Kind, Record, Source
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
+from tests.databases import everything
 from tests.portal.borrowers.editor import (
     BORN,
     SSN,
@@ -30,7 +31,6 @@ from tests.portal.borrowers.editor import (
     sent,
     text,
 )
-from tests.portal.test_secrets import database_bytes
 
 # --- What is sent ---
 
@@ -356,6 +356,6 @@ def test_an_ssn_is_nowhere_afterwards(
         pages.append(html(of_person.send(TWICE, **WITH_SSN)))
     pages.append(of_person.result(TWICE, **WITH_SSN))
     said = "".join([*pages, caplog.text, *capfd.readouterr()]).encode()
-    stored = database_bytes()
+    stored = everything()
     assert len(desk.calls) == 4
     assert [secret for secret in (SSN, "219099999", "219 09 9999") if secret.encode() in said + stored] == []
