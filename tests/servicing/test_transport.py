@@ -290,7 +290,7 @@ def test_a_write_without_an_answer_in_time_is_sent_once_and_its_outcome_unknown(
         error = failure(write, client)
 
     assert isinstance(error, OutcomeUnknown)
-    assert len(wire.requests) == 1
+    assert len(wire.arrived()) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429])

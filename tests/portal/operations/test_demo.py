@@ -58,7 +58,7 @@ def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
 
 def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
     demo.send_signal(number)
-    return demo.communicate(timeout=30)[0]
+    return demo.communicate(timeout=120)[0]
 
 
 def known_borrowers(environment: dict[str, str]) -> int:
@@ -112,7 +112,7 @@ def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(environment: dict
 
     with running(environment) as demo:
         os.kill(children(demo)[0], signal.SIGKILL)
-        assert "Stopped." in demo.communicate(timeout=30)[0]
+        assert "Stopped." in demo.communicate(timeout=120)[0]
         assert (demo.returncode, is_stopped(environment)) == (1, True)
 
 

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,8 @@ def end_worker() -> bool:
     workers = multiprocessing.active_children()
     for worker in workers:
         if worker.pid:
-            os.kill(worker.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # It ended by itself in this moment.
+                os.kill(worker.pid, signal.SIGKILL)
     return bool(workers)
 
 
