@@ -1,12 +1,12 @@
 """Deletes what is kept for a time only, once that time is over; the audit trail never."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from django.db import transaction
 from django.utils import timezone
 
 from portal.audit.chain import append
@@ -16,6 +16,8 @@ from portal.jobs.upkeep import forget_old_jobs
 from portal.lookup.models import Upload
 from portal.registry.retention import forget_old_snapshots
 
+SLICE = 5_000
+
 
 class Command(BaseCommand):
     """``manage.py forget_old``; the worker does the same once a day."""
@@ -23,16 +25,31 @@ class Command(BaseCommand):
     help = "Delete old drafts, uploads, earlier answers, calls, jobs and ended sessions, as the settings say."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        old = timezone.now() - timedelta(days=settings.CALL_DAYS)
-        with transaction.atomic():
-            gone = {
-                "drafts": Draft.objects.forget_old(),
-                "uploads": Upload.objects.forget_old(),
-                "snapshots": forget_old_snapshots(),
-                "calls": RemoteCall.objects.filter(at__lt=old).delete()[0],
-                "jobs": forget_old_jobs(),
-            }
+        gone = dict.fromkeys(FORGETTERS, 0)
+        try:
+            for name, forget in FORGETTERS.items():
+                gone[name] = forget()
+        finally:
             append(Actor.system("retention"), "operations.forget_old", detail=gone)
         call_command("clearsessions")
         words = "{drafts} drafts, {uploads} uploads, {snapshots} earlier answers, {calls} calls, {jobs} jobs"
         self.stdout.write(f"Deleted: {words.format(**gone)}.")
+
+
+def forget_old_calls() -> int:
+    """Delete the calls that are older, a few at a time: whoever wants to write meanwhile does not wait for all."""
+    old = RemoteCall.objects.filter(at__lt=timezone.now() - timedelta(days=settings.CALL_DAYS))
+    forgotten = 0
+    while keys := list(old.order_by("at").values_list("pk", flat=True)[:SLICE]):
+        forgotten += RemoteCall.objects.filter(pk__in=keys).delete()[0]
+    return forgotten
+
+
+# Each commits by itself: in one transaction nobody else could write until the last of them is through.
+FORGETTERS: dict[str, Callable[[], int]] = {
+    "drafts": Draft.objects.forget_old,
+    "uploads": Upload.objects.forget_old,
+    "snapshots": forget_old_snapshots,
+    "calls": forget_old_calls,
+    "jobs": forget_old_jobs,
+}
