@@ -32,6 +32,8 @@ def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -
 def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reason: str) -> None:
     """Relabel a record or give it to its right borrower."""
     with transaction.atomic():
+        # An answer may come meanwhile: its words must stay in what is searched.
+        record.refresh_from_db(from_queryset=Record.objects.select_for_update())
         for name, (_, after) in changes.items():
             setattr(record, name, after)
         if "label" in changes:
