@@ -29,6 +29,7 @@ from portal.portfolio import Column, Portfolio, only_flagged
 from portal.readings import Freshness, Reading, account, show
 from portal.registry import changes, memory
 from portal.registry.models import Kind, Record
+from portal.ui import wording
 from portal.ui.htmx import render_page
 from servicing import DocumentRefused, NotFound, ServicingError, Statement, sense
 from servicing.values import calendar_day
@@ -192,7 +193,7 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
 
 def seen(request: StaffRequest, record: Record, day: date, *, is_download: bool) -> None:
     """Who looked at a statement; a file that leaves the desk has an entry of its own, however soon after a look."""
-    actor, label = Actor.of(request), f"statement of {day}, line {record.uuid[:8]}"
+    actor, label = Actor.of(request), f"statement of {wording.day(day)}, line {record.uuid[:8]}"
     named = about(record) | {"uuid": subject(record.uuid, day)}
     saw(actor, "credit_lines.pdf", **named, label=label)
     if is_download:
@@ -214,7 +215,7 @@ def refusal(request: StaffRequest, record: Record, day: date, words: str, status
         result="rejected",
         subject_kind=record.kind,
         subject_uuid=subject(record.uuid, day),
-        subject_label=f"statement of {day}, line {record.uuid[:8]}",
+        subject_label=f"statement of {wording.day(day)}, line {record.uuid[:8]}",
         borrower_uuid=record.borrower_uuid,
         reason=words[:500],
     )

@@ -88,9 +88,9 @@ def numbers_section(request: StaffRequest) -> dict[str, Any]:
 
 
 def activity_section(request: StaffRequest) -> dict[str, Any]:
-    """What the team changed; who looked at what, and who signed in, stands in the audit."""
+    """What people of the team changed; what goes on by itself, and who looked or signed in, stands in the audit."""
     entries = Entry.objects.exclude(phase=Entry.Phase.ATTEMPT).filter(sighting__isnull=True)
-    acts = entries.exclude(action__startswith="accounts.")[:ACTIVITY]
+    acts = entries.exclude(action__startswith="accounts.").exclude(actor_role="system")[:ACTIVITY]
     return {"activity": [(entry, sentence(entry)) for entry in acts]}
 
 

@@ -90,8 +90,8 @@ def running() -> Iterator[Desk]:
             "--seed",
             "--control",
         ]
-        portal = [sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", f"{HOST}:{ports[0]}"]
-        portal += ["--worker-class", "gthread", "--threads", "16", "--log-level", "warning"]
+        portal = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
+        portal += ["--bind", f"{HOST}:{ports[0]}", "--workers", "1", "--log-level", "warning"]
         with _process(service, environment, ports[1]):
             _prepare(folder, environment, file)
             with _process(portal, environment, ports[0]):

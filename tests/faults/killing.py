@@ -74,7 +74,16 @@ class Portal:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        command = [sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", f"{HOST}:{self.port}"]
+        command = [
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--config",
+            "python:portal.serving",
+            "portal.wsgi",
+            "--bind",
+            f"{HOST}:{self.port}",
+        ]
         command += ["--worker-class", "gthread", "--threads", "16", "--log-level", "critical"]
         self.process = subprocess.Popen(
             command, env=self.environment, cwd=settings.BASE_DIR, start_new_session=True

@@ -56,7 +56,8 @@ def main() -> None:
         stack.enter_context(
             inside.server("sandbox", "python", "-m", "servicing.sandbox", "--db", "/data/sandbox.sqlite3")
         )
-        stack.enter_context(inside.server("web", "gunicorn", "--bind", "127.0.0.1:8000", "portal.wsgi"))
+        web = ["gunicorn", "--config", "python:portal.serving", "--bind", "127.0.0.1:8000", "portal.wsgi"]
+        stack.enter_context(inside.server("web", *web))
         stack.enter_context(inside.worker())
         inside.wait_until_healthy()
         stack.enter_context(proxy(folder))

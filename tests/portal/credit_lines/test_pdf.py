@@ -12,6 +12,7 @@ from portal.audit.models import Entry, RemoteCall, Sighting
 from portal.credit_lines import documents
 from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
+from portal.ui import wording
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.pages import page, panel
@@ -78,7 +79,7 @@ def test_it_can_be_downloaded_which_leaves_an_entry_even_after_a_look(viewer: Br
     bytes_of(answer)
     entry = Entry.objects.get(action="credit_lines.download")
     assert (entry.subject_label, entry.borrower_uuid) == (
-        f"statement of {DAY}, line {line.uuid[:8]}",
+        f"statement of {wording.day(DAY)}, line {line.uuid[:8]}",
         line.borrower_uuid,
     )
 
@@ -91,7 +92,7 @@ def test_the_link_is_read_anew_and_never_the_browsers(viewer: Browser, desk: San
 def test_each_view_is_recorded_and_each_call_has_its_row(viewer: Browser, line: Record) -> None:
     bytes_of(fetched(viewer, line))
     entry = Entry.objects.get(action="credit_lines.pdf")
-    assert entry.subject_label == f"statement of {DAY}, line {line.uuid[:8]}"
+    assert entry.subject_label == f"statement of {wording.day(DAY)}, line {line.uuid[:8]}"
     assert entry.borrower_uuid == line.borrower_uuid
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert (call.outcome, call.status) == ("confirmed", 200)

@@ -23,11 +23,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def serving(desk: Sandbox, port: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """Two processes of gunicorn, as ``gunicorn.conf.py`` sets them up."""
+    """Two processes of gunicorn, as ``portal.serving`` sets them up."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
     environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"}
-    command = [sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", f"127.0.0.1:{port}"]
-    process = subprocess.Popen([*command, "--log-level", "error"], env=environment, cwd=BASE_DIR)
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
+    process = subprocess.Popen(
+        [*command, "--bind", f"127.0.0.1:{port}", "--log-level", "error"], env=environment, cwd=BASE_DIR
+    )
     try:
         until(lambda: answers(port))
         yield process

@@ -121,7 +121,7 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
 def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
     """The portal under its real server, set up as in production but for one process."""
     flags = ["--bind", f"{HOST}:{port}", "--workers", "1", "--log-level", "warning"]
-    command = [sys.executable, "-m", "gunicorn", "portal.wsgi", *flags]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi", *flags]
     return subprocess.Popen(command, env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
 
 

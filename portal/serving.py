@@ -1,4 +1,4 @@
-"""How gunicorn serves the portal: found by itself where it is started beside ``manage.py``.
+"""How gunicorn serves the portal: ``gunicorn --config python:portal.serving portal.wsgi``.
 
 ``WEB_CONCURRENCY`` says how many processes there are; each does 16 things at once, for most of them wait for the
 lending service. Nothing is logged of a request here: an address may hold what somebody searched for.
@@ -17,6 +17,8 @@ timeout = 60
 # Told to stop, a process ends what is under way: a call of the service may take this long, with its retries.
 graceful_timeout = 35
 keepalive = 15
+# A long search that somebody pasted into the address is answered by a page of ours.
+limit_request_line = 8190
 # Signs of life are written to memory: a disk may be read-only, or slow.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 control_socket_disable = True
