@@ -130,7 +130,6 @@ def index(request: StaffRequest, of: Portfolio) -> HttpResponse:
         "coverage": coverage(of.kind),
         "views": menu(request.user, f"{of.area}:index", found.query_string, of.views),
         "at_once": AT_ONCE,
-        "may_add": request.can("lookup.add"),
     }
     return render_page(request, f"{of.area}/index.html", context, partial=of.rows_id)
 

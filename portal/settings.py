@@ -278,6 +278,7 @@ TEMPLATES = [
             "builtins": [
                 "portal.ui.templatetags.ui",
                 "portal.ui.templatetags.panels",
+                "portal.accounts.templatetags.acts",
                 "template_partials.templatetags.partials",
             ],
         },

@@ -71,7 +71,6 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         "changes": changes.since(reading.record, look.shown) if look else [],
         "notes": Note.objects.filter(subject_kind=record.kind, subject_uuid=record.uuid)[:20],
         "may_note": request.can("notes.add"),
-        "may_correct": request.can("lookup.correct"),
         "why_no_note": reason_for("notes.add"),
         "follow_why_not": "" if request.can("applications.open") else reason_for("applications.open"),
         "prefer_why_not": "" if request.can("applications.prefer") else reason_for("applications.prefer"),

@@ -118,7 +118,6 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
         "messages_told": messages_about(record),
         "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
         "may_note": request.can("notes.add"),
-        "may_correct": request.can("lookup.correct"),
         "why_no_note": reason_for("notes.add"),
     } | told(request, reading)
     if not request.htmx:

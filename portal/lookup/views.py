@@ -93,8 +93,6 @@ def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         "owner": owner,
         "fields": told_fields(found),
         "snapshots": found.snapshots.all()[:50],
-        "may_correct": request.can("lookup.correct"),
-        "may_archive": request.can("lookup.archive"),
     }
     return render_page(request, "lookup/record.html", context)
 
@@ -197,5 +195,5 @@ def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
     """How far a file is, and then what came of every line."""
     upload = get_object_or_404(Upload, pk=upload_id)
     job = Job.objects.filter(pk=upload.job_id).first() if upload.job_id else None
-    context = {"upload": upload, "job": job, "may_cancel": request.can("operations.cancel")}
+    context = {"upload": upload, "job": job}
     return render_page(request, "lookup/imported.html", context, partial="imported")

@@ -37,11 +37,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "repeated": repeated(),
         "chain": readiness.chain(),
         "configuration": readiness.configuration(),
-        "may": {
-            "refresh": request.can("lookup.refresh_portfolio"),
-            "bundle": request.can("operations.support_bundle"),
-            "audit": request.can("audit.index"),
-        },
+        "may_read_audit": request.can("audit.index"),
     }
     partials = ("groups", "work", "call-rows")
     return render_page(request, "operations/status.html", context, partial=partials)
@@ -78,7 +74,7 @@ def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
 
 def job_page(request: StaffRequest, job: Job) -> HttpResponse:
     """The page of a job, or the region that shows it; whatever waits for its end is told of it."""
-    context = {"job": job, "may_cancel": request.can("operations.cancel")}
+    context = {"job": job}
     response = render_page(request, "ui/_job.html" if request.htmx else "operations/job.html", context)
     if request.htmx and not job.is_open:
         response["HX-Trigger"] = "job:ended"

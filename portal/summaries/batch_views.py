@@ -63,7 +63,6 @@ def batch(request: StaffRequest, batch_id: UUID) -> HttpResponse:
     context = {
         "batch": found,
         "job": found.job,
-        "may_cancel": request.can("operations.cancel"),
         "total": found.items.count(),
         "ready": found.items.filter(state=Item.State.DONE).count(),
         "failed": failed[:SHOWN_FAILURES],

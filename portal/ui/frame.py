@@ -18,7 +18,7 @@ from django.utils.functional import cached_property
 
 
 class Area(NamedTuple):
-    """One of the nine areas of the product, as its navigation entry."""
+    """One of the areas of the product, as its navigation entry."""
 
     label: str
     icon: str
@@ -41,6 +41,7 @@ AREAS = {
     ),
     "Records": (
         Area("Messages", "webhook", "messaging:index", "messaging.index", "m"),
+        Area("Approvals", "users", "approvals:index", "approvals.index", "v"),
         Area("Audit", "shield-check", "audit:index", "audit.index", "t"),
         Area("Integration status", "activity", "operations:status", "operations.status", "s"),
     ),

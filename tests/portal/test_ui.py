@@ -351,9 +351,9 @@ def test_areas_that_a_person_may_not_enter_are_absent(viewer: Browser, auditor: 
     assert 'data-go="t"' in auditor.get("/").content.decode()
 
 
-def test_only_those_who_may_onboard_see_the_button(viewer: Browser, servicer: Browser) -> None:
-    assert "New borrower" not in viewer.get("/loans/").content.decode()
-    assert "New borrower" in servicer.get("/loans/").content.decode()
+def test_only_those_who_may_onboard_can_press_the_button(viewer: Browser, servicer: Browser) -> None:
+    assert 'href="/borrowers/new/' not in viewer.get("/loans/").content.decode()
+    assert 'href="/borrowers/new/' in servicer.get("/loans/").content.decode()
 
 
 # --- Forms ---

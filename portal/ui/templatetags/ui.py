@@ -54,12 +54,12 @@ def unknown(until: str) -> SafeString:
 def money(value: Any) -> str:
     """An amount; where the service put something else in its place, that is shown as it came."""
     number = exact(value)
-    return _or_dash(wording.money(number)) if value is None or number is not None else str(value)
+    return _or_dash(wording.money(number)) if value in (None, "") or number is not None else str(value)
 
 
 @register.filter
-def rate(value: Decimal | int | None) -> str:
-    return _or_dash(wording.rate(value))
+def rate(value: Decimal | int | str | None) -> str:
+    return _or_dash(None if value is None or isinstance(value, str) else wording.rate(value))
 
 
 @register.filter

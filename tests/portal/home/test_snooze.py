@@ -92,4 +92,4 @@ class TestSnooze:
     def test_it_needs_the_role(self, viewer: Browser, key: str) -> None:
         assert self.put_aside(viewer, key).status_code == 403
         assert viewer.post("/attention/wake/", {"item": key}).status_code == 403
-        assert "Put aside" not in viewer.get("/").content.decode()
+        assert "/attention/snooze/" not in viewer.get("/").content.decode()

@@ -184,7 +184,7 @@ class TestBackgroundWork:
         assert re.search(r"Done .* 0 of 0. Next .*in 24 h", viewer.get("/status/").content.decode())
 
     def test_who_may_starts_the_refresh_from_here(self, viewer: Browser, supervisor: Browser) -> None:
-        assert "Read the portfolio again" not in viewer.get("/status/").content.decode()
+        assert "/registry/refresh/" not in viewer.get("/status/").content.decode()
         assert "Read the portfolio again" in supervisor.get("/status/").content.decode()
 
 
