@@ -46,6 +46,7 @@ _DONE = {
     "accounts.single_sign_on_connected": "connected single sign-on to",
     "accounts.second_factor_added": "added a second factor to",
     "accounts.second_factor_removed": "removed a second factor of",
+    "approvals.detail": "opened the change to be approved:",
     "approvals.ask": "asked for approval:",
     "approvals.approve": "approved:",
     "approvals.refuse": "refused:",
