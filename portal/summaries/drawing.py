@@ -2,13 +2,11 @@
 
 import os
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from fontTools.ttLib import TTFont
-from fontTools.varLib.instancer import instantiateVariableFont
-from weasyprint import HTML
+from weasyprint import CSS, HTML
+from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import FatalURLFetchingError, URLFetcher, URLFetcherResponse
 
 from portal.summaries.pdf import NotDrawn
@@ -28,30 +26,24 @@ class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped
         super().__init__(allow_redirects=False, fail_on_errors=True)
 
     def fetch(self, url: str, headers: Any = None) -> URLFetcherResponse:
-        name, _, weight = url.removeprefix(BASE).partition("?")
-        path = (STATIC / name).resolve()
+        path = (STATIC / url.removeprefix(BASE)).resolve()
         if not url.startswith(BASE) or not path.is_relative_to(STATIC) or path.suffix not in TYPES:
             raise ValueError("not one of our static files")
-        if weight.isdigit():
-            return URLFetcherResponse(url, one_weight(path, int(weight)), {"Content-Type": "font/ttf"})
         return URLFetcherResponse(url, path.read_bytes(), {"Content-Type": TYPES[path.suffix]})
 
 
 @cache
-def one_weight(path: Path, weight: int) -> bytes:
-    """A variable font at one weight, made once in a process: the engine would make it anew for each document."""
-    font = TTFont(path)
-    font.flavor = None
-    axes = {axis.axisTag: axis.defaultValue for axis in font["fvar"].axes}
-    made = BytesIO()
-    instantiateVariableFont(font, axes | {"wght": weight}).save(made)
-    return made.getvalue()
+def look() -> tuple[CSS, FontConfiguration]:
+    """The style of all documents with its fonts, read once in a process. The two belong together, and to one thread."""
+    fonts = FontConfiguration()
+    return CSS(url=f"{BASE}css/print.css", url_fetcher=StaticFiles(), font_config=fonts), fonts
 
 
 def draw(html: str) -> bytes:
     """The PDF, tagged for assistive technology."""
     try:
+        style, fonts = look()
         document = HTML(string=html, base_url=BASE, url_fetcher=StaticFiles())
-        return bytes(document.write_pdf(pdf_tags=True))
+        return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_tags=True))
     except (Exception, FatalURLFetchingError) as error:  # the second is no Exception
         raise NotDrawn(f"{type(error).__name__}: {error}") from None

@@ -5,6 +5,7 @@ and after enough documents to have grown. (The executor's own ``max_tasks_per_ch
 tasks queue up, so the pool is replaced from here.)
 """
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -20,6 +21,8 @@ DOCUMENTS = 250
 # Seconds that one document may take, and that somebody waits for it and for those before it.
 TIME_LIMIT = 45
 PATIENCE = 60
+# Objects between two looks for garbage: a document makes many, and drops them only once it is drawn.
+GARBAGE = 200_000
 # What Debian calls the libraries without which nothing is drawn; docker/system-packages.txt has the same.
 PACKAGES = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
 
@@ -100,6 +103,8 @@ def warm() -> None:
         draw('<!doctype html><html lang="en"><title>Warm</title>', TIME_LIMIT)
     except NotDrawn:  # said to whoever wants a document
         pass
+    gc.freeze()
+    gc.set_threshold(GARBAGE)
 
 
 def draw(html: str, time_limit: int) -> bytes:

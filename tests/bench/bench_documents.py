@@ -61,7 +61,8 @@ def drawn(pool: ProcessPoolExecutor, html: str) -> bytes:
 def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
     """The same summary drawn here, and printed by a headless Chromium that is started for it."""
     page = folder / "summary.html"
-    page.write_text(html.replace("css/print.css", (STATIC / "css" / "print.css").as_uri()))
+    style = (STATIC / "css" / "print.css").as_uri()
+    page.write_text(html.replace("</head>", f'<link rel="stylesheet" href="{style}"></head>'))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
     command = [
         "chromium",
