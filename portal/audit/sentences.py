@@ -58,6 +58,7 @@ _DONE = {
     "loans.detail": "opened",
     "loans.schedule": "exported the schedule of",
     "loans.export": "exported loans:",
+    "lookup.export": "exported the refused lines of",
     "loans.refresh": "read again",
     "credit_lines.detail": "opened",
     "credit_lines.pdf": "opened",

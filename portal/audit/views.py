@@ -55,17 +55,19 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 @requires("audit.export")
 def export(request: HttpRequest) -> StreamingHttpResponse:
-    """What the filters leave, as CSV or JSON Lines, up to the entry of this very export."""
+    """The shown page, or with ``all`` everything that the filters leave up to the entry of this very export."""
     found = filters.asked(request.GET)
+    is_whole = "all" in request.GET
+    page = list(Pages(found.entries, PAGE_SIZE).get_page(request.GET.get("page")))
     form = "JSON Lines" if request.GET.get("format") == "jsonl" else "CSV"
     mine = append(
         Actor.of(request),
         "audit.export",
         subject_label=form,
-        detail={"filters": found.words, "rows": found.entries.count()},
+        detail={"filters": found.words, "rows": found.entries.count() if is_whole else len(page)},
     )
-    rows = map(cells, streamed(found.entries.filter(pk__lt=mine.pk)))
-    return list_file(request, "audit", COLUMNS, rows)
+    shown = streamed(found.entries.filter(pk__lt=mine.pk)) if is_whole else lines(page)
+    return list_file(request, "audit", COLUMNS, map(cells, shown))
 
 
 @require_safe

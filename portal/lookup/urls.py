@@ -12,6 +12,7 @@ urlpatterns = [
     path("registry/import/", views.import_records, name="import_records"),
     path("registry/refresh/", views.refresh_portfolio, name="refresh_portfolio"),
     path("registry/import/<int:upload_id>/", views.imported, name="imported"),
+    path("registry/import/<int:upload_id>/refused/", views.export_refused, name="export_refused"),
     path("registry/<str:kind>/<str:uuid>/", views.record, name="record"),
     path("registry/<str:kind>/<str:uuid>/correct/", views.correct, name="correct"),
     path("registry/<str:kind>/<str:uuid>/archive/", views.archive, name="archive"),

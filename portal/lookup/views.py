@@ -4,13 +4,14 @@ from datetime import datetime, time
 from typing import Any
 
 from django.contrib import messages as toasts
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import requires
+from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
@@ -22,6 +23,7 @@ from portal.lookup.models import Upload
 from portal.readings import READS
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, read
+from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page
 from servicing import Loan, NotFound, codec
 
@@ -197,3 +199,17 @@ def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
     job = Job.objects.filter(pk=upload.job_id).first() if upload.job_id else None
     context = {"upload": upload, "job": job}
     return render_page(request, "lookup/imported.html", context, partial="imported")
+
+
+@require_safe
+@requires("lookup.import_records")
+def export_refused(request: StaffRequest, upload_id: int) -> HttpResponseBase:
+    """The refused lines of a file that are kept, as the page shows them."""
+    upload = get_object_or_404(Upload, pk=upload_id)
+    append(
+        Actor.of(request),
+        "lookup.export",
+        subject_label=f"import {upload.pk}",
+        detail={"upload": upload.pk, "rows": len(upload.refused)},
+    )
+    return list_file(request, f"refused-{upload.pk}", ["Line", "Why it was refused"], upload.refused)
