@@ -40,6 +40,10 @@ BATCH = 500
 LISTS = (Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS)
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
+PART = 10**6
+"""Their upper and lower digits are summed apart: a database's whole numbers end at nineteen digits."""
+# Where an amount is absurd, no sum is told.
+SUMMABLE = Q(amount__lt=10**14, amount__gt=-(10**14))
 
 
 def _from(value: str) -> Q:
@@ -257,24 +261,24 @@ def _months(
         .values_list("month")
         .annotate(
             number=Count("pk"),
-            told=Count("amount", filter=succeeded),
+            told=Count("amount", filter=succeeded & SUMMABLE),
             paid=Count("pk", filter=succeeded),
-            units=_units(succeeded),
+            **_sums(succeeded),
         )
     )
     return {
-        f"{month:%B} {month.year}": (number, _exact(units) if told == paid else None)
-        for month, number, told, paid, units in found
+        f"{month:%B} {month.year}": (number, _exact(*sums) if told == paid else None)
+        for month, number, told, paid, *sums in found
     }
 
 
 def _summary(matching: QuerySet[Record], today: date) -> Summary:
     found = matching.values_list("status").annotate(
-        number=Count("pk"), told=Count("amount"), units=_units(Q())
+        number=Count("pk"), told=Count("amount", filter=SUMMABLE), **_sums(Q())
     )
     counts = [
-        payments.Count(status.upper(), number, _exact(units) if told == number else None)
-        for status, number, told, units in found
+        payments.Count(status.upper(), number, _exact(*sums) if told == number else None)
+        for status, number, told, *sums in found
     ]
     following = matching.filter(_is_upcoming(today)).order_by("due_date", "id").first()
     return Summary(
@@ -284,12 +288,17 @@ def _summary(matching: QuerySet[Record], today: date) -> Summary:
     )
 
 
-def _units(condition: Q) -> Sum:
+def _sums(condition: Q) -> dict[str, Sum]:
     scaled = ExpressionWrapper(
         F("amount") * UNITS, output_field=DecimalField(max_digits=24, decimal_places=4)
     )
-    return Sum(Cast(Round(scaled), BigIntegerField()), filter=condition)
+    units = Cast(Round(scaled), BigIntegerField())
+    parts = {"upper": units / PART, "lower": units % PART}
+    return {
+        name: Sum(ExpressionWrapper(part, BigIntegerField()), filter=condition & SUMMABLE)
+        for name, part in parts.items()
+    }
 
 
-def _exact(units: int | None) -> Decimal:
-    return Decimal(units or 0) / UNITS
+def _exact(upper: int | None, lower: int | None) -> Decimal:
+    return Decimal((upper or 0) * PART + (lower or 0)) / UNITS

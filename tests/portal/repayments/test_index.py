@@ -66,6 +66,15 @@ class TestList(AccountList):
         assert "4 repayments, $90,071,992,547,410.21 succeeded" in found
         assert "4 repayments known here" in found
 
+    def test_no_sum_is_too_large_and_an_absurd_amount_leaves_it_open(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        for _ in range(12):
+            self.known(desk, amount=Decimal(9 * 10**13), status="SUCCEEDED", due_date="2026-03-08")
+        assert "12 repayments, $1,080,000,000,000,000.00 succeeded" in self.fragment(viewer)
+        self.known(desk, amount=Decimal(10**15), status="SUCCEEDED", due_date="2026-03-08")
+        assert "1,080,000,000,000,000" not in self.fragment(viewer)
+
     def test_what_matches_is_summed_and_said_so(self, viewer: Browser, desk: Sandbox) -> None:
         self.known(desk, amount=Decimal("1.10"), status="SUCCEEDED", due_date="2026-03-08")
         self.known(desk, amount=Decimal(5), status="FAILED", due_date="2026-03-09")

@@ -119,7 +119,7 @@ def test_two_thousand_come_page_by_page(viewer: Browser, desk: Sandbox, loan: Re
     ]
     desk.fail_next("repayments.of_loan", body=many)
     shown = read(viewer, loan)
-    assert "1 to 25 of 2000" in shown
+    assert "1 to 25 of 2,000" in shown
     assert shown.count("data-row") == 25
 
 
