@@ -70,7 +70,7 @@ class Wire:
 
     def _serve(self, handler: Handler) -> None:
         self.connections += 1
-        while head := b"".join(iter(handler.rfile.readline, b"\r\n")):
+        while head := _head(handler):
             length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
             self.requests.append(head + b"\r\n" + handler.rfile.read(int(length[1]) if length else 0))
             reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
@@ -78,6 +78,14 @@ class Wire:
                 reply(handler)
                 return
             handler.wfile.write(reply)
+
+
+def _head(handler: Handler) -> bytes:
+    """The lines before the empty one; nothing once the client has hung up."""
+    lines = []
+    while (line := handler.rfile.readline()) not in (b"\r\n", b""):
+        lines.append(line)
+    return b"".join(lines)
 
 
 def answered(body: str | bytes = "{}", status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
