@@ -51,7 +51,7 @@ def test_without_a_file_nothing_is_compared(document: tuple[str, bytes], service
 
 
 def test_an_unknown_code_is_no_document(viewer: Browser) -> None:
-    for path in ("BS-20261121-NOTOURS/", "%00/"):
+    for path in ("BS-20261121-NOTOURS/", "?code=%00"):
         answer = viewer.get(f"/verify/{path}")
         assert answer.status_code == 404
         assert "No document has this code" in answer.content.decode()
