@@ -1,5 +1,6 @@
 """Fixtures of every test: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
 
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator
@@ -65,14 +66,16 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
         if connection.vendor == "sqlite":
             connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connections.close_all()
-        connection.creation.clone_test_db("copy", verbosity=0)
-        connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings("copy")["NAME"]
+        # A name of its own: what a killed process left in a journal must not be read into the next copy.
+        name = f"copy{next(numbers)}"
+        connection.creation.clone_test_db(name, verbosity=0)
+        connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings(name)["NAME"]
 
     def throw_away(*_: Any) -> None:
         connections.close_all()
         connection.creation.destroy_test_db(original, verbosity=0)
 
-    original = connection.settings_dict["NAME"]
+    original, numbers = connection.settings_dict["NAME"], itertools.count()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_setup", classmethod(take_copy))
         patch.setattr(TransactionTestCase, "_fixture_teardown", throw_away)

@@ -45,7 +45,6 @@ def index(request: StaffRequest) -> HttpResponse:
         "has_more_filters": any(name in found.filters for name in listed.MORE),
         "why_not": {"edit": reason_for("borrowers.edit"), "submit": reason_for("applications.submit")},
         "may_edit": request.can("borrowers.edit"),
-        "may_print": request.can("summaries.batch"),
         "may_submit": request.can("applications.submit"),
     }
     response = render_page(request, "borrowers/index.html", context, partial="borrower-rows")
