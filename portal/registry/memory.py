@@ -35,7 +35,8 @@ KIND_OF: dict[type, Kind] = {
 }
 BATCH = 500
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
-TOO_MUCH = Decimal(10) ** 16
+TOO_MUCH = Decimal(10) ** 11
+"""SQLite keeps 15 digits of a number exactly: these, and four places behind the point."""
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 

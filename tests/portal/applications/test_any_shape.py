@@ -1,5 +1,6 @@
 """Whatever an application looks like, every screen of it renders."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -65,8 +66,11 @@ def borrower(desk: Sandbox) -> Record:
     return given.borrower(desk)
 
 
-def every_screen(browser: Browser, record: Record) -> None:
-    """The page in its states, its offers alone, the question about one, its files, the list, the form beside it."""
+def every_screen(browser: Browser, record: Record) -> str:
+    """The page in its states, its offers alone, the question about one, its files, the list, the form beside it.
+
+    Every one of them answers; the page itself is returned.
+    """
     address = record.get_absolute_url()
     pages = [
         address,
@@ -80,6 +84,7 @@ def every_screen(browser: Browser, record: Record) -> None:
     for file in (f"{address}offers/?all=1", "/applications/export/?all=1"):
         answered: Any = browser.get(file)
         assert b"".join(answered)
+    return browser.get(address).content.decode()
 
 
 @for_any(application=APPLICATIONS)
@@ -89,7 +94,7 @@ def every_screen(browser: Browser, record: Record) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_application_is_shown(browser: Browser, borrower: Record, application: dict[str, Any]) -> None:
-    every_screen(browser, told(borrower, application))
+    assert application["uuid"] in every_screen(browser, told(borrower, application))
 
 
 @for_any(nulls=st.sets(st.sampled_from(sorted(set(offer()) - {"uuid"}))))
@@ -100,27 +105,32 @@ def test_any_application_is_shown(browser: Browser, borrower: Record, applicatio
 )
 def test_any_subset_of_nulls_is_shown(browser: Browser, borrower: Record, nulls: set[str]) -> None:
     offers = [offer(0), offer(1, **dict.fromkeys(nulls))]
-    every_screen(browser, told(borrower, answer(*offers)))
+    assert "2 of 2 offers" in every_screen(browser, told(borrower, answer(*offers)))
 
 
 def test_two_thousand_offers_are_shown(browser: Browser, borrower: Record) -> None:
     offers = [offer(0, uuid=f"51aa7f20-0000-4000-8000-{n:012}", apr=n) for n in range(2000)]
     details = {"reasons": [f"Reason {n}" for n in range(2000)]}
-    every_screen(browser, told(borrower, answer(*offers, details=details)))
+    assert " of 2000 offers" in every_screen(browser, told(borrower, answer(*offers, details=details)))
 
 
-@pytest.mark.parametrize("amount", [10**17, 10**30, "1e20", "1e-30", "-0", "0.00005", 9999999999999999.99])
+@pytest.mark.parametrize(
+    "amount", [10**17, 10**30, "1e20", "1e-30", "-0", "0.00005", Decimal("9999999999999999.99")]
+)
 def test_amounts_beyond_all_reason_are_shown(browser: Browser, borrower: Record, amount: Any) -> None:
-    every_screen(browser, told(borrower, answer(offer(0, amount=amount, term=amount), amount=amount)))
+    shown = every_screen(browser, told(borrower, answer(offer(0, amount=amount, term=amount), amount=amount)))
+    assert "1 of 1 offers" in shown
 
 
 def test_what_is_very_deep_is_shown(browser: Browser, borrower: Record) -> None:
     deep: Any = "core"
     for _ in range(200):
         deep = {"in": [deep]}
-    every_screen(browser, told(borrower, answer(offer(0, explanation=deep), details=deep, n=1)))
+    assert "core" in every_screen(
+        browser, told(borrower, answer(offer(0, explanation=deep), details=deep, n=1))
+    )
 
 
 @pytest.mark.parametrize("uuid", [UUID.format(2), "c-1", "C_40e91d7"])
 def test_any_identifier_of_the_service_has_a_page(browser: Browser, borrower: Record, uuid: str) -> None:
-    every_screen(browser, told(borrower, answer(offer(0), uuid=uuid)))
+    assert uuid in every_screen(browser, told(borrower, answer(offer(0), uuid=uuid)))
