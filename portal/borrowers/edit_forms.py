@@ -35,7 +35,7 @@ LATER = {"ssn": "SSN", "credit_report": "Credit report", "asset_report": "Asset 
 NAME_HELP = "Letters, one space, and , . ' - between letters."
 REFUSED = "The lending service did not accept this; its words stand above."
 LIVE = {
-    "hx-trigger": "change",
+    "hx-trigger": "blur changed",
     "hx-target": "closest .sd-field",
     "hx-sync": "closest form:queue all",
     "hx-vals": '{"action": "check"}',

@@ -28,7 +28,6 @@ from portal.ui.forms import (
 from servicing import Address, NewKeyPerson, rules
 
 LIVE = {
-    "hx-trigger": "change",
     "hx-target": "closest .sd-field",
     "hx-swap": "outerHTML",
     "hx-sync": "closest .sd-card-body:queue all",
@@ -118,7 +117,7 @@ class StepForm(StaffForm):
         self.action = action
         self.left_out: list[str] = []
         for field in self.fields.values():
-            field.widget.attrs.update(LIVE, **{"hx-post": action})
+            field.widget.attrs.update(LIVE, **{"hx-post": action, "hx-trigger": _settled_by(field.widget)})
 
     def typed(self) -> dict[str, str]:
         """What was typed, as it was typed, under the names that bind it again."""
@@ -143,6 +142,12 @@ def _suffixes(widget: forms.Widget) -> Iterable[str]:
     if isinstance(widget, forms.FileInput):
         return ()
     return ("", *getattr(widget, "widgets_names", ()))
+
+
+def _settled_by(widget: forms.Widget) -> str:
+    """What says that a field holds what was meant: a list to choose from changes with every key pressed in it."""
+    is_at_once = isinstance(widget, (forms.RadioSelect, forms.CheckboxInput, forms.FileInput))
+    return "change" if is_at_once else "blur changed"
 
 
 class BusinessForm(StepForm):

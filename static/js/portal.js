@@ -163,6 +163,14 @@
   });
   document.addEventListener("htmx:afterSettle", (event) => settle(event.detail.elt));
 
+  // What was found of a field is not put over what is being typed into it: whoever came back is told on leaving.
+  const TYPED = "input:not([type=radio], [type=checkbox]), select, textarea";
+
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const active = document.activeElement;
+    if (detail.target?.matches(".sd-field") && detail.target.contains(active) && active.matches(TYPED)) detail.shouldSwap = false;
+  });
+
   // --- Forms: sent once, guarded, saved as a draft ---
 
   const IDLE = 10000;

@@ -40,11 +40,12 @@
   };
 
   const show = (isOver) => {
+    const isNews = isOver && (!dialog.open || $("[data-session-after]").hidden);
     $("[data-session-before]").hidden = isOver;
     $("[data-session-after]").hidden = !isOver;
     $("#session-title").textContent = isOver ? "Your session has ended" : "Your session is about to end";
     if (!dialog.open) dialog.showModal();
-    if (isOver) $("#session-title").focus();
+    if (isNews) $("#session-title").focus();
   };
 
   let wasOver = false;

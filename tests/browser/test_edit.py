@@ -4,7 +4,7 @@ import json
 
 import pytest
 from django.conf import LazySettings, settings
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -73,6 +73,21 @@ def test_a_name_is_tutored_as_it_is_left(page: Page, maya: Record) -> None:
     expect(page.get_by_text("Accepted by the service’s rule")).to_be_visible()
 
 
+def test_what_is_typed_while_the_answer_comes_is_kept(page: Page, maya: Record) -> None:
+    page.goto(of_person(maya))
+    held: list[Route] = []
+    page.route("**/edit/", lambda route: held.append(route))
+    page.fill("[name=first_name]", "O’Neil & Co")
+    press(page, "Tab", "Shift+Tab", "End")
+    page.keyboard.type("mpany")
+    with page.expect_response("**/edit/"):
+        held.pop().continue_()
+    page.unroute("**/edit/")
+    press(page, "Tab")
+    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
+
+
 def test_a_report_is_measured_and_stays_chosen(page: Page, maya: Record, desk: Sandbox) -> None:
     page.goto(of_borrower(maya))
     page.click("main summary")
@@ -97,9 +112,10 @@ def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
 
 def test_what_was_typed_stays_when_another_tab_signs_out(page: Page, maya: Record) -> None:
     page.goto(of_borrower(maya))
-    page.fill("[name=email]", "new@bakery.example")
-    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
     page.fill("[name=phone]", "5125550199")
+    page.fill("[name=email]", "new@bakery.example")
+    expect(page.get_by_text("A US number of 10 digits")).to_be_visible()
+    page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
     press(page, "Tab")
     expect(page.get_by_role("heading", name="Your session has ended")).to_be_focused()
     expect(page.locator("[name=email]")).to_have_value("new@bakery.example")
