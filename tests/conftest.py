@@ -62,9 +62,6 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """A test that commits works on a copy of the database: the audit refuses to be emptied after it."""
 
     def take_copy(*_: Any) -> None:
-        # The event loop of a browser leaves a connection open, and with it everything in the journal.
-        if connection.vendor == "sqlite":
-            connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connections.close_all()
         # A name of its own: what a killed process left in a journal must not be read into the next copy.
         name = f"copy{next(numbers)}"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
@@ -25,7 +26,9 @@ QUIET = [
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    # Playwright's own event loop runs in this thread, which Django takes for asynchronous code.
+    # Playwright's own event loop runs in this thread from now on, which Django takes for asynchronous code with
+    # connections of its own. One left open here would be out of reach, until a forked process finds it and uses it.
+    connections.close_all()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
