@@ -145,19 +145,20 @@ class Faults:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[tuple[str, Fault, float]] = []
+        self._waiting: list[tuple[str, Fault, int | None]] = []
 
     def add(self, operation: str, fault: Fault, *, times: int | None) -> None:
         """Spoil the next ``times`` calls (None: all of them) of an operation, or of any with ``*``."""
         with self._lock:
-            self._waiting.append((operation, fault, float("inf") if times is None else times))
+            self._waiting.append((operation, fault, times))
 
     def take(self, operation: str) -> Fault | None:
         """The accident that befalls this call, if any; the oldest first."""
         with self._lock:
             for index, (name, fault, left) in enumerate(self._waiting):
                 if name in (operation, ANY):
-                    self._waiting[index : index + 1] = [(name, fault, left - 1)] if left > 1 else []
+                    rest = None if left is None else left - 1
+                    self._waiting[index : index + 1] = [] if rest == 0 else [(name, fault, rest)]
                     return fault
         return None
 
