@@ -159,7 +159,8 @@ TEMPLATE_SYNTAX = re.compile(r"{[{%#].*?[}%#]}", re.DOTALL)
 
 class TestTemplates:
     def test_it_compiles(self, template: Path) -> None:
-        get_template(str(template.relative_to(BASE_DIR / "templates")))
+        name = str(template.relative_to(BASE_DIR / "templates"))
+        assert get_template(name).origin.template_name == name
 
     def test_it_holds_nothing_that_is_forbidden(self, template: Path) -> None:
         markup = TEMPLATE_SYNTAX.sub("", template.read_text())

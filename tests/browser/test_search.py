@@ -20,6 +20,14 @@ def people(page: Page, desk: Sandbox) -> None:
         given.borrower(desk, first_name=name, phone=phone or "5125550145")
 
 
+def suggest(page: Page, text: str, option: str) -> None:
+    """Type it into the box, until that is suggested."""
+    page.goto("/")
+    page.keyboard.press("/")
+    page.keyboard.type(text)
+    expect(page.get_by_role("option", name=option)).to_be_visible()
+
+
 def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: None) -> None:
     page.goto("/")
     page.keyboard.press("/")
@@ -49,20 +57,14 @@ def test_an_identifier_deep_in_a_pasted_mail_is_found(page: Page, desk: Sandbox)
 
 
 def test_enter_never_opens_what_an_earlier_text_found(page: Page, people: None) -> None:
-    page.goto("/")
-    page.keyboard.press("/")
-    page.keyboard.type("harbor")
-    expect(page.get_by_role("option", name="Harbor Bakery LLC")).to_be_visible()
+    suggest(page, "harbor", "Harbor Bakery LLC")
     page.keyboard.type(" of nobody")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Results for “harbor of nobody”")).to_be_visible()
 
 
 def test_the_arrows_lead_to_all_results(page: Page, people: None) -> None:
-    page.goto("/")
-    page.keyboard.press("/")
-    page.keyboard.type("llc")
-    expect(page.get_by_role("option", name="All results")).to_be_visible()
+    suggest(page, "llc", "All results")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Results for “llc”")).to_be_visible()

@@ -69,7 +69,7 @@ class AccountList:
             "?status=%00",
             "?q=%22%5C%25_",
         ):
-            self.fragment(viewer, query)
+            assert self.fragment(viewer, query).strip().startswith(f'<div id="{self.rows}"')
 
     def test_htmx_gets_the_rows_alone(self, viewer: Browser) -> None:
         assert self.fragment(viewer).strip().startswith(f'<div id="{self.rows}"')

@@ -104,17 +104,9 @@ def test_identifiers_leave_encrypted(lending: Client, sandbox: Sandbox, business
 
 
 def test_what_was_not_given_is_not_sent(
-    lending: Client, sandbox: Sandbox, business: dict[str, Any], owner: NewKeyPerson, address: Address
+    lending: Client, sandbox: Sandbox, business: dict[str, Any], owner: NewKeyPerson
 ) -> None:
-    plain = NewKeyPerson(
-        first_name="Bo",
-        last_name="Lee",
-        title="DIRECTOR",
-        citizenship="US",
-        email="bo@example.com",
-        phone="5124721234",
-        address=address,
-    )
+    plain = replace(owner, dob=None, ssn=None)
     lending.borrowers.create_commercial(**business | {"key_people": [owner, plain]})
 
     assert not {"start_date", "incorporated_on", "asset_report_json_gzip"} & set(sent(sandbox))

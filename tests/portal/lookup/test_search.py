@@ -189,7 +189,7 @@ class TestResults:
         "state", [{"kind": "ship"}, {"page": "x"}, {"page": "-1"}, {"kind": "loan", "page": "99"}]
     )
     def test_a_state_that_means_nothing_breaks_nothing(self, viewer: Browser, state: dict[str, str]) -> None:
-        results(viewer, "acme", **state)
+        assert "Results for “acme”" in results(viewer, "acme", **state)
 
     def test_it_asks_the_database_only_a_few_times(
         self, viewer: Browser, desk: Sandbox, django_assert_max_num_queries: object
