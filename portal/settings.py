@@ -310,16 +310,19 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "PRAGMA journal_size_limit=27103364;PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
     }
     make_private(str(DATABASES["default"]["NAME"]))
+    cache_url = "locmemcache://"
 else:
     # One pool for all threads of a process: those that read side by side come and go.
     DATABASE_POOL = {"pool": {"min_size": 1, "max_size": at_least("DATABASE_POOL", 2, 20)}}
     DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | DATABASE_POOL
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # Processes that share a server share their cache in a table of it, unless something faster is named.
+    cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 CACHES = {
     "default": address(
-        "CACHE_URL", Env.cache_url_config, "locmemcache://", ["locmemcache", "redis", "rediss"]
+        "CACHE_URL", Env.cache_url_config, cache_url, ["locmemcache", "dbcache", "redis", "rediss"]
     )
 }
 

@@ -79,6 +79,13 @@ def test_cookies_are_this_hosts_alone() -> None:
     assert shown("SESSION_COOKIE_NAME", **NEEDED) == "__Host-sessionid"
 
 
+def test_processes_that_share_a_server_share_its_cache() -> None:
+    on_server = NEEDED | {"DATABASE_URL": "postgres://desk@host/desk"}
+    assert "operations_cache" in shown("CACHES", **on_server)
+    assert "redis://cache" in shown("CACHES", **on_server, CACHE_URL="redis://cache:6379/0")
+    assert "LocMemCache" in shown("CACHES", **NEEDED)
+
+
 def test_local_use_needs_nothing(tmp_path: Path) -> None:
     done = start(DEBUG="on", DATA_DIR=str(tmp_path / "new" / "data"))
     assert (done.returncode, done.stderr) == (0, "")

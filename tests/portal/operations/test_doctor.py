@@ -71,6 +71,7 @@ def test_what_is_missing_is_said(
     MigrationRecorder.Migration.objects.filter(app="jobs").delete()
     settings.ENV_FILE.write_text("SECRET_KEY=…")
     settings.ENV_FILE.chmod(0o644)
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     monkeypatch.setenv("WEB_CONCURRENCY", "2")
     words = said()
     assert "WRONG  No worker is running" in words
