@@ -28,6 +28,7 @@ import servicing
 from portal.accounts.models import User
 from portal.accounts.roles import RoleMissing, can
 from portal.audit import intents
+from portal.audit.breaker import Breaker
 from portal.audit.chain import append
 from portal.audit.intents import AlreadySubmitted, Blocked, Write
 from portal.audit.models import Actor, RemoteCall, WriteIntent
@@ -70,6 +71,7 @@ def client() -> Client:
         message_filters=chosen.SERVICING_MESSAGE_FILTERS,
         offset_counts=chosen.SERVICING_OFFSET_COUNTS,
         time_zone=settings.SERVICING_TIME_ZONE,
+        gate=Breaker(),
     )
 
 

@@ -27,6 +27,8 @@ from servicing import Application, Client, Loan, Rejected, Repayment, ServicingE
 FRESH = timedelta(seconds=30)
 # Without JavaScript a page waits this long for a silent service.
 DEADLINE = 0.8
+# A panel keeps nobody from anything, but its request keeps a thread from other pages.
+PANEL_DEADLINE = 3.0
 # However it ends, nobody waits longer for an answer that another request asked for.
 PATIENCE = timedelta(seconds=40)
 # Stands before the service's words where it did answer, but not with the record.
@@ -128,7 +130,7 @@ def show(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -> dict[
     force = "refresh" in request.GET
     target = request.htmx.target or ""
     if target in panels:
-        ask(Actor.of(request), panels[target], force=force)
+        ask(Actor.of(request), panels[target], force=force, deadline=PANEL_DEADLINE)
     elif not request.htmx and request.COOKIES.get("js") != "1":
         everything = {record.pk: record for records in panels.values() for record in records}
         ask(Actor.of(request), list(everything.values()), force=force, deadline=DEADLINE)

@@ -28,7 +28,7 @@ from servicing.loans import Loan
 from servicing.messages import Message
 from servicing.repayments import Repayment
 from servicing.resource import Page, Pagination
-from servicing.transport import Call, Outcome, Watcher
+from servicing.transport import Call, Gate, Outcome, Watcher
 from servicing.values import Address, RemoteTime
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "DocumentFetcher",
     "DocumentRefused",
     "Forbidden",
+    "Gate",
     "InvalidInput",
     "Issue",
     "KeyPerson",

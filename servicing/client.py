@@ -20,7 +20,7 @@ from servicing.masking import Sensitive
 from servicing.messages import MessagesResource
 from servicing.repayments import RepaymentsResource
 from servicing.resource import Counts
-from servicing.transport import Call, Outcome, Transport, Watcher
+from servicing.transport import Call, Gate, Outcome, Transport, Watcher
 
 
 class Client:
@@ -36,6 +36,8 @@ class Client:
     - `country` is how addresses must name it, `incorporation_field` carries the incorporation date.
     - `message_filters` says where the filters of the message list go, `offset_counts` what its offset counts;
       without it the client finds out.
+    - `gate` is asked before every try whether the service may be asked, and told whether it answered; shared by
+      several clients it keeps all of them from hammering a service that is down.
     - `time_zone` is where the lender keeps its books: it decides when an eighteenth birthday has come.
 
     A setting that cannot be used raises `ConfigurationError`.
@@ -69,6 +71,7 @@ class Client:
         offset_counts: Counts | None = None,
         time_zone: str = "US/Pacific",
         sleep: Callable[[float], None] = time.sleep,
+        gate: Gate | None = None,
     ) -> None:
         # A traceback may print the variables of this frame.
         secret, token, field_key = Sensitive(secret), Sensitive(token), Sensitive(field_key)
@@ -93,7 +96,13 @@ class Client:
         self._of_messages: dict[str, Any] = {"filters": message_filters, "offset_counts": offset_counts}
         self._use(
             Transport(
-                base_url, scheme, timeout=limits, time_limit=time_limit, max_tries=max_tries, sleep=sleep
+                base_url,
+                scheme,
+                timeout=limits,
+                time_limit=time_limit,
+                max_tries=max_tries,
+                sleep=sleep,
+                gate=gate,
             )
         )
 
@@ -104,6 +113,12 @@ class Client:
         """
         twin = copy.copy(self)
         twin._use(self._transport.watched_by(watcher, request_id))
+        return twin
+
+    def within(self, seconds: float) -> Self:
+        """A copy for somebody who waits: each of its calls takes no longer than that."""
+        twin = copy.copy(self)
+        twin._use(self._transport.within(seconds))
         return twin
 
     def preview(self, act: Callable[[Self], object]) -> Call:

@@ -109,14 +109,26 @@ class Watcher(Protocol):
     `before` comes just before a write leaves (never for a read). If it raises, nothing is sent and the
     exception goes to the caller: a write that cannot be recorded is not made.
 
-    `after` comes once for every call that was begun, whatever became of it, before the caller gets the answer
-    or the error. If it raises, that is logged and the caller still gets the answer: what the service has done
-    must not be hidden by a fault on our side.
+    `after` comes once for every write that was begun and every read that was asked, whatever became of it,
+    before the caller gets the answer or the error. If it raises, that is logged and the caller still gets the
+    answer: what the service has done must not be hidden by a fault on our side.
     """
 
     def before(self, call: Call, /) -> None: ...
 
     def after(self, call: Call, outcome: Outcome, /) -> None: ...
+
+
+class Gate(Protocol):
+    """Says whether the service may be asked now, for all who share it.
+
+    A try that it does not admit is not made: a read raises `Unavailable` at once, a write `NotSent`.
+    """
+
+    def admits(self) -> bool: ...
+
+    def heard(self, *, answered: bool) -> None:
+        """Is told after every try whether the service answered at all; that it has no time is no answer."""
 
 
 class Reply(NamedTuple):
@@ -127,6 +139,11 @@ class Reply(NamedTuple):
     body: bytes
     trouble: str = ""
     never_left: bool = False
+
+
+_NOT_ASKED: Final = Reply(
+    None, {}, b"", "it did not answer several times in a row and is left alone for a moment", True
+)
 
 
 class Transport:
@@ -141,6 +158,7 @@ class Transport:
         time_limit: float,
         max_tries: int,
         sleep: Callable[[float], None] = time.sleep,
+        gate: Gate | None = None,
     ) -> None:
         self._base_url = _checked_url(base_url)
         self._auth = auth
@@ -148,6 +166,7 @@ class Transport:
         self._time_limit = time_limit
         self._max_tries = max_tries
         self._sleep = sleep
+        self._gate = gate
         self._session = _new_session()
         self._watcher: Watcher | None = None
         self._parent_id = ""
@@ -156,6 +175,12 @@ class Transport:
         """A copy whose calls `watcher` is told of, and whose request ids begin with `request_id`."""
         twin = copy.copy(self)
         twin._watcher, twin._parent_id = watcher, request_id
+        return twin
+
+    def within(self, seconds: float) -> Self:
+        """A copy whose calls take no longer than that."""
+        twin = copy.copy(self)
+        twin._time_limit = min(seconds, self._time_limit)
         return twin
 
     def close(self) -> None:
@@ -193,7 +218,7 @@ class Transport:
         reply, tries = self._exchanged(call, payload)
         result = _understood(call, reply, read)
         error = result if isinstance(result, ServicingError) else None
-        if self._watcher:
+        if self._watcher and (tries or call.kind == "write"):
             outcome = Outcome(
                 answer=None if error else result,
                 error=error,
@@ -214,10 +239,13 @@ class Transport:
         deadline = time.monotonic() + self._time_limit
         if call.kind == "write":
             with _new_session() as session:
-                return self._tried(session, call, payload, deadline), 1
+                reply = self._admitted(session, call, payload, deadline)
+                return reply, int(reply is not _NOT_ASKED)
         tries = 1
         while True:
-            reply = self._tried(self._session, call, payload, deadline)
+            reply = self._admitted(self._session, call, payload, deadline)
+            if reply is _NOT_ASKED:
+                return reply, tries - 1
             wait = _wait(reply, tries)
             if (
                 reply.status not in _TRY_AGAIN
@@ -227,6 +255,20 @@ class Transport:
                 return reply, tries
             self._sleep(wait)
             tries += 1
+
+    def _admitted(
+        self, session: requests.Session, call: Call, payload: Payload | None, deadline: float
+    ) -> Reply:
+        if self._gate is None:
+            return self._tried(session, call, payload, deadline)
+        if not self._gate.admits():
+            return _NOT_ASKED
+        reply = self._tried(session, call, payload, deadline)
+        try:
+            self._gate.heard(answered=reply.status not in _TRY_AGAIN)
+        except Exception:  # What the service may have done must not be hidden by a fault on our side.
+            logger.exception("%s: whether the service answered could not be noted", call.request_id)
+        return reply
 
     def _tried(
         self, session: requests.Session, call: Call, payload: Payload | None, deadline: float

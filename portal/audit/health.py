@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 from django.utils import timezone
 
+from portal.audit.breaker import outage
 from portal.audit.models import RemoteCall
 from portal.ui import wording
 
@@ -88,6 +89,8 @@ def health() -> list[Health]:
 
 def in_words(groups: Sequence[Health]) -> tuple[str, str] | None:
     """State and sentence over all groups; ``None`` while nothing was asked."""
+    if down := outage():
+        return "bad", f"Not answering since {wording.clock(down.since)}"
     asked = [group for group in groups if group.calls]
     failing = [group for group in asked if group.failing_since]
     if not asked:

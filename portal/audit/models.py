@@ -234,3 +234,14 @@ class RemoteCall(models.Model):
     def short_path(self) -> str:
         """The path with each uuid cut to its first eight characters."""
         return re.sub(r"(?<=/)([0-9a-f]{8})-[0-9a-f-]{27}(?=/|$)", r"\1", self.path)
+
+
+class Outage(models.Model):
+    """That the service leaves tries without an answer; the one row of it ends with the first answer."""
+
+    since = models.DateTimeField()
+    tries = models.PositiveIntegerField(default=0, help_text="So many in a row got no answer.")
+    ask_again_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.tries} tries without an answer"

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
+from portal.audit.breaker import PAUSE, outage
 from portal.audit.models import Actor
 from portal.readings import claim, due_for_refresh, read
 from portal.registry.models import Kind, Record
@@ -17,8 +18,10 @@ def due(kind: str, before: datetime) -> list[Record]:
 
 
 def read_all(actor: Actor, records: list[Record], *, rate: float) -> Iterator[bool]:
-    """Read one after the other, so many a second at most; whether each went well."""
+    """Read one after the other, so many a second at most, and slower than that while nothing is answered."""
     for record in records:
+        if outage():
+            time.sleep(PAUSE.total_seconds())
         started = time.monotonic()
         claim(record, force=True)
         yield read(actor, record)

@@ -32,10 +32,11 @@ from portal.messaging.panel import TABS, Panel
 from portal.messaging.query import COLUMNS as FILTERED
 from portal.messaging.sync import read_front
 from portal.notes.views import write as write_note
+from portal.readings import DEADLINE
 from portal.saved_views.menu import menu
 from portal.ui.exports import csv_file
 from portal.ui.htmx import done, render_page, toast
-from servicing import ServicingError
+from servicing import Client, ServicingError
 
 VIEWS = {
     "Successful": "status=SUCCESS&source=copy",
@@ -76,7 +77,7 @@ def listed(request: StaffRequest, explorer: Explorer, *, waits: bool) -> dict[st
     """The list with all that stands around it."""
     explorer.is_loading = waits
     if not waits:
-        explorer.load(request.servicing)
+        explorer.load(within_deadline(request))
     days = explorer.asked.get("start_date"), explorer.asked.get("end_date")
     context: dict[str, Any] = {
         "coverage": coverage(*days),
@@ -93,6 +94,11 @@ def listed(request: StaffRequest, explorer: Explorer, *, waits: bool) -> dict[st
     }
     asks = explorer.is_copy and request.COOKIES.get("js") != "1" and not request.htmx
     return context | (claim_of(request, explorer) if asks else {})
+
+
+def within_deadline(request: StaffRequest) -> Client:
+    """The service, for whoever asks: a whole page waits for it no longer than others, a region may take its time."""
+    return request.servicing if request.htmx else request.servicing.within(DEADLINE)
 
 
 def views() -> dict[str, str]:
@@ -113,7 +119,7 @@ def presets(explorer: Explorer) -> list[tuple[str, str, bool]]:
 def claim_of(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
     """How many messages the service says it has; that it does not say so is no failure of the list."""
     try:
-        return {"claim": explorer.claim(request.servicing)}
+        return {"claim": explorer.claim(within_deadline(request))}
     except ServicingError as error:
         return {"claim_failure": error}
 

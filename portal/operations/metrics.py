@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import Count, Max
 from django.utils import timezone
 
+from portal.audit.breaker import outage
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.jobs.models import Job
 from portal.jobs.state import state
@@ -117,6 +118,11 @@ METRICS: dict[str, tuple[str, str, Callable[[], Samples]]] = {
     "desk_job_wait_seconds": ("gauge", "How long the oldest job waits.", _since(lambda: state().oldest)),
     "desk_sync_age_seconds": ("gauge", "Since the messages were last fetched whole.", _since(_last_sync)),
     "desk_remote_answer_age_seconds": ("gauge", "Since the service last answered.", _since(_last_answer)),
+    "desk_remote_left_alone": (
+        "gauge",
+        "1 while the service is hardly asked because it does not answer, else 0.",
+        lambda: [({}, int(outage() is not None))],
+    ),
     "desk_audit_entries_total": ("counter", "Entries of the audit trail.", _entries),
     "desk_audit_unbroken": ("gauge", "1 if the last whole check of the trail held, else 0.", _unbroken),
     "desk_audit_check_age_seconds": ("gauge", "Since the trail was last checked whole.", _since(_last_check)),

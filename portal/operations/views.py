@@ -13,6 +13,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST
 
 from portal.accounts.roles import requires
+from portal.audit.breaker import outage
 from portal.audit.chain import append
 from portal.audit.health import health
 from portal.audit.models import Actor
@@ -29,6 +30,7 @@ def status(request: StaffRequest) -> HttpResponse:
     """How the service answers, what failed, every call, what works in the background, and how this desk is set up."""
     context = {
         "groups": health(),
+        "outage": outage(),
         "failures": calls.failures(),
         "calls": calls.found(request.GET),
         "patterns": calls.patterns(),

@@ -91,6 +91,15 @@ class TestLive:
         assert uuid in page
         assert "No message" not in page
 
+    def test_without_scripts_a_silent_service_is_not_waited_for(self, viewer: Browser, desk: Sandbox) -> None:
+        uuid = message(desk)
+        rows(viewer)
+        later = message(desk)
+        desk.fail_next("messages.list", delay=2)
+        page = viewer.get("/messages/").content.decode()
+        assert "Messages could not be read" in page
+        assert (uuid in page, later in page) == (True, False)
+
     def test_nothing_matches_and_nothing_yet_are_two_things(self, viewer: Browser, desk: Sandbox) -> None:
         assert "No message yet" in text(viewer)
         assert "No message matches" in text(viewer, "?event=payment.failed")

@@ -1,0 +1,51 @@
+"""Leaves a service alone that does not answer: after several tries in a row it is asked once every few seconds only.
+
+All processes go by the same row. Hides that one of all who come after a pause asks, and that its answer ends the pause
+for everybody.
+"""
+
+import logging
+from datetime import timedelta
+
+from django.db.models import F
+from django.utils import timezone
+
+from portal.audit.models import Outage
+
+TRIES = 6
+"""Two calls that were tried as often as calls are."""
+PAUSE = timedelta(seconds=5)
+_ROW = 1
+
+logger = logging.getLogger(__name__)
+
+
+class Breaker:
+    """The client's gate."""
+
+    def admits(self) -> bool:
+        """Whether this try may be made: always while the service answers, else the first after each pause."""
+        if outage() is None:
+            return True
+        now = timezone.now()
+        return bool(Outage.objects.filter(ask_again_at__lte=now).update(ask_again_at=now + PAUSE))
+
+    def heard(self, *, answered: bool) -> None:
+        """Count a try without an answer; an answer ends the count."""
+        if not answered:
+            _count()
+        elif Outage.objects.exists() and Outage.objects.all().delete()[0]:
+            logger.info("The lending service answers again.")
+
+
+def outage() -> Outage | None:
+    """Since when the service is left alone; ``None`` while it is asked as usual."""
+    return Outage.objects.filter(tries__gte=TRIES).first()
+
+
+def _count() -> None:
+    now = timezone.now()
+    Outage.objects.get_or_create(pk=_ROW, defaults={"since": now, "ask_again_at": now})
+    Outage.objects.filter(pk=_ROW).update(tries=F("tries") + 1, ask_again_at=now + PAUSE)
+    if Outage.objects.filter(pk=_ROW, tries=TRIES).exists():
+        logger.warning("The lending service left %d tries in a row without an answer.", TRIES)
