@@ -69,7 +69,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "audit.resolve": frozenset({Role.SUPERVISOR}),
     "operations.status": _EVERYBODY,
     "operations.job": _EVERYBODY,
-    "operations.cancel": _WRITERS | {Role.ADMIN},
+    "operations.cancel": _WRITERS | {Role.AUDITOR, Role.ADMIN},
     "operations.support_bundle": _WRITERS | _OVERSIGHT,
     "summaries.borrower": _EVERYBODY,
     "summaries.document": _EVERYBODY,
@@ -78,13 +78,15 @@ ACTS: dict[str, frozenset[Role]] = {
     "accounts.profile": _EVERYBODY,
     "accounts.staff": frozenset({Role.ADMIN}),
 }
+# Acts on what somebody began: to that of others these alone may do them.
+OF_OTHERS: dict[str, frozenset[Role]] = {"operations.cancel": frozenset({Role.SUPERVISOR, Role.ADMIN})}
 
 
 class RoleMissing(PermissionDenied):
-    """A signed-in person asked for an act that their role does not include."""
+    """A signed-in person asked for an act that their role does not include, at all or to what others began."""
 
-    def __init__(self, act: str) -> None:
-        super().__init__(reason_for(act))
+    def __init__(self, act: str, reason: str = "") -> None:
+        super().__init__(reason or reason_for(act))
         self.act = act
 
 
@@ -96,7 +98,19 @@ def can(user: "User | AnonymousUser", act: str) -> bool:
 
 def reason_for(act: str) -> str:
     """Why a button is disabled, as words beside it."""
-    names = [role.label.lower() for role in Role if role in ACTS[act]]
+    return _needs(ACTS[act])
+
+
+def why_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> str:
+    """Why this person may not do an act to what somebody began; empty if they may."""
+    if not can(user, act):
+        return reason_for(act)
+    is_theirs = began_by == user.pk or getattr(user, "role", "") in OF_OTHERS[act]
+    return "" if is_theirs else f"Somebody else started it. {_needs(OF_OTHERS[act])}"
+
+
+def _needs(roles: frozenset[Role]) -> str:
+    names = [role.label.lower() for role in Role if role in roles]
     return f"Needs role {' or '.join(names)}"
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST
 
-from portal.accounts.roles import requires
+from portal.accounts.roles import RoleMissing, requires, why_not_to
 from portal.audit.breaker import outage
 from portal.audit.chain import append
 from portal.audit.health import health
@@ -64,8 +64,10 @@ def job(request: StaffRequest, job_id: UUID) -> HttpResponse:
 @require_POST
 @requires("operations.cancel")
 def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
-    """Take a job back: at once if it waits, at its next step if it runs."""
+    """Take a job back, one's own or by role anybody's: at once if it waits, at its next step if it runs."""
     found = get_object_or_404(Job, pk=job_id)
+    if reason := why_not_to(request.user, "operations.cancel", found.actor_id):
+        raise RoleMissing("operations.cancel", reason)
     if found.cancel():
         append(Actor.of(request), "operations.cancel", subject_label=found.label)
     found.refresh_from_db()

@@ -2,7 +2,7 @@
 
 from django import template
 
-from portal.accounts.roles import can, reason_for
+from portal.accounts.roles import can, reason_for, why_not_to
 
 register = template.Library()
 
@@ -11,3 +11,9 @@ register = template.Library()
 def why_not(context: template.Context, act: str) -> str:
     """Why not, in words for beside a button; empty for those who may: ``{% why_not "lookup.add" as why %}``."""
     return "" if can(context["request"].user, act) else reason_for(act)
+
+
+@register.simple_tag(takes_context=True)
+def why_not_this(context: template.Context, act: str, began_by: int | None) -> str:
+    """The same for an act on what somebody began: ``{% why_not_this "operations.cancel" job.actor_id as why %}``."""
+    return why_not_to(context["request"].user, act, began_by)

@@ -4,20 +4,23 @@ import pytest
 from django.core.management import call_command
 from django.test import Client as Browser
 
-from portal.audit.models import Entry
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.models import Actor, Entry
 from portal.jobs.models import Job
 from portal.jobs.queue import start
 from portal.lookup.tasks import refresh_portfolio
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import htmx
+from tests.conftest import browser_of, htmx
 
 
 @pytest.fixture
-def address(desk: Sandbox) -> str:
-    """Where a waiting job is cancelled."""
+def address(desk: Sandbox, servicer: Browser) -> str:
+    """Where the servicer's waiting job is cancelled."""
     given.loan(desk, given.borrower(desk))
-    return f"/jobs/{start(refresh_portfolio).pk}/cancel/"
+    maker = Actor(id=User.objects.get(username="servicer").pk, name="Servicer")
+    return f"/jobs/{start(refresh_portfolio, by=maker).pk}/cancel/"
 
 
 def test_one_that_waits_never_begins(servicer: Browser, address: str) -> None:
@@ -42,3 +45,18 @@ def test_the_trail_knows_once_who_did_it(servicer: Browser, address: str) -> Non
 def test_a_viewer_may_look_and_not_cancel(viewer: Browser, address: str) -> None:
     assert viewer.post(address).status_code == 403
     assert "Cancel</button>" not in viewer.get(address.removesuffix("cancel/")).content.decode()
+
+
+def test_another_servicer_may_not_cancel_it_and_sees_why(desk: Sandbox, address: str) -> None:
+    Job.objects.update(actor_id=4711)
+    browser = browser_of(Role.SERVICER)
+    refused = browser.post(address)
+    assert (refused.status_code, Job.objects.get().state) == (403, "waiting")
+    assert "Somebody else started it. Needs role supervisor or administrator" in refused.content.decode()
+    assert "Somebody else started it" in browser.get(address.removesuffix("cancel/")).content.decode()
+
+
+@pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.ADMIN])
+def test_who_looks_after_the_desk_may_cancel_anything(desk: Sandbox, address: str, role: Role) -> None:
+    browser_of(role).post(address)
+    assert Job.objects.get().state == "cancelled"
