@@ -1,0 +1,95 @@
+"""The sandbox driven from the description of its interface: what it answers is what the description says.
+
+Schemathesis makes the requests, well-formed ones and others, over real HTTP; half are for records that exist.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi import checks
+
+import servicing.sandbox
+from servicing.sandbox import Sandbox
+from servicing.sandbox.endpoints import OPERATIONS
+from tests.conftest import SECRET
+
+DESCRIBED = [name for name, operation in OPERATIONS.items() if operation.signed]
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+]
+schema = schemathesis.openapi.from_path(Path(servicing.sandbox.__file__).with_name("openapi.yaml"))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """One that asks for no signature: what is no text cannot be signed, and should be refused all the same."""
+    path = tmp_path_factory.mktemp("described") / "service.sqlite3"
+    with Sandbox(path, secret=SECRET, auth="none") as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def known(service: Sandbox) -> dict[str, str]:
+    """The identifiers of a business that has everything."""
+    world = service.world
+    user = world.borrower()
+    loan, line = world.loan(user["uuid"], paid=2), world.line(user["uuid"])
+    world.draw(line["uuid"], "500.00")
+    for account in (loan, line):
+        world.repayment(account["uuid"], amount="310.00")
+    return {
+        "user_id": user["uuid"],
+        "key_person_id": user["key_people"][0]["uuid"],
+        "application_id": world.line_application(user["uuid"])["uuid"],
+        "loan_id": loan["uuid"],
+        "line_id": line["uuid"],
+    }
+
+
+def call(service: Sandbox, case: Any, known: dict[str, str] | None = None) -> Any:
+    """Send the request and hold the answer against the description."""
+    case.path_parameters.update({name: known[name] for name in case.path_parameters if known})
+    return case.call_and_validate(base_url=service.url, checks=CHECKS)
+
+
+def test_every_operation_of_the_interface_is_described_and_nothing_else() -> None:
+    paths = schema.raw_schema["paths"].values()
+    assert sorted(one["operationId"] for path in paths for one in path.values()) == sorted(DESCRIBED)
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_the_example_of_each_operation_is_carried_out(
+    service: Sandbox, known: dict[str, str], name: str
+) -> None:
+    operation = schema.find_operation_by_id(name)
+    content = operation.definition.raw.get("requestBody", {}).get("content", {})
+    body = {"body": content["application/json"]["example"]} if content else {}
+    case = operation.Case(
+        path_parameters=dict(known), media_type="application/json" if body else None, **body
+    )
+    assert call(service, case, known).status_code == 200
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_whatever_is_asked_the_answer_is_as_described(
+    service: Sandbox, known: dict[str, str], name: str, mode: GenerationMode
+) -> None:
+    requests = schema.find_operation_by_id(name).as_strategy(generation_mode=mode)
+
+    @settings(max_examples=12, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=requests, exists=st.booleans())
+    def ask(case: Any, exists: bool) -> None:
+        call(service, case, known if exists else None)
+
+    ask()
