@@ -44,22 +44,24 @@ CALLS = {
 
 
 def _list_indexes() -> list[models.Index]:
-    """One for each way to order or to narrow a list, without what is archived; some only for borrowers.
+    """One for each way to order or to narrow a list, without what is archived; some only for lists that need them.
 
     A narrowing one ends in the other filters, so that several together are answered without looking at the rows. Of two
-    that would do, SQLite takes the later: what usually hides more comes after what hides less.
+    that would do, SQLite takes the later: what usually hides more comes after what hides less. PostgreSQL has a second
+    one for each column that may be empty, for the falling order with the empty last (migration ``0007_orders``).
     """
     usual = ["-updated_at", "-id"]
     narrowing = ["entity", "state", "status", "flagged"]
     narrowed = [[one, *usual, *(other for other in narrowing if other != one)] for one in narrowing]
-    fields = [usual, ["-created_at", "-id"], ["amount"], ["due_date", "id"], *narrowed]
-    of_borrowers = [["city", "id"], ["-past_due", "-id"], ["checked_at", *usual], ["created_by", *usual]]
+    orders = [usual, ["-created_at", "-id"], ["amount", "id"], ["due_date", "id"]]
+    of_borrowers = [["city", "id"], ["past_due", "id"], ["checked_at", *usual], ["created_by", *usual]]
+    of_others = {
+        Kind.APPLICATION: [["product", "id"]],
+        Kind.LOAN: [["rate", "id"]],
+        Kind.LINE: [["past_due", "id"]],
+    }
     listed = models.Q(archived_at__isnull=True)
     borrowers = models.Q(kind=Kind.BORROWER) & listed
-
-    refreshed = models.Index(
-        fields=["kind", "checked_at", "product"], condition=listed, name="records_by_checked_at"
-    )
 
     def index(names: list[str], of: str, condition: models.Q) -> models.Index:
         return models.Index(
@@ -67,10 +69,17 @@ def _list_indexes() -> list[models.Index]:
         )
 
     return [
-        refreshed,  # how many were checked within a day
-        *(index(names, "records", listed) for names in fields),
+        # Its last column counts how many were checked within a day.
+        index(["checked_at", "id", "product"], "records", listed),
+        models.Index(fields=["kind", "status", "id"], condition=listed, name="records_in_status"),
+        *(index(names, "records", listed) for names in orders + narrowed),
         models.Index("kind", Lower("label"), "id", condition=borrowers, name="borrowers_by_label"),
         *(index(names, "borrowers", borrowers) for names in of_borrowers),
+        *(
+            index(names, f"{kind.value}s", models.Q(kind=kind) & listed)
+            for kind, orders in of_others.items()
+            for names in orders
+        ),
     ]
 
 
