@@ -21,7 +21,7 @@ from portal.registry.models import Kind, Record, Source
 from portal.registry.search import search_text
 from servicing import Application, Borrower, Loan, Repayment, Statement, codec
 
-BATCH: Final = 20_000
+BATCH: Final = 5_000
 _words = str.split
 FIRST: Final = _words(
     "Northwind Cedar Harbor Summit Prairie Granite River Copper Atlas Beacon Juniper Falcon"
@@ -192,7 +192,7 @@ def _write(rows: Iterable[Row]) -> None:
     """A batch of rows in one transaction."""
     first = next(rows := iter(rows))
     names = list(first)
-    values = ([row[name] for name in names] for row in chain([first], rows))
+    values = [[row[name] for name in names] for row in chain([first], rows)]
     into = f"registry_record ({', '.join(names)})"
     with transaction.atomic(), connection.cursor() as cursor:
         if connection.vendor == "postgresql":
