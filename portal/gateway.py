@@ -108,8 +108,9 @@ class Watcher:
         items = [] if outcome.error else memory.told(outcome.answer, call.ids)
         intent = self.intent if call.kind == "write" else None
         ended = ending(outcome.error)
+        row = self._row(call, outcome, intent)  # Masked here: SQLite lets one write at a time.
         with transaction.atomic():
-            self._record(call, outcome, intent)
+            row.save(force_insert=True)
             memory.remember(items, source=Source.SERVICE, by=self.actor.name)
             if intent:
                 intents.settle(
@@ -126,8 +127,8 @@ class Watcher:
                     },
                 )
 
-    def _record(self, call: Call, outcome: Outcome, intent: WriteIntent | None) -> None:
-        RemoteCall.objects.create(
+    def _row(self, call: Call, outcome: Outcome, intent: WriteIntent | None) -> RemoteCall:
+        return RemoteCall(
             operation=call.operation,
             method=call.method,
             path=call.path[:500],

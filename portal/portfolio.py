@@ -21,7 +21,7 @@ from django.utils.text import slugify
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
 from portal.gateway import StaffRequest
-from portal.readings import DEADLINE, PATIENCE, account, ask, coverage
+from portal.readings import DEADLINE, HOLD, PATIENCE, account, ask, coverage
 from portal.registry import changes
 from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
 from portal.registry.memory import IDENTIFIER
@@ -229,7 +229,7 @@ def refresh(request: StaffRequest, of: Portfolio) -> HttpResponseBase:
         return HttpResponseRedirect(of.index_url)
     without_script = not request.htmx and request.COOKIES.get("js") != "1"
     if without_script or request.htmx.target == PROGRESS:
-        _step(request, _progress(records, since), deadline=DEADLINE if without_script else None)
+        _step(request, _progress(records, since), deadline=DEADLINE if without_script else HOLD)
         records = _chosen(of, request.GET.getlist("uuid"))
     progress = _progress(records, since)
     back = f"{of.index_url}?{QueryDict(request.GET.get('back', '')).urlencode()}"
@@ -284,7 +284,7 @@ def _state(record: Record, since: datetime) -> str:
     return "failed" if has_ended else "asking"
 
 
-def _step(request: StaffRequest, progress: Progress, *, deadline: float | None) -> None:
+def _step(request: StaffRequest, progress: Progress, *, deadline: float) -> None:
     """Read the next one with its repayments, unless one is still under way."""
     if any(turn.state == "asking" for turn in progress.turns):
         return

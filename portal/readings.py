@@ -1,18 +1,20 @@
 """Snapshot first, then live: what a part of a page shows, how old it is, and how it is read again.
 
-A page draws from copies at once; its panels ask the service, side by side, and every answer becomes the new copy. A
-browser without JavaScript (no ``js`` cookie) gets the page after the server asked, with a deadline. Hides who asks
-when: nobody asks twice for the same record within half a minute unless a person wants it.
+A page draws from copies at once, and while it travels the service is asked for all that it shows, side by side; each
+of its panels waits for its own part, and every answer becomes the new copy. A browser without JavaScript (no ``js``
+cookie) gets the page after the server asked, with a deadline. Hides who asks when: nobody asks twice for the same
+record within half a minute unless a person wants it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -27,8 +29,10 @@ from servicing import Application, Client, Loan, Rejected, Repayment, ServicingE
 FRESH = timedelta(seconds=30)
 # Without JavaScript a page waits this long for a silent service.
 DEADLINE = 0.8
-# A panel keeps nobody from anything, but its request keeps a thread from other pages.
-PANEL_DEADLINE = 3.0
+# A panel waits this long at a time, then looks again: a silent service must not keep every thread of the desk.
+HOLD = 2.0
+# So often it looks whether somebody else, perhaps in another process, got the answer.
+LOOK = 0.02
 # However it ends, nobody waits longer for an answer that another request asked for.
 PATIENCE = timedelta(seconds=40)
 # Stands before the service's words where it did answer, but not with the record.
@@ -43,7 +47,7 @@ READS: dict[str, Callable[[Client, str, str], object]] = {
 }
 REPAYMENTS_OF = {Kind.LOAN.value: Kind.LOAN_REPAYMENTS, Kind.LINE.value: Kind.LINE_REPAYMENTS}
 
-_pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="readings")
+_pool = ThreadPoolExecutor(max_workers=24, thread_name_prefix="readings")
 _under_way: set[Future[None]] = set()
 
 
@@ -112,47 +116,77 @@ class Reading:
 
 def account(record: Record) -> list[Record]:
     """A loan or line and the list of its repayments, as two things to read."""
-    lists = REPAYMENTS_OF[record.kind]
-    listed, _ = Record.objects.get_or_create(
-        kind=lists,
-        uuid=record.uuid,
-        defaults={"borrower_uuid": record.borrower_uuid, "parent_uuid": record.uuid},
-    )
-    return [record, listed]
+    return [record, *lists_of([record])]
+
+
+def lists_of(accounts: Sequence[Record]) -> list[Record]:
+    """Of each loan or line the list of its repayments, as a thing to read of its own."""
+    wanted = {(REPAYMENTS_OF[record.kind].value, record.uuid): record for record in accounts}
+    found = _lists(wanted)
+    missing = [
+        Record(kind=kind, uuid=uuid, borrower_uuid=of.borrower_uuid, parent_uuid=uuid)
+        for (kind, uuid), of in wanted.items()
+        if (kind, uuid) not in found
+    ]
+    if missing:
+        Record.objects.bulk_create(missing, ignore_conflicts=True)
+        found = _lists(wanted)
+    return [found[key] for key in wanted]
+
+
+def _lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+    stored = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=[uuid for _, uuid in keys])
+    return {(record.kind, record.uuid): record for record in stored}
 
 
 def show(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -> dict[str, list[Reading]]:
     """What each panel of a page shows, by the panel's id.
 
-    A panel that loads itself asks for its own records first (``?refresh=1``: in any case). A whole page shows copies,
-    and without JavaScript what the service says within the deadline.
+    A panel that loads itself waits for its own records (``?refresh=1``: they are asked for in any case). A whole page
+    shows copies, and without JavaScript what the service says within the deadline.
     """
-    force = "refresh" in request.GET
-    target = request.htmx.target or ""
-    if target in panels:
-        ask(Actor.of(request), panels[target], force=force, deadline=PANEL_DEADLINE)
-    elif not request.htmx and request.COOKIES.get("js") != "1":
-        everything = {record.pk: record for records in panels.values() for record in records}
-        ask(Actor.of(request), list(everything.values()), force=force, deadline=DEADLINE)
-    stored = Record.objects.in_bulk([record.pk for records in panels.values() for record in records])
+    force, actor = "refresh" in request.GET, Actor.of(request)
+    everything = {record.pk: record for records in panels.values() for record in records}
+    is_scripted = request.COOKIES.get("js") == "1"
+    if request.htmx:
+        ask(actor, panels.get(request.htmx.target or "", ()), force=force)
+    elif not is_scripted:
+        ask(actor, list(everything.values()), force=force, deadline=DEADLINE)
+    stored = Record.objects.in_bulk(everything)
+    if is_scripted and not request.htmx:
+        begin(actor, list(stored.values()), force=force)
     return {name: [Reading(stored[record.pk]) for record in records] for name, records in panels.items()}
 
 
-def ask(
-    actor: Actor, records: Sequence[Record], *, force: bool = False, deadline: float | None = None
-) -> None:
-    """Read each record that is due, side by side; after the deadline the rest goes on by itself."""
-    mine = [record for record in records if claim(record, force=force)]
-    # Within a transaction no other thread sees what this one wrote, nor gets to write itself.
-    if (len(mine) == 1 and deadline is None) or connection.in_atomic_block:
-        for record in mine:
+def ask(actor: Actor, records: Sequence[Record], *, force: bool = False, deadline: float = HOLD) -> None:
+    """Wait until each record that is due was read, by whomever; after the deadline the rest goes on by itself."""
+    if connection.in_atomic_block:
+        for record in claim(records, force=force):
             read(actor, record)
         return
-    begun = {_pool.submit(_read_in_thread, actor, record) for record in mine}
+    until = time.monotonic() + deadline
+    begun = begin(actor, records, force=force)
+    wait(begun, timeout=deadline)
+    if len(begun) < len(records):
+        _wait_for_others(records, until)
+
+
+def begin(actor: Actor, records: Sequence[Record], *, force: bool = False) -> set[Future[None]]:
+    """Read each record that is due, side by side, and wait for none."""
+    if connection.in_atomic_block:  # No other thread sees what this one wrote, nor gets to write itself.
+        return set()
+    begun = {_pool.submit(_read_in_thread, actor, record) for record in claim(records, force=force)}
     _under_way.update(begun)
     for one in begun:
         one.add_done_callback(_under_way.discard)
-    wait(begun, timeout=deadline)
+    return begun
+
+
+def _wait_for_others(records: Sequence[Record], until: float) -> None:
+    asked = Record.objects.filter(pk__in=[record.pk for record in records])
+    moments = asked.only("asked_at", "checked_at", "failed_at")
+    while any(Reading(record).is_pending for record in moments.all()) and time.monotonic() < until:
+        time.sleep(LOOK)
 
 
 def finish(timeout: float) -> None:
@@ -160,13 +194,21 @@ def finish(timeout: float) -> None:
     wait(set(_under_way), timeout=timeout)
 
 
-def claim(record: Record, *, force: bool = False) -> bool:
-    """Whether this caller is the one who asks now: one wins, whoever else comes within half a minute waits."""
+def claim(records: Sequence[Record], *, force: bool = False) -> list[Record]:
+    """Those that this caller asks for now: one wins, whoever else comes within half a minute waits."""
+    if not records:
+        return []
     now = timezone.now()
-    free = Record.objects.filter(pk=record.pk)
+    free = Record.objects.filter(pk__in=[record.pk for record in records])
     if not force:
         free = free.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=now - FRESH))
-    return bool(free.update(asked_at=now))
+    with transaction.atomic():
+        won = set(free.select_for_update().values_list("pk", flat=True))
+        Record.objects.filter(pk__in=won).update(asked_at=now)
+    mine = [record for record in records if record.pk in won]
+    for record in mine:
+        record.asked_at = now
+    return mine
 
 
 def read(actor: Actor, record: Record) -> bool:
@@ -221,7 +263,7 @@ def _make_lists(kind: str, list_kind: str) -> None:
 
 def read_again(actor: Actor, record: Record) -> bool:
     """Read one record for the refresh, unless somebody else just asks; whether its copy is well."""
-    return read(actor, record) if claim(record) else True
+    return read(actor, record) if claim([record]) else True
 
 
 class Coverage(NamedTuple):

@@ -428,6 +428,8 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+# Without a fingerprint in its name a file is asked for again after this long, and not with every page.
+WHITENOISE_MAX_AGE = 60
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 

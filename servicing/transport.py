@@ -298,7 +298,7 @@ def _new_session() -> requests.Session:
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
     session.headers.clear()
-    adapter = HTTPAdapter(pool_connections=4, pool_maxsize=20)
+    adapter = HTTPAdapter(pool_connections=4, pool_maxsize=40)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     return session

@@ -16,14 +16,14 @@ from portal.audit.models import Actor, Entry, Sighting, WriteIntent
 from portal.audit.reading import lines
 from portal.audit.sightings import saw
 from portal.borrowers.handover import SECRETS, Sent, handover
-from portal.borrowers.position import position
+from portal.borrowers.position import Position
 from portal.borrowers.refreshing import progress
 from portal.borrowers.timeline import KINDS, PAGE, timeline
 from portal.gateway import StaffRequest
 from portal.messaging.told import messages_of
 from portal.notes.models import FollowUp, Note
 from portal.payments import Row, account_of, table
-from portal.readings import Reading, account, show
+from portal.readings import Reading, lists_of, show
 from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
@@ -44,7 +44,9 @@ TABS = {
     "history": "History",
 }
 CARDS = ("card-loans", "card-lines", "card-last")
-PANELS = (*CARDS, "card-next", "borrower-tab", "refresh-all", "refresh-progress")
+ALONE = (*CARDS, "card-next")
+PROGRESS = ("refresh-all", "refresh-progress")
+PANELS = (*ALONE, *PROGRESS, "borrower-tab")
 FINDINGS = 5
 
 
@@ -72,13 +74,13 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     accounts = Accounts.of(borrower_uuid)
     readings = read_accounts(request, accounts)
-    context = identity(request, record) | {"accounts": accounts} | cards(readings)
-    if request.htmx.target in ("refresh-all", "refresh-progress"):
-        every = [one for card in CARDS for one in readings[card]]
+    loans, lines, lists = (readings[card] for card in CARDS)
+    context = {"record": record, "position": Position(loans, lines, lists, today=timezone.localdate())}
+    if request.htmx.target in PROGRESS:
+        every = [*loans, *lines, *lists]
         context |= {"progress": progress(every, request.GET.get("since", "")), "cards": CARDS}
-    tab = request.GET.get("tab", "")
-    context["tab"] = tab if tab in TABS else "overview"
-    context |= tab_context(request, context["tab"], record, accounts, readings)
+    elif request.htmx.target not in ALONE:
+        context |= whole(request, record, accounts, readings)
     if not request.htmx or request.htmx.target == "borrower-tab":
         actor = Actor.of(request)
         saw(
@@ -95,22 +97,28 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     return response
 
 
+def whole(
+    request: StaffRequest, record: Record, accounts: Accounts, readings: dict[str, list[Reading]]
+) -> dict[str, Any]:
+    """What the page shows beside its cards."""
+    tab = request.GET.get("tab", "")
+    tab = tab if tab in TABS else "overview"
+    told = [*readings["card-loans"], *readings["card-lines"]]
+    return {
+        **identity(request, record),
+        **tab_context(request, tab, record, accounts, readings),
+        "tab": tab,
+        "accounts": accounts,
+        "readings": readings,
+        "findings": list(islice(findings(told, timezone.localdate()), FINDINGS)),
+    }
+
+
 def read_accounts(request: StaffRequest, accounts: Accounts) -> dict[str, list[Reading]]:
     """The readings of each card that asks the service."""
     loans, lines = accounts.loans[:ASKED], accounts.lines[:ASKED]
-    lists = [account(record)[1] for record in [*loans, *lines]]
+    lists = lists_of([*loans, *lines])
     return show(request, {"card-loans": loans, "card-lines": lines, "card-last": lists})
-
-
-def cards(readings: dict[str, list[Reading]]) -> dict[str, Any]:
-    """The four position cards."""
-    loans, lines, lists = (readings[name] for name in ("card-loans", "card-lines", "card-last"))
-    today = timezone.localdate()
-    return {
-        "position": position(loans, lines, lists, today=today),
-        "readings": readings,
-        "findings": list(islice(findings([*loans, *lines], today), FINDINGS)),
-    }
 
 
 def findings(readings: Sequence[Reading], today: date) -> Iterator[tuple[Record, sense.Rule]]:
@@ -127,7 +135,6 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
     """Who the borrower is, what warns, and what this person may do."""
     borrower = memory.last(record, Borrower)
     return {
-        "record": record,
         "borrower": borrower,
         "is_business": borrower.is_business if borrower else record.product != "PERSON",
         "provider_url": https_only(borrower.provider_customer_url) if borrower else None,

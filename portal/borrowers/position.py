@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 
 from portal.readings import Freshness, Reading
 from portal.registry.models import Record
@@ -83,26 +84,38 @@ class LastRepaymentCard:
     record: Record | None
 
 
-@dataclass(frozen=True)
 class Position:
-    """The four cards."""
+    """The four cards, from the readings of loans, lines and the repayments of both; each is made when asked for."""
 
-    loans: LoansCard
-    lines: LinesCard
-    next_payment: NextPaymentCard
-    last_repayment: LastRepaymentCard
+    def __init__(
+        self,
+        loans: Sequence[Reading],
+        lines: Sequence[Reading],
+        lists: Sequence[Reading],
+        *,
+        today: date,
+    ) -> None:
+        self._loans = loans
+        self._lines = lines
+        self._lists = lists
+        self._today = today
 
+    @cached_property
+    def loans(self) -> LoansCard:
+        return _loans(self._loans)
 
-def position(
-    loans: Sequence[Reading], lines: Sequence[Reading], lists: Sequence[Reading], *, today: date
-) -> Position:
-    """The cards from the readings of the loans, the lines, and the repayments of both."""
-    return Position(
-        loans=_loans(loans),
-        lines=_lines(lines),
-        next_payment=NextPaymentCard(Freshness([*loans, *lines]), _next_due([*loans, *lines], today)),
-        last_repayment=_last_repayment(lists, today),
-    )
+    @cached_property
+    def lines(self) -> LinesCard:
+        return _lines(self._lines)
+
+    @cached_property
+    def next_payment(self) -> NextPaymentCard:
+        accounts = [*self._loans, *self._lines]
+        return NextPaymentCard(Freshness(accounts), _next_due(accounts, self._today))
+
+    @cached_property
+    def last_repayment(self) -> LastRepaymentCard:
+        return _last_repayment(self._lists, self._today)
 
 
 def _loans(readings: Sequence[Reading]) -> LoansCard:

@@ -1,6 +1,7 @@
 """Lines of credit that this dashboard knows: the list across borrowers, one line, the documents of its statements."""
 
 from datetime import date
+from functools import cache, partial
 from typing import Any
 
 from csp.constants import SELF
@@ -24,7 +25,7 @@ from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
 from portal.messaging.told import messages_about, messages_of
 from portal.notes.models import Note
-from portal.payments import Row, table
+from portal.payments import table_of
 from portal.portfolio import Column, Portfolio, only_flagged
 from portal.readings import Freshness, Reading, account, show
 from portal.registry import changes, memory
@@ -106,21 +107,18 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
         "owner": memory.find(Kind.BORROWER, borrower_uuid),
         "fresh": Freshness([reading]),
         "repayments_fresh": Freshness([repayments]),
-        "table": table(
-            [Row(one, why_null=repayments.record.why_null) for one in repayments.repayments],
-            covers="of this line",
-            number=request.GET.get("page"),
-            beside=request.GET.get("payment"),
-            messages_of=messages_of,
-            today=timezone.localdate(),
+        "table": cache(
+            partial(table_of, request, repayments, covers="of this line", messages_of=messages_of)
         ),
         "look": look,
         "changes": changes.since(reading.record, look.shown) if look else [],
-        "messages_told": messages_about(record),
+        "messages_told": cache(partial(messages_about, record)),
         "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
         "may_note": request.can("notes.add"),
         "why_no_note": reason_for("notes.add"),
-    } | told(request, reading)
+    }
+    if request.htmx.target != "line-repayments":
+        context |= told(request, reading)
     if not request.htmx:
         saw(actor, "credit_lines.detail", **about(record), label=f"line {line_uuid[:8]}", shown=shown)
     response = render_page(request, "credit_lines/detail.html", context, partial=PANELS)

@@ -1,5 +1,6 @@
 """Loans that this dashboard knows: the list across borrowers, and one loan with its schedule and repayments."""
 
+from functools import cache, partial
 from typing import Any
 
 from django.db.models import Q
@@ -19,7 +20,7 @@ from portal.loans.figures import figures
 from portal.loans.schedule import exported, schedule_table
 from portal.messaging.told import messages_about, messages_of
 from portal.notes.models import Note
-from portal.payments import Row, table
+from portal.payments import table_of
 from portal.portfolio import Column, Portfolio, only_flagged
 from portal.readings import Freshness, Reading, account, show
 from portal.registry import changes, memory
@@ -105,21 +106,18 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
         "owner": memory.find(Kind.BORROWER, borrower_uuid),
         "fresh": Freshness([reading]),
         "repayments_fresh": Freshness([repayments]),
-        "table": table(
-            [Row(one, why_null=repayments.record.why_null) for one in repayments.repayments],
-            covers="of this loan",
-            number=request.GET.get("page"),
-            beside=request.GET.get("payment"),
-            messages_of=messages_of,
-            today=timezone.localdate(),
+        "table": cache(
+            partial(table_of, request, repayments, covers="of this loan", messages_of=messages_of)
         ),
         "look": look,
         "changes": changes.since(reading.record, look.shown) if look else [],
-        "messages_told": messages_about(record),
+        "messages_told": cache(partial(messages_about, record)),
         "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
         "may_note": request.can("notes.add"),
         "why_no_note": reason_for("notes.add"),
-    } | told(request, reading)
+    }
+    if request.htmx.target != "loan-repayments":
+        context |= told(request, reading)
     if not request.htmx:
         saw(actor, "loans.detail", **about(record), label=f"loan {loan_uuid[:8]}", shown=shown)
     elif request.htmx.target == "loan":

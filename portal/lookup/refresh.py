@@ -23,6 +23,6 @@ def read_all(actor: Actor, records: list[Record], *, rate: float) -> Iterator[bo
         if outage():
             time.sleep(PAUSE.total_seconds())
         started = time.monotonic()
-        claim(record, force=True)
+        claim([record], force=True)
         yield read(actor, record)
         time.sleep(max(0.0, 1 / rate - (time.monotonic() - started)))

@@ -16,6 +16,7 @@ from portal.payments.table import (
     opened,
     summarised,
     table,
+    table_of,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "opened",
     "summarised",
     "table",
+    "table_of",
 ]

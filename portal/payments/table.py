@@ -12,9 +12,12 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from django.core.paginator import Page, Paginator
+from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
 from portal.payments.life import Step, Telling, life
+from portal.readings import Reading
 from portal.registry import memory
 from portal.registry.models import Kind, Record
 from portal.ui import wording
@@ -170,6 +173,18 @@ def opened(rows: Iterable[Row], uuid: str, messages_of: Tellings) -> Opened | No
     row = next((row for row in rows if uuid and row.repayment.uuid == uuid), None)
     record = memory.find(Kind.REPAYMENT, uuid) if row else None
     return Opened(row, record, messages_of(uuid)) if row and record else None
+
+
+def table_of(request: HttpRequest, listed: Reading, *, covers: str, messages_of: Tellings) -> Table:
+    """The repayments of one account, on the page of that account."""
+    return table(
+        [Row(one, why_null=listed.record.why_null) for one in listed.repayments],
+        covers=covers,
+        number=request.GET.get("page"),
+        beside=request.GET.get("payment"),
+        messages_of=messages_of,
+        today=timezone.localdate(),
+    )
 
 
 def table(

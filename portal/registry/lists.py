@@ -315,7 +315,10 @@ def roll_up(borrower_uuids: Iterable[str]) -> None:
     The row's past due is the sum of its lines', and nothing where none tells one; its flag is any account's, its status
     the latest decision or ``OPEN``.
     """
-    owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=set(borrower_uuids))
+    uuids = set(borrower_uuids)
+    if not uuids:
+        return
+    owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids)
     borrowers = list(owners.select_for_update().order_by("id").only("uuid", "past_due", "flagged", "status"))
     has = positions([borrower.uuid for borrower in borrowers])
     for borrower in borrowers:

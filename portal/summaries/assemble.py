@@ -16,7 +16,7 @@ from django.db.models import F
 from portal.applications.details import Details, details
 from portal.audit.models import WriteIntent
 from portal.notes.models import Note
-from portal.readings import REPAYMENTS_OF, Reading, account
+from portal.readings import REPAYMENTS_OF, Reading, lists_of
 from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
@@ -196,7 +196,7 @@ class Summary:
 def accounts_of(record: Record) -> list[Record]:
     """The loans and lines that a summary shows, the oldest first, each with the list of its repayments."""
     chosen = [*_first(record, Kind.LOAN, ACCOUNTS), *_first(record, Kind.LINE, ACCOUNTS)]
-    return [one for each in chosen for one in account(each)]
+    return [one for pair in zip(chosen, lists_of(chosen), strict=True) for one in pair]
 
 
 def borrower_document(

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.test import Client as Browser
 
 from portal.audit.models import Sighting
+from portal.readings import HOLD
 from portal.registry.models import Record
 from tests.conftest import htmx
 
@@ -23,11 +24,16 @@ def plain(browser: Browser, address: str) -> str:
 
 
 def panel(browser: Browser, address: str, name: str) -> str:
-    """One panel after it asked."""
+    """One panel once it has its answer: as in a browser it looks again while that is on its way."""
     browser.cookies["js"] = "1"
-    answer = browser.get(address, headers=htmx(name))
-    assert answer.status_code == 200
-    return answer.content.decode().strip()
+    for _ in range(20):
+        answer = browser.get(address, headers=htmx(name))
+        assert answer.status_code == 200
+        shown = answer.content.decode().strip()
+        if 'hx-trigger="load delay:1s"' not in shown:
+            return shown
+        address = address.replace("&refresh=1", "").replace("?refresh=1", "")
+    raise AssertionError(f"{name} has no answer after {HOLD * 20} s")
 
 
 def forget(record: Record) -> None:

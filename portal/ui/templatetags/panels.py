@@ -22,6 +22,7 @@ def panel(context: template.Context, name: str, fresh: Any) -> SafeString:
     query = request.GET.copy()
     query.pop("refresh", None)
     query["panel"] = name
-    trigger = "load" if fresh.is_due else "load delay:1s"
+    has_waited = request.htmx and fresh.is_pending
+    trigger = "load delay:1s" if has_waited else "load"
     attributes = '{} hx-get="{}?{}" hx-trigger="{}" hx-target="this" hx-swap="outerHTML" aria-busy="true"'
     return format_html(attributes, identity, request.path, query.urlencode(), trigger)

@@ -12,6 +12,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
+from tests.portal.pages import panel
 
 TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
 pytestmark = pytest.mark.django_db(transaction=True)  # the service is asked in other threads
@@ -125,21 +126,23 @@ def test_a_look_is_recorded_once_in_ten_minutes(viewer: Browser, borrower: Recor
     assert "opened borrower Northwind Baking Co LLC" in page(viewer, borrower, "?tab=history")
 
 
-def test_a_page_with_scripts_asks_the_service_nothing(
+def test_a_page_with_scripts_waits_for_nothing_and_its_panels_find_the_answer_under_way(
     viewer: Browser, desk: Sandbox, borrower: Record
 ) -> None:
-    given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid)["uuid"])
-    page(viewer, borrower)
-    assert desk.calls == []
+    given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid, amount="12000.00")["uuid"])
+    desk.fail_next("loans.get", delay=1)
+    shown = page(viewer, borrower)
+    assert "$12,000.00" not in shown
+    assert shown.count('aria-busy="true"') == 2
+    assert "$12,000.00" in panel(viewer, f"/borrowers/{borrower.uuid}/?panel=card-loans", "card-loans")
+    assert sorted(call.operation for call in desk.calls) == ["loans.get", "repayments.of_loan"]
 
 
 def test_a_panel_asks_the_service_and_remembers_the_answer(
     viewer: Browser, desk: Sandbox, borrower: Record
 ) -> None:
     loan = given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid, amount="12000.00")["uuid"])
-    viewer.cookies["js"] = "1"
-    answer = viewer.get(f"/borrowers/{borrower.uuid}/?panel=card-loans", headers=htmx("card-loans"))
-    assert "$12,000.00" in answer.content.decode()
+    assert "$12,000.00" in panel(viewer, f"/borrowers/{borrower.uuid}/?panel=card-loans", "card-loans")
     loan.refresh_from_db()
     assert (loan.status, loan.checked_at is not None) == ("ACTIVE", True)
 
@@ -148,14 +151,11 @@ def test_a_panel_says_why_it_cannot_be_read_and_keeps_the_copy(
     viewer: Browser, desk: Sandbox, borrower: Record
 ) -> None:
     given.account(Kind.LOAN, borrower, desk.world.loan(borrower.uuid, amount="12000.00")["uuid"])
-    viewer.cookies["js"] = "1"
-    address, headers = f"/borrowers/{borrower.uuid}/?panel=card-loans", htmx("card-loans")
-    viewer.get(address, headers=headers)
+    address = f"/borrowers/{borrower.uuid}/?panel=card-loans"
+    panel(viewer, address, "card-loans")
     Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
     desk.fail_next("loans.get", status=500)
-    answer = viewer.get(address, headers=headers)
-    assert answer.status_code == 200
-    assert "$12,000.00" in answer.content.decode()
+    assert "$12,000.00" in panel(viewer, address, "card-loans")
     assert Record.objects.get(kind=Kind.LOAN).failing_since is not None
 
 

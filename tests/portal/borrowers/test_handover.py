@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 from django.test import Client as Browser
 
+from portal import readings
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -86,6 +87,8 @@ def test_everything_is_read_again_and_said_how_far(
     given.line(desk, borrower)
     address = borrower.get_absolute_url()
     assert "Refresh all" in page(servicer, address)
+    readings.finish(timeout=10)
+    before = len(desk.calls)
     begun = panel(servicer, f"{address}?panel=refresh-all", "refresh-all")
     assert "Reading: 0 of 4" in begun
     since = re.search(r"since=([^\"]+)", unescape(begun))
@@ -96,7 +99,7 @@ def test_everything_is_read_again_and_said_how_far(
     ended = panel(servicer, f"{address}?panel=refresh-progress&since={since[1]}", "refresh-progress")
     assert "4 of 4 read again, 1 failed" in ended
     assert "hx-trigger" not in ended
-    assert len(desk.calls) == 4
+    assert len(desk.calls) - before == 4
 
 
 @pytest.mark.parametrize("since", ["", "x", "2026-13-45T00:00:00Z", "2026-01-01", "\0"])

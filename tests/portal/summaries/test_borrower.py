@@ -30,7 +30,7 @@ from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
-from tests.conftest import htmx
+from tests.portal.pages import panel
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|\d{1,2} [A-Z][a-z]{2} \d{4}")
 SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
@@ -85,17 +85,17 @@ class TestPage:
         record = lent(desk, read=False)
         viewer.cookies["js"] = "1"
         assert "Not read yet: only its identifier is known here." in page_of(viewer, record)
-        panel = viewer.get(f"/borrowers/{record.uuid}/summary/", headers=htmx("document")).content.decode()
-        assert panel.lstrip().startswith('<section class="sd-card" id="document"')
-        assert "Not read yet" not in panel
+        shown = panel(viewer, f"/borrowers/{record.uuid}/summary/", "document")
+        assert shown.startswith('<section class="sd-card" id="document"')
+        assert "Not read yet" not in shown
 
     @pytest.mark.django_db(transaction=True)
     def test_says_which_copy_is_shown_while_the_service_is_down(self, desk: Sandbox, viewer: Browser) -> None:
         record = lent(desk)
         desk.fail_next("*", times=12, status=503)
-        later = viewer.get(f"/borrowers/{record.uuid}/summary/?refresh=1", headers=htmx("document"))
-        assert "could not be read since" in later.content.decode()
-        assert "$24,000.00" in later.content.decode()
+        later = panel(viewer, f"/borrowers/{record.uuid}/summary/?refresh=1", "document")
+        assert "could not be read since" in later
+        assert "$24,000.00" in later
 
     def test_a_look_is_recorded(self, desk: Sandbox, viewer: Browser) -> None:
         record = lent(desk)
