@@ -17,11 +17,9 @@ from portal.notes.models import Note
 from portal.payments import Row as Payment
 from portal.payments.life import Step, life
 from portal.registry.models import Kind, Record
-from portal.ui.json_view import masking
 from servicing import Repayment, codec
 
 TABS: Final = {"readable": "Readable", "json": "JSON", "raw": "Raw", "related": "Related"}
-MASKED: Final = {"borrower_bank_account_uuid"}
 RAW: Final = 100_000
 RELATED: Final = 10
 NOTES: Final = 20
@@ -83,11 +81,6 @@ class Panel:
     def raw(self) -> Any:
         """It as it was received, with exact numbers."""
         return codec.parse(self.message.body)
-
-    @property
-    def masked(self) -> Any:
-        """The same as it is shown to whoever looks over a shoulder."""
-        return masking(self.raw, MASKED, may_copy=self.may_link)
 
     @property
     def text(self) -> str:

@@ -1,18 +1,16 @@
 """JSON as people read it: one numbered line per value, coloured by kind; nothing of it is ever taken for HTML.
 
 Each line tells its path and how deep it stands, so that a script can fold it and copy its path. Hides that what is too
-long or too much for a page is cut, and said; and that what is masked can still be copied by those who may.
+long or too much for a page is cut, and said.
 """
 
 import json
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-
-from portal.ui.wording import MASK
 
 INDENT: Final = "  "
 DEEPEST: Final = 24
@@ -22,32 +20,6 @@ LONGEST: Final = 5_000
 CUT: Final = SafeString("<span><i>more lines are not shown</i></span>")
 
 Line = tuple[str, int, SafeString]
-
-
-class Masked(str):
-    """A text of which only is said that it is there; ``may_copy`` leaves it to be copied."""
-
-    may_copy = False
-
-
-def masking(value: Any, keys: Container[str], *, may_copy: bool) -> Any:
-    """The same value with the texts under some keys masked, however deep they stand."""
-    if isinstance(value, Mapping):
-        return {
-            key: _mask(item, may_copy) if key in keys else masking(item, keys, may_copy=may_copy)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [masking(item, keys, may_copy=may_copy) for item in value]
-    return value
-
-
-def _mask(value: Any, may_copy: bool) -> Any:
-    if value is None:
-        return None
-    mask = Masked(value if isinstance(value, str) else json.dumps(value, default=str))
-    mask.may_copy = may_copy
-    return mask
 
 
 def render(value: Any, label: str) -> SafeString:
@@ -91,9 +63,6 @@ def _scalar(value: Any) -> SafeString:
         return format_html("{}", "{}" if isinstance(value, Mapping) else "[]")
     if value is None or isinstance(value, bool):
         return format_html("<i>{}</i>", json.dumps(value))
-    if isinstance(value, Masked):
-        whole = format_html(' data-whole="{}"', _text(value)) if value.may_copy else ""
-        return format_html('<q{}>"{} masked"</q>', whole, MASK)
     if isinstance(value, str):
         return format_html("<q>{}</q>", _text(value))
     return format_html("<data>{}</data>", value)

@@ -64,16 +64,10 @@
     }
   };
 
-  // What is masked on the page is copied whole where it may be.
-  const textOf = (line) => {
-    const masked = $("[data-whole]", line);
-    return masked ? line.textContent.replace(masked.textContent, () => masked.dataset.whole) : line.textContent;
-  };
-
   const valueOf = (line) => {
-    if (!("folds" in line.dataset)) return textOf(line).replace(/^\s*("(\\.|[^"\\])*": )?/, "").replace(/,$/, "");
+    if (!("folds" in line.dataset)) return line.textContent.replace(/^\s*("(\\.|[^"\\])*": )?/, "").replace(/,$/, "");
     const closing = behind(line).at(-1)?.nextElementSibling;
-    return [line, ...behind(line), closing].map((one) => (one ? textOf(one) : "")).join("\n").replace(/,$/, "");
+    return [line, ...behind(line), closing].map((one) => one?.textContent ?? "").join("\n").replace(/,$/, "");
   };
 
   const choose = (line) => {

@@ -108,14 +108,3 @@ def test_a_note_stands_at_its_message_and_at_the_borrower(servicer: Browser, des
         message,
         borrower.uuid,
     )
-
-
-def test_a_bank_account_is_masked_and_copied_by_those_who_may_link(
-    servicer: Browser, viewer: Browser, desk: Sandbox
-) -> None:
-    address = f"/messages/{payment(desk)}/?tab=json"
-    text(servicer)
-    for browser, may in ((servicer, True), (viewer, False)):
-        json = text(browser, address).partition('class="sd-json"')[2].partition("</pre>")[0]
-        assert "•••• masked" in json
-        assert (ACCOUNT in json) is may

@@ -1,0 +1,70 @@
+"""One message: shown safely whatever its payload is, whole but for what must never rest."""
+
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+
+from portal.messaging.models import Message
+from servicing.sandbox import Sandbox
+from tests.conftest import htmx
+
+TABS = ("readable", "json", "raw", "related")
+ACCOUNT = "7d1f60c2-8a55-4e0e-9f0b-3a5c1e2d4b66"
+SECRETS = ("219-09-9999", "98-7654321", "1980/02/29")
+
+
+def views(browser: Browser, uuid: str, tab: str) -> list[str]:
+    """The message beside the list and on its own page."""
+    beside = browser.get(f"/messages/?message={uuid}&tab={tab}", headers=htmx("messages"))
+    alone = browser.get(f"/messages/{uuid}/?tab={tab}")
+    assert (beside.status_code, alone.status_code) == (200, 200)
+    return [beside.content.decode(), alone.content.decode()]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "x" * 5_000_000,
+        {"amount": "<script>alert(1)</script>", "uuid": 7, "status": ["odd"]},
+        {"uuid": "\u202egnp.exe\u0000", "status": "\x00"},
+        ["odd", None],
+        None,
+    ],
+    ids=["5 MB", "script", "marks", "list", "none"],
+)
+def test_a_payload_of_any_shape_is_shown_safely(viewer: Browser, desk: Sandbox, payload: Any) -> None:
+    uuid = desk.world.message("payment.succeeded", payload)["uuid"]
+    for tab in TABS:
+        for page in views(viewer, uuid, tab):
+            assert "<script>alert" not in page
+            assert len(page) < 1_000_000
+            assert "\u202e" not in page.partition('class="sd-json"')[2] or tab == "raw"
+
+
+def test_a_payload_200_levels_deep_is_shown_and_found(viewer: Browser, desk: Sandbox) -> None:
+    deep: Any = "bottom of it"
+    for _ in range(200):
+        deep = {"in": deep}
+    uuid = desk.world.message("odd.depth", deep)["uuid"]
+    for tab in TABS[:3]:
+        assert all("bottom of it" in page for page in views(viewer, uuid, tab))
+    found = viewer.get("/messages/?q=bottom", headers=htmx("messages")).content.decode()
+    assert found.count(f'data-message="{uuid}"') == 1
+
+
+def test_the_bank_account_is_kept_and_nothing_secret(viewer: Browser, desk: Sandbox) -> None:
+    ssn, ein, dob = SECRETS
+    people = [{"SSN": ssn, "dob": dob, "name": "Ana"}]
+    payload = {"borrower_bank_account_uuid": ACCOUNT, "EIN": ein, "people": people, "status": "SUCCEEDED"}
+    uuid = desk.world.message("payment.succeeded", payload)["uuid"]
+    told = [page for tab in TABS[:3] for page in views(viewer, uuid, tab)]
+    told.append(viewer.get(f"/messages/{uuid}/json/").content.decode())
+    for form in ("csv", "jsonl"):
+        told.append(viewer.get(f"/messages/export/?all=1&format={form}").getvalue().decode())
+    kept = Message.objects.values().get(uuid=uuid)
+    told.append(f"{kept}")
+    for text in told:
+        assert ACCOUNT in text
+        assert not [secret for secret in SECRETS if secret in text]
+    assert [kept["body"].count(word) for word in ("[hidden]", "Ana")] == [3, 1]
