@@ -46,17 +46,28 @@ def worker_id() -> str:
 class Stopped(BaseException):
     """A job leaves its work: cancelled, given back, or no longer this worker's. No ``except Exception`` holds it."""
 
+    words = ""
+
+    def __str__(self) -> str:
+        return self.words
+
 
 class Cancelled(Stopped):
     """Somebody cancelled the job."""
+
+    words = "Somebody cancelled it."
 
 
 class GivenBack(Stopped):
     """The worker stops, or another job goes first; it goes on later, perhaps elsewhere."""
 
+    words = "It made way, and goes on by itself."
+
 
 class Lost(Stopped):
     """The lease ran out, and the job was handed on."""
+
+    words = "Another worker took it over."
 
 
 class Progress:

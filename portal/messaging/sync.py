@@ -88,7 +88,7 @@ class Sync:
             self.report(run)
             self._complete(self.first, self.last)
         except BaseException as error:
-            run.failure = str(error)[:500] or "It was stopped."
+            run.failure = str(error)[:500] or "It was stopped; the next run goes on there."
             raise
         finally:
             run.day, run.ended_at = None, timezone.now()

@@ -18,18 +18,18 @@ from portal.messaging.sync import begin
 )
 def sync(progress: Progress, *, since: str = "", until: str = "") -> dict[str, int]:
     """Every message that the local copy lacks; begun again, it goes on where it was."""
-    told = 0
+    told: int | None = None
 
     def tell(run: Run) -> None:
         nonlocal told
-        if progress.job.total is None:
-            progress.begin(total=run.missing)
-        progress.step(run.added - told, words=f"{run.day:%-d %b %Y}" if run.day else "")
+        if told is None:
+            progress.resume(run.missing)
+        progress.step(run.added - (told or 0), words=f"{run.day:%-d %b %Y}" if run.day else "")
         told = run.added
 
     actor = Actor.system("sync")
-    run = begin(actor, since=_day(since), until=_day(until), report=tell)()
-    return {"new": run.added}
+    begin(actor, since=_day(since), until=_day(until), report=tell)()
+    return {"new": progress.job.done}
 
 
 def _day(text: str) -> date | None:
