@@ -2,9 +2,9 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -17,10 +17,12 @@ from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
 from portal.gateway import reading
 from portal.jobs.models import Job
+from portal.jobs.queue import start
 from portal.messaging import sync
 from portal.messaging.keeping import service_zone
 from portal.messaging.models import Day, Message, Run
 from portal.messaging.sync import Sync, begin, read_front
+from portal.operations.tasks import forget_old
 from servicing import Unavailable
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of
@@ -201,6 +203,24 @@ class TestCommand:
         assert is_whole(service)
         assert browser_of(Role.VIEWER).post("/messages/sync/").status_code == 403
 
+    def test_one_that_makes_way_says_so_and_goes_on(
+        self, service: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("portal.jobs.running.SLICE", timedelta(0))
+        emit(service, 12)
+        browser = browser_of(Role.SERVICER)
+        browser.post("/messages/sync/")
+        other = start(forget_old)
+        for _ in range(2):
+            call_command("work", batch=True)
+        other.refresh_from_db()
+        job = Job.latest("messaging.sync")
+        assert job
+        assert (other.state, job.state, job.attempts, job.result) == ("done", "done", 1, {"new": 12})
+        early, whole = Run.objects.order_by("id")
+        assert (early.failure, whole.failure) == ("It made way, and goes on by itself.", "")
+        assert is_whole(service)
+
     def test_a_service_that_is_gone_is_said(self, service: Sandbox) -> None:
         service.fail_next("messages.list", status=403, times=None)
         with pytest.raises(CommandError, match="goes on where this one stopped"):
@@ -210,18 +230,17 @@ class TestCommand:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
-def test_killed_at_any_moment_and_begun_again_it_ends_as_what_the_service_has(
+def test_killed_at_twenty_moments_and_begun_again_it_ends_as_what_the_service_has(
     service: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync, "BATCH", 50)
-    monkeypatch.setattr("portal.messaging.sync.WALK_LIMIT", 20)
-    monkeypatch.setattr(sync, "LIMITS", (20, 5, 1))
+    for name, value in {"BATCH": 50, "WALK_LIMIT": 20, "LIMITS": (20, 5, 1)}.items():
+        monkeypatch.setattr(sync, name, value)
     chance = Random(20261121)
-    for days in (0, 1, 9):
-        emit(service, 120, at=START - days * DAY)
-    for _ in range(10):
-        kill_after(chance.uniform(0, 0.25), synced)
-        service.world.message("payment.failed", {}, at=START + DAY)
+    for _ in range(20):
+        for days in (0, 1, 9):
+            emit(service, 20, at=START - days * DAY)
+        assert is_killed_within(chance.randint(1, 120), synced)
+    assert Message.objects.count() < 20 * 3 * 20
     synced()
     assert is_whole(service)
 
@@ -239,12 +258,20 @@ def test_two_at_once_end_as_what_the_service_has(service: Sandbox, monkeypatch: 
     assert list(Run.objects.values_list("failure", flat=True)) == ["", ""]
 
 
-def kill_after(seconds: float, work: Callable[[], object]) -> None:
-    """Do it in a process of its own, and end that without a warning."""
-    child = apart(work)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+def is_killed_within(statement: int, work: Callable[[], object]) -> bool:
+    """Do it in a process of its own, which dies without a warning at its so-manieth look into the database."""
+    numbers = count(1)
+
+    def bomb(execute: Callable[..., Any], *told: Any) -> Any:
+        if next(numbers) == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return execute(*told)
+
+    def deadly() -> None:
+        with connection.execute_wrapper(bomb):
+            work()
+
+    return os.waitstatus_to_exitcode(os.waitpid(apart(deadly), 0)[1]) == -signal.SIGKILL
 
 
 def apart(work: Callable[[], object]) -> int:
