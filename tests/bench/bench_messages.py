@@ -1,214 +1,283 @@
-"""The message explorer over a million messages: filters, pages, search, the sync's writing, and a whole export.
+"""The message explorer over a million messages: every filter and every two of them, search, the sync's writing, a whole
+export; beside Django's admin, bare queries and a bare bulk_create.
 
-BENCH_MESSAGES makes it smaller; BENCH_EACH=1 prints every query with its median.
+BENCH_MESSAGES makes it smaller; BENCH_EACH=1 prints every address with its medians.
 """
 
 import gc
 import json
 import os
-import random
 import resource
 import statistics
 import sys
 import tempfile
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
-from tests.bench.database import hurry, own, settle
+from tests.bench.bench_registry import signed_in
+from tests.bench.database import own
 from tests.bench.table import Row, bounded, compared
+from tests.bench.told import NOW, bank, bodies, sow
 
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
-ASKED_EACH = 5
-BATCH = 5_000
+ASKED_EACH = 3
+DEEP = 5_000
 WRITTEN = 5_000
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
-STATES = (["SUCCEEDED", "SCHEDULED", "FAILED", "FAILED_AFTER_SUCCESS"], [80, 15, 4, 1])
-DELIVERIES = (["SUCCESS", "FAILED", "PENDING"], [95, 4, 1])
-FILTERS: list[dict[str, Any]] = [
-    {},
-    {"event": ["payment.failed"]},
-    {"status": ["FAILED"]},
-    {"product": ["LOC"]},
-    {"payment": ["FAILED_AFTER_SUCCESS"]},
-    {"status": ["FAILED", "PENDING"]},
-    {"status": ["FAILED"], "payment": ["SUCCEEDED"]},
-    {"event": ["payment.scheduled", "payment.failed"], "product": ["LOAN", "LOC"]},
-    {"event": ["payment.failed"], "payment": ["SUCCEEDED"]},  # None is both.
-    {"start_date": NOW.date() - timedelta(days=40), "end_date": NOW.date() - timedelta(days=30)},
-    {"start_date": NOW.date() - timedelta(days=40), "status": ["FAILED"]},
-    {"least": 4900, "status": ["SUCCESS"]},
-    {"least": 100, "most": 101},
-]
-TEXTS = ("succeeded", "build_credit", "failed_after", '{"payload": {"status": "FAILED"}}', "nowhere")
+PAGE = 100
+"""So many messages are in an answer of the service."""
+Asked = dict[str, Any]
+
+TODAY = NOW.date()
+SINGLE: dict[str, list[Asked]] = {
+    "event": [
+        {"event": ["payment.failed", "payment.scheduled"]},
+        {"event": "payment.failed", "source": "copy"},
+    ],
+    "status": [{"status": "SUCCESS"}, {"status": ["FAILED", "PENDING"]}],
+    "product": [{"product": "LOC"}],
+    "payment": [{"payment": "FAILED_AFTER_SUCCESS"}, {"payment": ["SUCCEEDED", "FAILED"]}],
+    "days": [
+        {"start_date": TODAY - timedelta(days=200), "end_date": TODAY - timedelta(days=150), "source": "copy"}
+    ],
+    "times": [{"start_date": TODAY - timedelta(days=30), "start_time": "09:30"}],
+    "amount": [{"least": 100, "most": 101}, {"least": 4900}, {"most": 2500}],
+    "borrower": [{"borrower": "busy"}, {"borrower": "quiet"}],
+    "id": [{"id": bank(7)}],
+    "link": [{"link": "unlinked"}],
+    "order": [{"order": "oldest"}],
+}
+TEXT: dict[str, list[Asked]] = {
+    "q": [
+        {"q": text}
+        for text in ("succeeded", "failed_after", "nowhere", bank(7), '{"payload": {"status": "FAILED"}}')
+    ]
+}
 
 
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "messages.sqlite3") as engine:
-        sown = Messages(random.Random(20261120))
-        sown.sow(MESSAGES)
-        return [*queries(sown, engine), *writing(sown), memory()]
+        admin = register()
+        sow(MESSAGES)
+        link()
+        size = f"{MESSAGES:,} messages, {engine}"
+        return [*pages(size), *beside(admin), *writing(), memory()]
 
 
-def queries(sown: "Messages", engine: str) -> list[Row]:
-    """The first page with its count, a page in the middle, search: beside the bare query and Django's own list."""
-    from portal.messaging.models import Message
-    from portal.messaging.query import Found
+def link() -> None:
+    """Two borrowers of whom staff said which bank account is theirs."""
+    from portal.messaging.models import BankAccount
+    from portal.registry.models import Kind, Record
 
-    def first(asked: dict[str, Any]) -> None:
-        found = Found(asked)
-        found.page(26)
-        _ = found.count
+    for number, name in enumerate(("busy", "quiet")):
+        Record.objects.create(kind=Kind.BORROWER, uuid=name, borrower_uuid=name, label=name.title())
+        BankAccount.objects.create(uuid=bank(number), borrower_uuid=name, linked_by="Ana")
 
-    def later(asked: dict[str, Any]) -> None:
-        Found(asked).page(26, beyond=sown.middle)
 
-    def bare(asked: dict[str, Any]) -> None:
-        list(Found(asked).parts[0].order_by("-pk")[:26])
+# --- Pages ---
 
-    def change_list(_: object) -> None:
-        list(Message.objects.order_by("-pk")[:100])
-        Message.objects.count()
 
-    texts = [{"q": text} for text in (*TEXTS, sown.sample)]
-    size = f"{MESSAGES:,} messages, {engine}"
-    page, middle = p95(first, FILTERS), p95(later, FILTERS)
-    admin, plain = p95(change_list, [{}]), p95(bare, FILTERS)
+def pages(size: str) -> list[Row]:
+    """The list as a browser asks for it: its first page, and one deep in it, with counts and all that stands around."""
+    browser = signed_in()
+    first, later = taken(browser, [{"source": "copy"}, *sets(SINGLE, SINGLE)])
+    text, text_later = taken(browser, [*TEXT["q"], *sets(TEXT, SINGLE)])
     return [
-        bounded(f"filters: first page and count, {size}, p95", page, 0, 100),
-        compared("the same, times Django's change list of all", page, admin, 20),
-        compared("the same, times the bare query of the page", page, plain, 10),
-        compared("a page in the middle, times the first", middle, page, 1),
-        bounded(f"text and JSON: first page and count, {size}, p95", p95(first, texts), 0, 300),
+        bounded(f"first page, any filter or two, {size}, p95", p95(first), 0, 100),
+        compared("a page deep in it, times the first, p95", p95(later), p95(first), 1),
+        bounded(f"first page, text or JSON, alone and with any filter, {size}, p95", p95(text), 0, 300),
+        compared("a page deep in it, times the first, p95", p95(text_later), p95(text), 1),
     ]
 
 
-def p95(ask: Callable[[dict[str, Any]], object], asked: list[dict[str, Any]]) -> float:
-    """Over all of them, in milliseconds; the first look at each is left out, it warms the cache."""
-    took = []
+def sets(ones: dict[str, list[Asked]], others: dict[str, list[Asked]]) -> Iterator[Asked]:
+    """Every filter of the others alone, and with one of another kind."""
+    kinds = combinations(ones, 2) if ones is others else ((one, other) for one in ones for other in others)
+    if ones is others:
+        yield from (one for kind in ones.values() for one in kind)
+    for kind, other in kinds:
+        if {kind, other} != {"days", "times"}:
+            yield from (one | another for one in ones[kind] for another in others[other])
+
+
+def taken(browser: Any, asked: Iterable[Asked]) -> tuple[list[float], list[float]]:
+    """Milliseconds of first pages and of later ones, in turns; the first look at each only warms the cache."""
+    first, later = [], []
     for one in asked:
-        times = [_timed(ask, one) for _ in range(ASKED_EACH + 1)][1:]
-        took += times
+        address = f"/messages/?{urlencode(one, doseq=True)}"
+        deep = f"{address}&page={place(one)}"
+        times = [(ask(browser, address), ask(browser, deep)) for _ in range(ASKED_EACH + 1)][1:]
+        first += [each[0] for each in times]
+        later += [each[1] for each in times]
         if os.environ.get("BENCH_EACH"):
-            sys.stderr.write(f"{statistics.median(times):9.1f}  {ask.__name__} {one}\n")
+            medians = [statistics.median(each) for each in zip(*times, strict=True)]
+            sys.stderr.write(f"{medians[0]:9.1f} {medians[1]:9.1f}  {one}\n")
+    return first, later
+
+
+def place(asked: Asked) -> str:
+    """The page behind the five-thousandth message, or half-way where there are fewer."""
+    from django.http import QueryDict
+
+    from portal.messaging.explorer import Explorer
+
+    found = Explorer(QueryDict(urlencode(asked, doseq=True))).found
+    keys = list(islice(found.keys(), DEEP))
+    number = len(keys) if len(keys) == DEEP else len(keys) // 2
+    return f"beyond_{keys[number - 1]}_{number + 1}" if number else ""
+
+
+def ask(browser: Any, address: str) -> float:
+    started = time.perf_counter()
+    answer = browser.get(address, headers={"HX-Request": "true", "HX-Target": "messages"})
+    took = (time.perf_counter() - started) * 1000
+    assert answer.status_code == 200, f"{address}: {answer.status_code}"
+    return took
+
+
+def p95(took: list[float]) -> float:
     return statistics.quantiles(took, n=20, method="inclusive")[-1]
 
 
-def _timed(ask: Callable[[dict[str, Any]], object], one: dict[str, Any]) -> float:
-    started = time.perf_counter()
-    ask(one)
-    return (time.perf_counter() - started) * 1000
+# --- Beside what Django has ---
+
+PLAIN: list[dict[str, str]] = [
+    {},
+    {"event": "payment.failed"},
+    {"status": "FAILED"},
+    {"product": "LOC"},
+    {"payment_status": "FAILED_AFTER_SUCCESS"},
+    {"status": "FAILED", "product": "LOC"},
+    {"event": "payment.scheduled", "status": "PENDING"},
+]
 
 
-def writing(sown: "Messages") -> list[Row]:
-    """What the sync keeps in a second, beside a bare bulk_create of the same rows."""
+def register() -> Any:
+    """The table in Django's own admin, before its addresses are read."""
+    from django.contrib import admin
+
+    from portal.messaging.models import Message
+
+    class Plain(admin.ModelAdmin):  # type: ignore[type-arg]  # Generic for type checkers alone.
+        list_display = ("uuid", "event", "status", "product", "amount", "payment_status", "day")
+        list_filter = ("event", "status", "product", "payment_status")
+        list_per_page = 25
+
+    admin.site.register(Message, Plain)
+    return admin.site.get_model_admin(Message)
+
+
+def beside(admin: Any) -> list[Row]:
+    """Our list beside the admin's, and its query with the count beside the bare query of the rows."""
+    from portal.messaging.models import Message
+    from portal.messaging.query import COLUMNS, Found
+
+    browser, names = signed_in(), {column: name for name, column in COLUMNS.items()}
+    ours, queried, bare = [], [], []
+    for one in PLAIN:
+        asked = {names[column]: [value] for column, value in one.items()}
+        address = f"/messages/?{urlencode(asked, doseq=True)}&source=copy"
+        ours.append(best(lambda address=address: ask(browser, address)))
+        queried.append(best(lambda asked=asked: (Found(asked).page(26), Found(asked).count)))
+        bare.append(best(lambda one=one: list(Message.objects.filter(**one)[:26])))
+    theirs = [best(lambda one=one: change_list(admin, one)) for one in PLAIN]
+    return [
+        compared("list of messages, times Django's admin, worst of each", max(ours), max(theirs), 1),
+        compared(
+            "list of messages, times Django's admin, mean", statistics.mean(ours), statistics.mean(theirs), 1
+        ),
+        compared(
+            "page and count, times the bare query of the rows, mean",
+            statistics.mean(queried),
+            statistics.mean(bare),
+            10,
+        ),
+    ]
+
+
+def change_list(admin: Any, asked: dict[str, str]) -> None:
+    """The admin's page, filtered as its own links filter."""
+    from django.test import RequestFactory
+
+    from portal.accounts.models import User
+
+    request = RequestFactory().get("/", {f"{name}__exact": value for name, value in asked.items()})
+    request.user = User(username="root", is_superuser=True, is_staff=True, role="admin")
+    answer = admin.changelist_view(request).render()
+    assert answer.status_code == 200
+
+
+def best(work: Callable[[], object]) -> float:
+    """The shortest of three in milliseconds."""
+    took = []
+    for _ in range(3):
+        started = time.perf_counter()
+        work()
+        took.append((time.perf_counter() - started) * 1000)
+    return min(took)
+
+
+# --- Writing, and files ---
+
+
+def writing() -> list[Row]:
+    """What the sync makes of answers in a second, reading their JSON included, beside a bare bulk_create."""
     from portal.messaging.keeping import keep, row_of
     from portal.messaging.models import Message
     from portal.messaging.sync import BATCH as KEPT
+    from servicing import Message as Told
+    from servicing import codec
 
-    told = sown.told(range(MESSAGES, MESSAGES + WRITTEN))
-    ready = [row_of(one) for one in told]
-    ready.sort(key=lambda row: row.pk)
-    times: dict[str, list[float]] = {"keep": [], "bare": []}
-    for _ in range(3):
+    new = list(bodies(range(MESSAGES, MESSAGES + WRITTEN), MESSAGES))
+    answers = [json.dumps(new[start : start + PAGE]) for start in range(0, WRITTEN, PAGE)]
+
+    def read(answer: str) -> list[Told]:
+        return codec.read_list(Told, codec.parse(answer))
+
+    def sync() -> None:
+        step = KEPT // PAGE
+        for start in range(0, len(answers), step):
+            keep([one for answer in answers[start : start + step] for one in read(answer)])
+
+    ready = sorted((row_of(one) for answer in answers for one in read(answer)), key=lambda row: row.pk)
+    keys = [row.pk for row in ready]
+    ours, bare = [], []
+    for work, took in ((sync, ours), (lambda: Message.objects.bulk_create(ready), bare)) * 3:
         started = time.perf_counter()
-        for start in range(0, WRITTEN, KEPT):
-            keep(told[start : start + KEPT])
-        times["keep"].append(time.perf_counter() - started)
-        _forget(Message, ready)
-        started = time.perf_counter()
-        Message.objects.bulk_create(ready)
-        times["bare"].append(time.perf_counter() - started)
-        _forget(Message, ready)
-    ours, bare = (min(times[name]) * 1000 for name in ("keep", "bare"))
-    return [compared(f"sync: keeping {WRITTEN:,} messages, times `bulk_create`", ours, bare, 2)]
-
-
-def _forget(model: Any, ready: list[Any]) -> None:
-    model.objects.filter(pk__gte=min(row.pk for row in ready), pk__lte=max(row.pk for row in ready)).delete()
+        work()
+        took.append((time.perf_counter() - started) * 1000)
+        Message.objects.filter(pk__gte=keys[0], pk__lte=keys[-1]).delete()
+    return [
+        compared(f"sync: {WRITTEN:,} messages read and kept, times `bulk_create`", min(ours), min(bare), 2)
+    ]
 
 
 def memory() -> Row:
-    """How much more memory the process needs while it exports all messages as CSV."""
-    from portal.messaging.files import cells
-    from portal.messaging.links import rows_of
-    from portal.messaging.query import Found
-
+    """How much more memory the process needs while a browser takes all messages along as CSV."""
+    browser = signed_in()
+    ask(browser, "/messages/?source=copy")
     gc.collect()
-    before = highest = _resident()
-    for batch in Found({}).batches():
-        for row in rows_of(batch):
-            cells(row)
-        highest = max(highest, _resident())
-    return bounded("export of all: memory above the idle process", highest, before, 50, unit="MB")
+    before = highest = resident()
+    lines, started = 0, time.perf_counter()
+    for number, part in enumerate(browser.get("/messages/export/?source=copy&all=1").streaming_content):
+        lines += part.count(b"\n")
+        if number % 1000 == 0:
+            highest = max(highest, resident())
+    assert lines > MESSAGES, lines
+    took = time.perf_counter() - started
+    return bounded(
+        f"export of {lines - 1:,} as CSV in {took:.0f} s: memory above the idle process",
+        highest,
+        before,
+        50,
+        unit="MB",
+    )
 
 
-def _resident() -> float:
+def resident() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
-
-
-class Messages:
-    """Payments told over a year, as the service tells them."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
-        self.middle = 0
-        self.sample = ""
-
-    def sow(self, number: int) -> None:
-        """Oldest first: so the tables are written as they grow over a year."""
-        from portal.messaging.keeping import row_of
-        from portal.messaging.models import Message
-
-        hurry()
-        for start in range(0, number, BATCH):
-            rows = [row_of(one) for one in self.told(range(start, min(start + BATCH, number)))]
-            Message.objects.bulk_create(sorted(rows, key=lambda row: row.pk))
-            if start <= number // 2 < start + BATCH:
-                self.middle, self.sample = rows[0].pk, rows[0].bank_account
-        settle()
-
-    def told(self, numbers: range) -> list[Any]:
-        """So many messages, as the library reads them."""
-        from servicing import Message, codec
-
-        return [codec.decode(Message, json.dumps(one)) for one in self._bodies(numbers)]
-
-    def _bodies(self, numbers: range) -> Iterator[dict[str, Any]]:
-        step = 365 * 86400 // (MESSAGES + WRITTEN)
-        for number in numbers:
-            at = NOW - timedelta(seconds=(MESSAGES + WRITTEN - number) * step)
-            (state,) = self.chance.choices(*STATES)
-            (status,) = self.chance.choices(*DELIVERIES)
-            yield {
-                "uuid": self._uuid(),
-                "event": f"payment.{state.lower()}",
-                "payload": self._payment(at, state),
-                "status": status,
-                "created_at": f"{at:%Y-%m-%d %H:%M:%S} UTC",
-            }
-
-    def _payment(self, at: datetime, state: str) -> dict[str, Any]:
-        return {
-            "uuid": self._uuid(),
-            "product": self.chance.choice(["LOAN", "LOC", "BUILD_CREDIT"]),
-            "payment_type": "SINGLE_PAYMENT",
-            "effective_date": f"{at:%Y-%m-%d}",
-            "amount": self.chance.randint(1_000, 500_000) / 100,
-            **dict.fromkeys(("principal", "interest", "fees", "suspense", "ending_balance")),
-            "should_commit_to_servicing": True,
-            "borrower_bank_account_uuid": self._uuid(),
-            "ach_batch_id": f"{at:%Y%m%d}",
-            "ach_id": self._uuid()[-12:],
-            "completion_date": None,
-            "error_description": "",
-            "initiation_date": f"{at:%Y-%m-%d %H:%M:%S} PST",
-            "status": state,
-        }
-
-    def _uuid(self) -> str:
-        return str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
