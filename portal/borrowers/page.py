@@ -20,7 +20,7 @@ from portal.borrowers.position import Position
 from portal.borrowers.refreshing import progress
 from portal.borrowers.timeline import KINDS, PAGE, timeline
 from portal.gateway import StaffRequest
-from portal.messaging.told import messages_of
+from portal.messaging.told import messages_of, messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.payments import Row, account_of, table
 from portal.readings import Reading, lists_of, show
@@ -225,6 +225,8 @@ def tab_context(
                 messages_of=messages_of,
                 today=timezone.localdate(),
             )
+        case "messages":
+            context["messages_told"] = messages_of_borrower(record)
         case "notes":
             context |= {"notes": notes[:200], "follow_ups": follow_ups[:200]}
         case "history":

@@ -3,6 +3,7 @@
 from typing import Final
 
 from portal.messaging.models import Message
+from portal.messaging.query import Found
 from portal.payments.life import Telling
 from portal.registry.models import Kind, Record
 from servicing import Message as Told
@@ -11,7 +12,7 @@ from servicing import Repayment, ServicingError, codec
 MOST: Final = 200
 """So many messages are told of at once, the newest."""
 NEWEST: Final = 10
-"""So many of them on the page of a loan or line."""
+"""So many of them on the page of a loan or line; and of a borrower."""
 
 
 def messages_of(repayment_uuid: str) -> list[Telling]:
@@ -23,6 +24,11 @@ def messages_about(account: Record) -> list[Telling]:
     """What messages tell of the repayments of a loan or line, newest first."""
     payments = Record.objects.filter(parent_uuid=account.uuid, kind=Kind.REPAYMENT).values("uuid")
     return [telling(message) for message in Message.objects.filter(subject_uuid__in=payments)[:NEWEST]]
+
+
+def messages_of_borrower(borrower: Record) -> list[Telling]:
+    """What messages tell of anything of theirs, newest first."""
+    return [telling(message) for message in Found({"borrower": borrower}).page(NEWEST)]
 
 
 def telling(message: Message) -> Telling:

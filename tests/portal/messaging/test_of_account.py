@@ -1,4 +1,4 @@
-"""Messages on the pages of the accounts whose repayments they are about."""
+"""Messages on the pages of the accounts whose repayments they are about, and of their borrower."""
 
 import pytest
 from django.test import Client as Browser
@@ -28,3 +28,6 @@ def test_a_page_tells_the_messages_about_its_own_repayments(
     assert "$310.00" in told
     assert "$77.00" not in told
     assert f'href="/messages/?id={one.uuid}"' in told
+    tab = page(viewer, f"/borrowers/{owner.uuid}/?tab=messages").partition('id="messages-title"')[2]
+    assert [tab.count(amount) for amount in ("$310.00", "$77.00")] == [1, 1]
+    assert f'href="/messages/?borrower={owner.uuid}"' in tab
