@@ -95,8 +95,7 @@ class LinkForm(StaffForm):
 
     borrower = BorrowerField(
         label="Borrower",
-        required=False,
-        help_text="Name or identifier. Leave it empty to take the link away.",
+        help_text="Name or identifier. Where a link was made, an empty field takes it away.",
     )
 
 

@@ -270,6 +270,7 @@ def link(request: StaffRequest, message_uuid: str) -> HttpResponseBase:
         )
         return done(request, message.get_absolute_url())
     form = LinkForm(request.POST or None, initial={"borrower": request.GET.get("of", "")})
+    form.fields["borrower"].required = not row.by_hand  # Where nothing is said, nothing can be taken back.
     if form.is_valid():
         remember(request, row, form)
         return done(request, message.get_absolute_url())

@@ -51,6 +51,8 @@ def test_a_link_can_be_taken_away(servicer: Browser, desk: Sandbox) -> None:
     servicer.post(f"/messages/{message}/link/", {"borrower": ""})
     assert not BankAccount.objects.exists()
     assert "Unlinked" in text(servicer, f"/messages/{message}/")
+    assert servicer.post(f"/messages/{message}/link/", {"borrower": ""}).status_code == 422
+    assert Entry.objects.filter(action="messaging.link").count() == 2
 
 
 def test_a_name_of_several_is_refused(servicer: Browser, desk: Sandbox) -> None:
