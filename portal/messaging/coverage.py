@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
+from django.core.cache import cache
 from django.utils import timezone
 
 from portal.messaging.keeping import ONE_DAY, today
-from portal.messaging.models import Day, kept_on
+from portal.messaging.models import Day, kept_on, last_stored
 from servicing import Client
 
 USUAL: Final = 30
 MOST: Final = 62
 FRESH: Final = timedelta(minutes=5)
+COUNTED_AGAIN: Final = 30
+"""Seconds for which the numbers of days hold while nothing is stored."""
 HEIGHT: Final = 32
 LEAST: Final = 3
 STEP: Final = 100
@@ -92,7 +95,7 @@ def coverage(start: date | None, end: date | None) -> Coverage:
     """From what the service claimed when it was asked last, and what is kept now."""
     days, is_cut = days_in_view(start, end)
     claims = dict(Day.objects.filter(day__in=days).values_list("day", "claimed"))
-    kept = kept_on(days[0], days[-1])
+    kept = _kept(days[0], days[-1])
     highest = max([1, *claims.values(), *kept.values()])
     bars = []
     for number, day in enumerate(days):
@@ -101,6 +104,13 @@ def coverage(start: date | None, end: date | None) -> Coverage:
         height = max(LEAST, told * HEIGHT // highest) if told or claimed is None else 1
         bars.append(Bar(day, claimed, here, number * STEP, height))
     return Coverage(bars, is_cut)
+
+
+def _kept(first: date, last: date) -> dict[date, int]:
+    """How many are kept of each day; counted again when another one was stored, and after a while."""
+    stored = last_stored()
+    key = f"messaging.kept.{first}.{last}.{stored and stored.timestamp()}"
+    return cache.get_or_set(key, lambda: kept_on(first, last), COUNTED_AGAIN) or {}
 
 
 def check(client: Client, start: date | None, end: date | None) -> int:

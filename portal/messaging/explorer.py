@@ -18,7 +18,7 @@ from django.http import QueryDict
 from portal.messaging.forms import PASSING, SIZES, FilterForm
 from portal.messaging.keeping import keep
 from portal.messaging.links import Row, rows_of
-from portal.messaging.models import Message
+from portal.messaging.models import Message, last_stored
 from portal.messaging.query import Found
 from portal.messaging.sync import offset_counts
 from portal.registry.lists import COUNTED
@@ -104,6 +104,11 @@ class Explorer:
         return max((message.stored_at for message in self.shown), default=None)
 
     @property
+    def is_beyond(self) -> bool:
+        """Whether the page lies behind the last one: an old link, while the list became shorter."""
+        return not self.shown and bool(self.total)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         return SIZES
 
@@ -116,7 +121,8 @@ class Explorer:
         """The total as far as it is known: more than are counted is said."""
         if self.total is None:
             return "an unknown number of"
-        more = self.is_copy and self.is_filtered and self.total >= COUNTED
+        is_here = (self.is_copy or bool(self.failure)) and self.is_filtered
+        more = is_here and (self.total >= COUNTED or bool(self.found.caps))
         return f"{self.total:,}{'+' if more else ''}"
 
     # --- Reading ---
@@ -216,7 +222,9 @@ class Explorer:
     def _count(self) -> int:
         if self.is_filtered:
             return self.found.count
-        return cache.get_or_set("messaging.count", Message.objects.order_by().count, CLAIM_AGE) or 0
+        last = last_stored()
+        key = f"messaging.count.{last and last.timestamp()}"
+        return cache.get_or_set(key, Message.objects.order_by().count, CLAIM_AGE) or 0
 
     def neighbours(self, message: Message) -> tuple[str, str]:
         """The identifiers of the messages before and behind one, in the order of the list."""

@@ -26,15 +26,11 @@ def _indexes() -> list[models.Index]:
     """One for each column that filters; it ends in the others, so that two filters are answered by an index alone."""
     narrowing = ["event", "status", "product", "payment_status"]
     narrowed = [[one, "-id", *(other for other in narrowing if other != one), "amount"] for one in narrowing]
-    fields = [
-        *narrowed,
-        ["amount", "-id"],
-        ["day", "is_placed"],
-        ["subject_uuid"],
-        ["bank_account"],
-        ["stored_at"],
-    ]
-    return [models.Index(fields=names, name=f"messages_by_{names[0]}") for names in fields]
+    fields = {f"by_{one[0]}": one for one in narrowed}
+    fields |= {f"of_{one}": [one, "-id", *narrowing, "amount"] for one in ("subject_uuid", "bank_account")}
+    fields["of_amount"] = ["amount", "-id", *narrowing]
+    fields |= {"by_day": ["day", "is_placed"], "by_stored_at": ["stored_at"]}
+    return [models.Index(fields=names, name=f"messages_{name}") for name, names in fields.items()]
 
 
 class Message(models.Model):
@@ -79,6 +75,12 @@ class Message(models.Model):
     def at(self) -> datetime:
         """When it was recorded; where its time is not certain, the best guess within its day."""
         return datetime.fromtimestamp(self.id >> PLACES, tz=UTC)
+
+
+def last_stored() -> datetime | None:
+    """When the newest of them was stored: as long as that is the same, what was counted holds."""
+    at: datetime | None = Message.objects.aggregate(at=models.Max("stored_at"))["at"]
+    return at
 
 
 class Day(models.Model):

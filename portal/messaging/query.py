@@ -1,24 +1,26 @@
 """The local copy, narrowed by what a form asks for: a page of it from any place, and how many there are.
 
 Every index is in the order of time, so a page is one short look into an index wherever it begins. Hides in which form
-SQLite answers best: several values of one column are asked for one by one, text by the newest messages that hold it,
-and a range of amounts by its index only where few lie in it.
+a database answers best: several values of one column are asked for one by one, a text by its index only where few hold
+it (SQLite: by the newest that do), and a range of amounts by its index only where few lie in it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from functools import cached_property
+from decimal import Decimal
+from functools import cached_property, reduce
 from heapq import merge
 from itertools import islice
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, StrIndex
+from django.db.models.lookups import GreaterThan
 
-from portal.messaging.facts import facts_asked, words_asked
+from portal.messaging.facts import FACT, facts_asked, words_asked
 from portal.messaging.keeping import ONE_DAY, service_zone
 from portal.messaging.links import OWNED
 from portal.messaging.models import BankAccount, Message, key_from
@@ -27,9 +29,10 @@ from portal.registry.lists import COUNTED
 from portal.registry.models import Record
 
 FEW: Final = 5_000
+MANY: Final = 50_000
 PROBED: Final = 1_000
 LOOKED_AT: Final = 10_000
-"""So many messages that hold a text are looked at, the newest; and so many of one borrower."""
+"""So many messages are looked at for their borrower, and on SQLite so many that hold a text."""
 BATCH: Final = 500
 PAGE: Final = 101
 COLUMNS: Final = {
@@ -88,17 +91,15 @@ class Found:
     def descends(self) -> bool:
         return self.asked.get("order") != "oldest"
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether more messages hold the text than were looked at."""
-        return connection.vendor == "sqlite" and bool(self._expression) and self._holders > LOOKED_AT
-
     @cached_property
-    def is_newest(self) -> bool:
-        """Whether there are more messages in these days than were looked at for their borrower."""
-        if not self.asked.get("link"):
-            return False
-        return Message.objects.order_by().filter(self._time)[: LOOKED_AT + 1].count() > LOOKED_AT
+    def caps(self) -> list[str]:
+        """What of the copy was not looked at, a sentence each: with one of them a count is a least count."""
+        first = f"Only the {'newest' if self.descends else 'oldest'} {LOOKED_AT:,} messages"
+        told = [
+            (self._is_cut, f"{first} that hold this text were looked at."),
+            (self._is_more_to_link, f"{first} of these days were looked at for their borrower."),
+        ]
+        return [sentence for is_true, sentence in told if is_true]
 
     # --- Within ---
 
@@ -106,28 +107,49 @@ class Found:
     def parts(self) -> list[QuerySet[Message]]:
         """Parts that have nothing in common, each of which an index answers in order."""
         found = Message.objects.filter(self._time, self._selected)
-        least, most = self.asked.get("least"), self.asked.get("most")
-        if least is not None or most is not None:
-            found = self._by_amount(found, least, most)
-        return self._apart(found)
+        if self._by_sum <= FEW:
+            found = found.filter(pk__in=self._of_amount.values("pk"))
+        elif self._bounds:  # Its index would bring so many out of order: they are met on the way.
+            bounds = {name.replace("amount", "sum"): value for name, value in self._bounds.items()}
+            found = found.alias(sum=F("amount") + 0).filter(**bounds)
+        return self._apart(found, is_small=self._is_small)
 
     @cached_property
     def _counted(self) -> list[QuerySet[Message]]:
-        """The same for counting, which no order hinders from using the index of amounts."""
-        return self._apart(Message.objects.filter(self._time, self._selected, self._amounts))
+        """The same for counting, which no order hinders from using the index of amounts where it leaves the fewest."""
+        if not self._bounds or self._by_sum <= FEW:
+            return self.parts
+        if self._by_sum > MANY:
+            found = Message.objects.filter(self._time, self._selected, **self._bounds)
+            return self._apart(found, is_small=self._is_small)
+        times = {name.replace("pk", "key"): value for name, value in self._time_bounds.items()}
+        found = Message.objects.alias(key=F("pk") + 0).filter(self._selected, **self._bounds, **times)
+        return self._apart(found, is_small=True)
 
-    def _apart(self, found: QuerySet[Message]) -> list[QuerySet[Message]]:
+    @property
+    def _is_small(self) -> bool:
+        """Whether something else than a column leaves few: then the indexes of columns only lead astray."""
+        is_listed = bool(self._words) and (connection.vendor == "sqlite" or not self._is_common)
+        return is_listed or bool(self.asked.get("link")) or self._by_sum <= FEW
+
+    def _apart(self, found: QuerySet[Message], *, is_small: bool) -> list[QuerySet[Message]]:
         several = [(column, self.asked[name]) for name, column in COLUMNS.items() if self.asked.get(name)]
-        if not several:
-            return [found]
-        (column, values), *others = sorted(several, key=_commonness) if len(several) > 1 else several
-        for (
-            other,
-            wanted,
-        ) in others:  # Without their indexes: the index of what is rarest knows the others too.
+        if len(several) > 1 and not is_small:
+            several.sort(key=_commonness)
+        first, others = ([], several) if is_small else (several[:1], several[1:])
+        for other, wanted in others:  # Without their indexes: that of what leads knows these columns too.
             met = {f"any_{other}": Coalesce(F(other), Value(""))}
             found = found.alias(**met).filter(**{f"any_{other}__in": wanted})
-        return [found.filter(**{column: value}) for value in values]
+        values = [Q(**{column: value}) for column, values in first for value in values] or [Q()]
+        return [found.filter(owned, value) for owned in self._owned for value in values]
+
+    @cached_property
+    def _owned(self) -> list[Q]:
+        """Whose they are and what they are about, each case without those before it."""
+        borrower, identifier = self.asked.get("borrower"), self.asked.get("id")
+        theirs = _disjoint(of_borrower(borrower.uuid)) if borrower else [Q()]
+        named = _disjoint(_with_identifier(identifier.strip())) if identifier else [Q()]
+        return [one & other for one in theirs for other in named]
 
     @cached_property
     def _time(self) -> Q:
@@ -145,15 +167,8 @@ class Found:
 
     @cached_property
     def _selected(self) -> Q:
-        """What few messages have: those of a borrower, with an identifier, with a text."""
-        found = Q()
-        if borrower := self.asked.get("borrower"):
-            found &= Q(pk__in=_newest(of_borrower(borrower.uuid)))
-        if identifier := self.asked.get("id"):
-            found &= Q(pk__in=_newest(_with_identifier(identifier.strip())))
-        if self.asked.get("link"):
-            found &= self._unlinked
-        return found & self._text
+        """What hold a text, and of whom nobody knows the borrower."""
+        return self._text & self._unlinked if self.asked.get("link") else self._text
 
     @property
     def _unlinked(self) -> Q:
@@ -163,6 +178,12 @@ class Found:
         known = Record.objects.filter(uuid=OuterRef("subject_uuid"), kind__in=OWNED).exclude(borrower_uuid="")
         said = BankAccount.objects.filter(uuid=OuterRef("bank_account"))
         return Q(pk__in=newest) & ~Q(Exists(known)) & ~Q(Exists(said))
+
+    @property
+    def _is_more_to_link(self) -> bool:
+        if not self.asked.get("link"):
+            return False
+        return Message.objects.order_by().filter(self._time)[: LOOKED_AT + 1].count() > LOOKED_AT
 
     @cached_property
     def _words(self) -> list[str]:
@@ -178,10 +199,28 @@ class Found:
         if not self._words:
             return Q()
         if connection.vendor != "sqlite":
-            return Q(*(Q(search_text__contains=word) for word in self._words))
+            return self._held if self._is_common else self._held & self._indexed
         order = "DESC" if self.descends else "ASC"
         statement = f"{self._matching} ORDER BY rowid {order} LIMIT %s"
         return Q(pk__in=RawSQL(statement, [self._expression, *self._rowids, LOOKED_AT]))  # noqa: S611
+
+    @property
+    def _indexed(self) -> Q:
+        return Q(*(Q(search_text__contains=word) for word in self._words))
+
+    @cached_property
+    def _held(self) -> Q:
+        """On PostgreSQL: which hold the words, by the text itself; a part of a digest is no value."""
+        text: Any = F("search_text")
+        if not self._is_json:
+            text = Func(text, Value(FACT), Value(1), function="split_part", output_field=TextField())
+        return Q(*(Q(GreaterThan(StrIndex(text, Value(word)), 0)) for word in self._words))
+
+    @cached_property
+    def _is_common(self) -> bool:
+        """Whether so many hold the text that they are met on the way, and its index would bring too many."""
+        newest = Message.objects.filter(self._time).order_by("-pk").values("pk")[:PROBED]
+        return Message.objects.order_by().filter(self._held, pk__in=newest).count() > PROBED // 10
 
     @property
     def _expression(self) -> str:
@@ -195,30 +234,37 @@ class Found:
         return f"SELECT rowid FROM {index} WHERE {index} MATCH %s AND rowid >= %s AND rowid < %s"  # noqa: S608
 
     @property
-    def _rowids(self) -> list[int]:
-        bounds: dict[str, int] = dict(self._time.children)  # type: ignore[arg-type]  # conditions on the key alone
-        return [bounds.get("pk__gte", 0), bounds.get("pk__lt", 2**63 - 1)]
+    def _time_bounds(self) -> dict[str, int]:
+        return dict(self._time.children)  # type: ignore[arg-type]  # conditions on the key alone
 
-    @cached_property
-    def _holders(self) -> int:
+    @property
+    def _rowids(self) -> list[int]:
+        return [self._time_bounds.get("pk__gte", 0), self._time_bounds.get("pk__lt", 2**63 - 1)]
+
+    @property
+    def _is_cut(self) -> bool:
+        """Whether more messages hold the text than SQLite looks at."""
+        if connection.vendor != "sqlite" or not self._words:
+            return False
         with connection.cursor() as cursor:
             statement = f"SELECT count(*) FROM ({self._matching} LIMIT %s)"  # noqa: S608 - a fixed name
             cursor.execute(statement, [self._expression, *self._rowids, LOOKED_AT + 1])
-            return int(cursor.fetchone()[0])
+            return bool(cursor.fetchone()[0] > LOOKED_AT)
 
     @cached_property
-    def _amounts(self) -> Q:
+    def _bounds(self) -> dict[str, Decimal]:
+        """The amounts that are asked for."""
         bounds = {"amount__gte": self.asked.get("least"), "amount__lte": self.asked.get("most")}
-        return Q(**{name: value for name, value in bounds.items() if value is not None})
+        return {name: value for name, value in bounds.items() if value is not None}
 
-    def _by_amount(self, found: QuerySet[Message], least: Any, most: Any) -> QuerySet[Message]:
-        matching = Message.objects.order_by().filter(self._amounts)
-        if matching[: FEW + 1].count() <= FEW:
-            return found.filter(pk__in=matching.values("pk"))
-        # The index of amounts would bring so many out of order: they are met on the way.
-        found = found.alias(sum=F("amount") + 0)
-        bounds = {"sum__gte": least, "sum__lte": most}
-        return found.filter(**{name: value for name, value in bounds.items() if value is not None})
+    @property
+    def _of_amount(self) -> QuerySet[Message]:
+        return Message.objects.order_by().filter(**self._bounds)
+
+    @cached_property
+    def _by_sum(self) -> int:
+        """How many messages have such an amount, as far as it matters."""
+        return self._of_amount[: MANY + 1].count() if self._bounds else MANY + 1
 
 
 def _commonness(item: tuple[str, list[str]]) -> int:
@@ -230,24 +276,24 @@ def _commonness(item: tuple[str, list[str]]) -> int:
 
 
 def of_borrower(uuid: str) -> list[Q]:
-    """Which messages are a borrower's: those about anything of theirs known here, and from a bank account of theirs."""
+    """Which messages are a borrower's: those from a bank account of theirs, and about anything of theirs known here."""
     known = Record.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     accounts = BankAccount.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
-    return [Q(subject_uuid__in=[uuid, *known]), Q(bank_account__in=list(accounts))]
+    return [*(Q(bank_account=account) for account in accounts), Q(subject_uuid__in=[uuid, *known])]
 
 
 def _with_identifier(uuid: str) -> list[Q]:
     """Of the message, of the repayment or whatever else it is about, of the loan or line, of the bank account."""
     of_account = Record.objects.filter(parent_uuid=uuid).values_list("uuid", flat=True)
-    return [Q(uuid=uuid), Q(subject_uuid__in=[uuid, *of_account]), Q(bank_account=uuid)]
+    return [Q(uuid=uuid), Q(bank_account=uuid), Q(subject_uuid__in=[uuid, *of_account])]
 
 
-def _newest(conditions: Sequence[Q]) -> list[int]:
-    """The keys of those that meet any of the conditions, each of which an index answers."""
-    found: set[int] = set()
-    for condition in conditions:
-        found.update(Message.objects.filter(condition).values_list("pk", flat=True)[:LOOKED_AT])
-    return sorted(found, reverse=True)[:LOOKED_AT]
+def _disjoint(conditions: Sequence[Q]) -> list[Q]:
+    """The same, each without what meets one before it."""
+    return [
+        reduce(lambda found, other: found & ~other, conditions[:number], condition)
+        for number, condition in enumerate(conditions)
+    ]
 
 
 def _keys(part: QuerySet[Message], start: int | None, *, descends: bool) -> Iterator[int]:

@@ -9,6 +9,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
@@ -42,7 +43,7 @@ def sow(number: int) -> None:
     ranges = [range(start, min(start + BATCH, number)) for start in range(0, number, BATCH)]
     with get_context("spawn").Pool(os.cpu_count(), _set_up) as pool:
         for rows in pool.imap(_rows, [(part, number) for part in ranges]):
-            Message.objects.bulk_create(rows)
+            _insert(rows)
     with connection.schema_editor() as editor:
         for index in indexes:
             editor.add_index(Message, index)
@@ -66,9 +67,10 @@ def bodies(numbers: range, of: int) -> Iterator[dict[str, Any]]:
         }
 
 
+@cache
 def bank(number: int) -> str:
     """The identifier of a bank account; the first one is the busy one."""
-    return str(uuid.UUID(int=number + 1, version=4))
+    return _uuid(random.Random(number))
 
 
 def _payment(chance: random.Random, at: datetime, state: str) -> dict[str, Any]:
@@ -100,9 +102,29 @@ def _set_up() -> None:
     django.setup()
 
 
-def _rows(asked: tuple[range, int]) -> list[Any]:
+def _rows(asked: tuple[range, int]) -> list[list[Any]]:
+    """Rows as the database takes them, in the order of their keys."""
+    from django.db import connection
+
     from portal.messaging.keeping import row_of
+    from portal.messaging.models import Message as Kept
     from servicing import Message, codec
 
-    told = (codec.decode(Message, json.dumps(one)) for one in bodies(*asked))
-    return sorted((row_of(one) for one in told), key=lambda row: row.pk)
+    told = codec.read_list(Message, codec.parse(json.dumps(list(bodies(*asked)))))
+    kept = sorted((row_of(one) for one in told), key=lambda row: row.pk)
+    fields = Kept._meta.concrete_fields
+    return [
+        [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in kept
+    ]
+
+
+def _insert(rows: list[list[Any]]) -> None:
+    from django.db import connection, transaction
+
+    from portal.messaging.models import Message
+
+    names = [field.column for field in Message._meta.concrete_fields]
+    marks = ", ".join(["%s"] * len(names))
+    with transaction.atomic(), connection.cursor() as cursor:
+        statement = f"INSERT INTO messaging_message ({', '.join(names)}) VALUES ({marks})"
+        cursor.executemany(statement, rows)

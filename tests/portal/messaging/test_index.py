@@ -7,12 +7,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall
+from portal.messaging.facts import FACT
 from portal.messaging.models import Day, Message
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of, htmx
@@ -217,11 +219,43 @@ class TestCopy:
         assert 'class="sd-chip"' in page
         assert 'class="sd-chip sd-chip-here"' in page
 
+    def test_a_word_is_found_in_values_alone(self, viewer: Browser, desk: Sandbox) -> None:
+        """Search texts hold digests too, of which a short word is easily a part."""
+        values, *digests = Message.objects.earliest("id").search_text.split(FACT)
+        part = next(digest[1:4] for digest in digests if digest[1:4] not in values)
+        found = [one.uuid for one in Message.objects.all() if part in one.search_text.partition(FACT)[0]]
+        assert sorted(shown(viewer, f"?q={part}")) == sorted(found)
+
+    def test_what_was_not_looked_at_is_said(
+        self, viewer: Browser, desk: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert "40 messages" in text(viewer, "?link=unlinked")
+        monkeypatch.setattr("portal.messaging.query.LOOKED_AT", 5)
+        for order in ("newest", "oldest"):
+            page = text(viewer, f"?link=unlinked&order={order if order == 'oldest' else ''}")
+            assert f"Only the {order} 5 messages of these days were looked at" in page
+            assert "5+ messages" in page
+
+    def test_counts_are_exact_as_far_as_is_counted(
+        self, viewer: Browser, desk: Sandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for most, words in ((21, "20 messages"), (20, "20+ messages")):
+            for module in ("query", "explorer"):
+                monkeypatch.setattr(f"portal.messaging.{module}.COUNTED", most)
+            assert f'data-announce="{words}' in text(viewer, "?product=LOAN")
+
+    def test_a_page_behind_the_last_one_is_not_taken_for_an_empty_list(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        for query in ("?page=9", "?product=LOAN&page=beyond_1_26"):
+            assert "No message on this page" in text(viewer, query)
+
     def test_a_day_that_lost_messages_turns_amber(self, viewer: Browser, desk: Sandbox) -> None:
         query = "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
         assert "sd-bar-missing" not in text(viewer, query)
         day = Day.objects.get(day=date(2026, 11, 2))
         Message.objects.filter(day=day.day).first().delete()
+        cache.clear()  # Without it the days are counted again half a minute later.
         assert text(viewer, query).count('class="sd-bar-missing"') == 1
         assert f"{day.claimed} claimed, {day.claimed - 1} stored" in text(viewer, query)
 
