@@ -5,6 +5,7 @@ for everybody.
 """
 
 import logging
+import threading
 from datetime import timedelta
 
 from django.db.models import F
@@ -21,11 +22,15 @@ logger = logging.getLogger(__name__)
 
 
 class Breaker:
-    """The client's gate."""
+    """The client's gate; each thread asks and hears of one try after the other."""
+
+    def __init__(self) -> None:
+        self._before = threading.local()
 
     def admits(self) -> bool:
         """Whether this try may be made: always while the service answers, else the first after each pause."""
-        if outage() is None:
+        self._before.outage = Outage.objects.filter(pk=_ROW).first()
+        if self._before.outage is None or self._before.outage.tries < TRIES:
             return True
         now = timezone.now()
         return bool(Outage.objects.filter(ask_again_at__lte=now).update(ask_again_at=now + PAUSE))
@@ -34,7 +39,7 @@ class Breaker:
         """Count a try without an answer; an answer ends the count."""
         if not answered:
             _count()
-        elif Outage.objects.exists() and Outage.objects.all().delete()[0]:
+        elif self._before.outage and Outage.objects.all().delete()[0]:
             logger.info("The lending service answers again.")
 
 
