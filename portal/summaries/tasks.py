@@ -6,7 +6,7 @@ from portal.summaries.batches import draw
 from portal.summaries.models import Batch, Item, remove_expired
 
 
-@job("summaries.batch", label="Printing borrower summaries", attempts=5)
+@job("summaries.batch", label="Printing borrower summaries", attempts=20)
 def draw_batch(progress: Progress, *, batch: str) -> dict[str, int]:
     """Draw what still waits in a batch; begun again, it leaves out what is finished."""
     found = Batch.objects.get(pk=batch)

@@ -1,6 +1,7 @@
-"""Runs every accident at length and prints one table: `python -m tests.faults`.
+"""Runs every accident at length and prints one table: `python -m tests.faults [writes] [kills] [batches]`.
 
-FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200).
+FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200),
+FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6).
 """
 
 import os
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 ROUNDS = int(os.environ.get("FAULTS_ROUNDS", "5"))
 KILLS = int(os.environ.get("FAULTS_KILLS", "200"))
+SUMMARIES = int(os.environ.get("FAULTS_SUMMARIES", "300"))
+WORKERS = int(os.environ.get("FAULTS_WORKERS", "6"))
 CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
@@ -49,7 +52,7 @@ def desk() -> Iterator[None]:
         connections.close_all()
 
 
-def main() -> int:
+def main(wanted: list[str]) -> int:
     with desk(), tempfile.TemporaryDirectory() as folder:
         from servicing.sandbox import Sandbox
 
@@ -57,7 +60,8 @@ def main() -> int:
             from django.conf import settings
 
             settings.SERVICING_URL = service.url
-            rows = [*accidents(service), kills(service)]
+            parts = {"writes": accidents, "kills": kills, "batches": batches}
+            rows = [row for name in wanted or parts for row in parts[name](service)]
     print("| fault | tries | lost | doubled | untrue pages |")  # noqa: T201 - the table is what this is for.
     print("|---|---:|---:|---:|---:|")  # noqa: T201
     for name, *figures in rows:
@@ -92,16 +96,30 @@ def accidents(service: "Sandbox") -> list[Figures]:
     return rows
 
 
-def kills(service: "Sandbox") -> Figures:
+def kills(service: "Sandbox") -> list[Figures]:
     """The portal killed KILLS times while eight people write."""
     from tests.faults.killing import killed
 
     found, forms = killed(service, KILLS)
     say("kill -9", found.words)
-    return counted(f"kill -9 of the portal, {forms} forms sent", KILLS, found)
+    return [counted(f"kill -9 of the portal, {forms} forms sent", KILLS, found)]
 
 
-def staff() -> "Browser":
+def batches(service: "Sandbox") -> list[Figures]:
+    """The worker killed WORKERS times while it prints a batch of SUMMARIES borrowers."""
+    from portal.summaries.models import Batch
+    from tests import given
+    from tests.faults.batches import killed
+
+    for number in range(SUMMARIES):
+        given.borrower(service, first_name=f"Printed {number}")
+    staff("printer").post("/summaries/batches/?q=printed", {"data": "copies", "chosen": "1"})
+    found = killed(Batch.objects.get(), WORKERS)
+    say("kill -9 of the worker", found.words)
+    return [counted(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
+
+
+def staff(name: str = "servicer") -> "Browser":
     """A servicer's browser."""
     from django.conf import settings
     from django.test import Client as Browser
@@ -109,7 +127,7 @@ def staff() -> "Browser":
     from portal.accounts.models import User
 
     browser = Browser(SERVER_NAME="localhost")
-    user = User.objects.create(username="servicer", first_name="Servicer", role="servicer")
+    user = User.objects.create(username=name, first_name="Servicer", role="servicer")
     browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
     return browser
 
@@ -125,4 +143,4 @@ def say(where: str, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

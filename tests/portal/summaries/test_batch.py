@@ -2,10 +2,7 @@
 
 import io
 import re
-import time
 import zipfile
-from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -16,12 +13,11 @@ from django.utils import timezone
 from pypdf import PdfReader
 
 from portal.audit.models import Entry
-from portal.jobs.models import Job
 from portal.registry.models import Kind, Record
 from portal.summaries.models import Batch, Item, Printed, remove_expired
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.jobs.test_worker import worker
+from tests.faults.batches import killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,14 +31,6 @@ def begun(browser: Browser, query: str = "", **choices: str) -> Batch:
 def packed(browser: Browser, batch: Batch) -> zipfile.ZipFile:
     answer = browser.get(f"{batch.get_absolute_url()}download/")
     return zipfile.ZipFile(io.BytesIO(b"".join(answer)))
-
-
-def until(holds: Callable[[], object]) -> None:
-    for _ in range(2400):
-        if holds():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never came to pass")
 
 
 def test_a_filtered_list_becomes_one_document_each_and_failures_say_why(
@@ -120,18 +108,9 @@ def test_a_viewer_prints_no_batch(desk: Sandbox, viewer: Browser) -> None:
 
 
 def test_a_batch_whose_worker_is_killed_ends_complete_with_no_document_twice(
-    desk: Sandbox, servicer: Browser
+    desk: Sandbox, servicer: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owners = {given.borrower(desk, first_name=f"Alpine {number}").uuid for number in range(10)}
-    batch = begun(servicer)
-    finished = batch.items.filter(state=Item.State.DONE)
-    with worker(desk, DOCUMENT_PROCESSES="1") as first:
-        until(lambda: finished.count() > 2)
-        first.kill()
-    assert finished.count() < len(owners)
-    with worker(desk, DOCUMENT_PROCESSES="1"):
-        until(lambda: not Job.objects.get(pk=batch.job_id).is_open)
-    printed = Counter(Entry.objects.filter(action="summaries.print").values_list("subject_uuid", flat=True))
-    assert printed == dict.fromkeys(owners, 1)
-    assert Printed.objects.count() == len(packed(servicer, batch).namelist()) == len(owners)
-    assert Job.objects.get(pk=batch.job_id).result == {"done": len(owners), "failed": 0}
+    monkeypatch.setenv("DOCUMENT_PROCESSES", "1")
+    for number in range(10):
+        given.borrower(desk, first_name=f"Alpine {number}")
+    assert killed(begun(servicer), times=1).words == []

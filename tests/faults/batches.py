@@ -1,0 +1,86 @@
+"""Kills the worker in the middle of a batch of summaries, again and again, and counts what became of each borrower."""
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from hashlib import sha256
+
+from django.conf import settings
+
+from portal.audit.models import Entry
+from portal.jobs.models import Job
+from portal.summaries.bundles import zipped
+from portal.summaries.models import Batch, Item
+from tests.databases import database_url
+from tests.faults.writes import Verdict
+
+PATIENCE = 1200
+"""Seconds that a worker may take for its share of a batch."""
+QUICK = {
+    "JOB_LEASE_SECONDS": "3",
+    "REFRESH_MINUTES": "0",
+    "MESSAGE_SYNC_MINUTES": "0",
+    "LOG_LEVEL": "ERROR",
+}
+
+
+def killed(batch: Batch, times: int) -> Verdict:
+    """Kill the worker so often while it draws the batch, let a last one end it, and look at every borrower."""
+    waiting = batch.items.filter(state=Item.State.WAITING)
+    whole = waiting.count()
+    for number in range(1, times + 1):
+        left = whole - whole * number // (times + 1)
+        _work(lambda left=left: waiting.count() <= left, alone=number % 2 == 1)
+    _work(lambda: not Job.objects.get(pk=batch.job_id).is_open, alone=False)
+    return _judged(batch, whole)
+
+
+def _work(enough: Callable[[], bool], *, alone: bool) -> None:
+    """A worker until it is enough; then it is killed alone, or as a machine dies: with all that it started."""
+    service = {
+        "SERVICING_URL": settings.SERVICING_URL,
+        "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
+        "SERVICING_SECRET": settings.SERVICING_SECRET,
+    }
+    environment = os.environ | service | QUICK | {"DATABASE_URL": database_url()}
+    command = [sys.executable, "manage.py", "work"]
+    worker = subprocess.Popen(command, env=environment, cwd=settings.BASE_DIR, start_new_session=True)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not enough():
+            if time.monotonic() > until or worker.poll() is not None:
+                raise AssertionError("the batch does not go on, or its worker ended by itself")
+            time.sleep(0.05)
+        time.sleep(random.uniform(0, 0.3))  # anywhere in the drawing or the recording of a document
+    finally:
+        (worker.kill if alone else lambda: os.killpg(worker.pid, signal.SIGKILL))()
+        worker.wait()
+
+
+def _judged(batch: Batch, whole: int) -> Verdict:
+    """Each borrower has one document, one code and one audit entry, all of the same bytes, and the job says so."""
+    found = Verdict()
+    entries = Entry.objects.filter(action="summaries.print", request_id=batch.actor.request_id)
+    printed = Counter(entries.values_list("subject_uuid", flat=True))
+    codes = {entry.detail["code"]: entry.detail["sha256"] for entry in entries}
+    for item in batch.items.iterator(10):
+        if item.state != Item.State.DONE or not item.document:
+            found.lost.append(f"{item.label} is {item.state}: {item.reason}")
+        elif codes.get(item.code) != sha256(item.document).hexdigest():
+            found.untrue.append(f"{item.label} has a document of which the audit does not tell")
+        if printed[item.borrower_uuid] != 1:
+            found.doubled.append(f"{item.label} was printed {printed[item.borrower_uuid]} times")
+    job = Job.objects.get(pk=batch.job_id)
+    if (job.state, job.result) != (Job.State.DONE, {"done": whole, "failed": 0}):
+        found.untrue.append(f"the job is {job.state} ({job.words}) with {job.result}")
+    with zipfile.ZipFile(io.BytesIO(b"".join(zipped(batch)))) as archive:
+        if len(set(archive.namelist())) != whole or archive.testzip():
+            found.lost.append(f"the file holds {len(archive.namelist())} documents")
+    return found
