@@ -83,9 +83,8 @@ class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """A new password for somebody else; their sessions end with the old one."""
-        before = (
-            User.objects.filter(pk=id).values_list("password", flat=True).first() if id.isdecimal() else None
-        )
+        is_number = id.isdecimal() and len(id) < 19
+        before = User.objects.filter(pk=id).values_list("password", flat=True).first() if is_number else None
         answer = super().user_change_password(request, id, form_url)
         user = User.objects.filter(pk=id).exclude(password=before).first() if before is not None else None
         if user:

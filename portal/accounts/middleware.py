@@ -80,8 +80,11 @@ class SignInMiddleware(LoginRequiredMiddleware):
             return led(request, self._sign_in(request, view_func, reverse("accounts:resume")))
         if not request.htmx:
             return super().handle_no_permission(request, view_func)
-        page = request.htmx.current_url_abs_path or resolve_url("home:index")
-        return led(request, self._sign_in(request, view_func, page))
+        try:
+            page = request.htmx.current_url_abs_path
+        except ValueError:  # The header holds no address at all.
+            page = None
+        return led(request, self._sign_in(request, view_func, page or resolve_url("home:index")))
 
     def _sign_in(self, request: HttpRequest, view_func: View, after: str) -> str:
         return redirect_to_login(

@@ -8,6 +8,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.decorators import login_not_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import resolve_url
@@ -20,7 +21,7 @@ from portal.accounts.forms import ProfileForm, ThemeForm
 from portal.accounts.models import User
 from portal.accounts.roles import requires
 from portal.accounts.sessions import browser_in_words
-from portal.accounts.signals import session_ended
+from portal.accounts.signals import profile_changed, session_ended
 from portal.ui.htmx import done, render_page, toast
 
 
@@ -30,7 +31,11 @@ def profile(request: HttpRequest) -> HttpResponse:
     person = cast(User, request.user)
     form = ProfileForm(request.POST or None, instance=person)
     if form.is_valid():
-        form.save()
+        changes = {name: [form.initial[name], form.cleaned_data[name]] for name in form.changed_data}
+        with transaction.atomic():
+            form.save()
+            if changes:
+                profile_changed.send(sender=User, request=request, user=person, changes=changes)
         toast(request, "Your settings were saved.")
         return done(request, request.path)
     context = {"form": form, "person": person, "factors": Authenticator.objects.filter(user=person)}
@@ -73,7 +78,8 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     """End one of this person's other sessions, or all of them."""
     others = UserSession.objects.filter(user=request.user).exclude(session_key=request.session.session_key)
     wanted = request.POST.get("session", "")
-    chosen = others if wanted == "all" else others.filter(pk=wanted) if wanted.isdecimal() else others.none()
+    is_number = wanted.isdecimal() and len(wanted) < 19
+    chosen = others if wanted == "all" else others.filter(pk=wanted) if is_number else others.none()
     ended = list(chosen)
     for one in ended:
         one.end()

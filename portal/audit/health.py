@@ -105,7 +105,9 @@ def in_words(groups: Sequence[Health]) -> tuple[str, str] | None:
 
 
 def header() -> tuple[str, str] | None:
-    """The same for the header of every page, from a few seconds ago."""
+    """The same for the header of every page, from a few seconds ago; that the service is away, from now."""
+    if outage():
+        return in_words(())
     zone = timezone.get_current_timezone_name()
     words: tuple[str, str] | None = cache.get_or_set(f"health:{zone}", lambda: in_words(health()), KEPT)
     return words

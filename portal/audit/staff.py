@@ -11,7 +11,7 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 
 from portal.accounts.models import User
-from portal.accounts.signals import session_ended, staff_changed
+from portal.accounts.signals import profile_changed, session_ended, staff_changed
 from portal.audit.chain import append
 from portal.audit.models import Actor
 
@@ -19,6 +19,7 @@ from portal.audit.models import Actor
 def listen() -> None:
     """Connect to what allauth and the accounts tell."""
     staff_changed.connect(_staff_changed, dispatch_uid="audit")
+    profile_changed.connect(_profile_changed, dispatch_uid="audit")
     session_ended.connect(_session_ended, dispatch_uid="audit")
     password_changed.connect(_password_changed, dispatch_uid="audit")
     social_account_added.connect(_connected, dispatch_uid="audit")
@@ -32,6 +33,10 @@ def _staff_changed(
     request: HttpRequest, user: User, changes: dict[str, Any], created: bool, **kwargs: Any
 ) -> None:
     _record(request, "accounts.staff_created" if created else "accounts.staff_changed", user, changes=changes)
+
+
+def _profile_changed(request: HttpRequest, user: User, changes: dict[str, Any], **kwargs: Any) -> None:
+    _record(request, "accounts.profile", user, changes=changes)
 
 
 def _session_ended(request: HttpRequest, user: User, count: int, why: str, **kwargs: Any) -> None:

@@ -252,7 +252,7 @@ def overview(
             record,
             [*readings["card-lines"], *readings["card-last"]],
             kind=kind if kind in KINDS else "",
-            shown=min(int(shown), 1000) if shown.isascii() and shown.isdigit() else PAGE,
+            shown=min(int(shown), 1000) if shown.isascii() and shown.isdigit() and len(shown) < 9 else PAGE,
         ),
         "events": kind,
         "changed": last_changes(record),

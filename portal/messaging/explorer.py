@@ -201,7 +201,7 @@ class Explorer:
     def _from_copy(self) -> None:
         side, _, rest = self.state.get("page", "").partition("_")
         key, _, first = rest.partition("_")
-        place = int(key) if key.isascii() and key.isdigit() and len(key) < 20 else None
+        place = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
         backwards = side == "before" and place is not None
         if place is None:
             shown = self.found.page(self.size + 1)
@@ -212,7 +212,8 @@ class Explorer:
         has_more = len(shown) > self.size
         self.shown = (shown[-self.size :] if backwards else shown[: self.size]) if has_more else shown
         self.total = self._count() if has_more or place is not None else len(shown)
-        self.first = max(1, int(first)) if place is not None and first.isdigit() and len(first) < 9 else 1
+        is_number = first.isascii() and first.isdigit() and len(first) < 9
+        self.first = max(1, int(first)) if place is not None and is_number else 1
         if self.shown and (has_more or backwards):
             self.next = self.query_string(page=f"beyond_{self.shown[-1].pk}_{self.first + len(self.shown)}")
         if self.shown and place is not None and (has_more or not backwards):

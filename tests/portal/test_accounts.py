@@ -133,6 +133,13 @@ class TestProfile:
         assert 'data-bs-theme="dark" data-density="compact"' in page
         assert "Your settings were saved." in page
 
+    def test_under_which_name_somebody_acts_is_a_change_that_is_recorded(self, servicer: Browser) -> None:
+        typed = {"first_name": "Maya", "theme": "light", "density": "comfortable", "shortcuts": "on"}
+        for _ in range(2):
+            servicer.post("/accounts/profile/", typed)
+        entry = Entry.objects.get(action="accounts.profile")
+        assert (entry.subject_label, entry.changes) == ("servicer", {"first_name": ["Servicer", "Maya"]})
+
     @pytest.mark.parametrize(
         ("field", "typed"), [("time_zone", "Mars/Olympus"), ("theme", "sepia"), ("density", "")]
     )
