@@ -301,3 +301,20 @@ def subclasses(base: type) -> set[type]:
     """What the library itself derives from a class."""
     direct = {cls for cls in base.__subclasses__() if cls.__module__.startswith("servicing.")}
     return direct.union(*map(subclasses, direct))
+
+
+def test_every_test_that_the_promises_name_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)((?:::\w+)*)`", (BASE_DIR / "SECURITY.md").read_text())
+    texts = {path: "".join(one.read_text() for one in sources(BASE_DIR / path)) for path, _ in named}
+    assert len(named) > 30
+    missing = [
+        (path, name)
+        for path, names in named
+        for name in names.split("::")[1:]
+        if not re.search(rf"(?:class|def) {name}\b", texts[path])
+    ]
+    assert missing + [path for path, text in texts.items() if not text] == []
+
+
+def sources(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.exists() else []

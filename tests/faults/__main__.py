@@ -1,13 +1,17 @@
-"""Runs every accident at length and prints one table: `python -m tests.faults [writes] [kills] [batches]`.
+"""Runs every accident at length and prints one table: `python -m tests.faults [part …]`.
+
+The parts are writes, kills, batches, silence and inputs, all of them where none is named, and load, which is only run
+when it is named: it wants a machine of its own.
 
 FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200),
-FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6).
+FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6),
+FAULTS_INPUTS how many hostile inputs are sent (10,000), FAULTS_LOAD for how many minutes fifty people click (10).
 """
 
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +26,8 @@ ROUNDS = int(os.environ.get("FAULTS_ROUNDS", "5"))
 KILLS = int(os.environ.get("FAULTS_KILLS", "200"))
 SUMMARIES = int(os.environ.get("FAULTS_SUMMARIES", "300"))
 WORKERS = int(os.environ.get("FAULTS_WORKERS", "6"))
+INPUTS = int(os.environ.get("FAULTS_INPUTS", "10000"))
+LOAD = float(os.environ.get("FAULTS_LOAD", "10"))
 CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
@@ -60,13 +66,15 @@ def main(wanted: list[str]) -> int:
             from django.conf import settings
 
             settings.SERVICING_URL = service.url
-            parts = {"writes": accidents, "kills": kills, "batches": batches}
-            rows = [row for name in wanted or parts for row in parts[name](service)]
+            rows = [row for name in wanted or PARTS if name in PARTS for row in PARTS[name](service)]
+            is_met = load(service) if "load" in wanted else True
+    if not rows:
+        return 0 if is_met else 1
     print("| fault | tries | lost | doubled | untrue pages |")  # noqa: T201 - the table is what this is for.
     print("|---|---:|---:|---:|---:|")  # noqa: T201
     for name, *figures in rows:
         print(f"| {name} | {' | '.join(map(str, figures))} |")  # noqa: T201
-    return 1 if any(sum(figures[1:]) for _, *figures in rows) else 0
+    return 1 if any(sum(figures[1:]) for _, *figures in rows) or not is_met else 0
 
 
 Figures = tuple[str, int, int, int, int]
@@ -77,7 +85,7 @@ def accidents(service: "Sandbox") -> list[Figures]:
     from django.conf import settings
 
     from portal import gateway
-    from portal.audit.models import WriteIntent
+    from portal.audit.models import Outage, WriteIntent
     from tests.faults.writes import ACCIDENTS, PATIENCE, WRITES, Verdict, judged
 
     rows, browser = [], staff()
@@ -89,6 +97,7 @@ def accidents(service: "Sandbox") -> list[Figures]:
             found = judged(operation, accident, browser, service)
             # As if it was found out: what stays unknown stands in the way of the next one, and should.
             WriteIntent.objects.filter(state="unknown").update(state="released")
+            Outage.objects.all().delete()
             say(f"{accident.name}, {operation}", found.words)
             for name in ("lost", "doubled", "untrue"):
                 getattr(whole, name).extend(getattr(found, name))
@@ -113,22 +122,68 @@ def batches(service: "Sandbox") -> list[Figures]:
 
     for number in range(SUMMARIES):
         given.borrower(service, first_name=f"Printed {number}")
-    staff("printer").post("/summaries/batches/?q=printed", {"data": "copies", "chosen": "1"})
+    staff().post("/summaries/batches/?q=printed", {"data": "copies", "chosen": "1"})
     found = killed(Batch.objects.get(), WORKERS)
     say("kill -9 of the worker", found.words)
     return [counted(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
 
 
-def staff(name: str = "servicer") -> "Browser":
-    """A servicer's browser."""
+def silence(service: "Sandbox") -> list[Figures]:
+    """The service silent for a whole run."""
+    from tests.faults.away import silent
+
+    found, pages = silent(service)
+    say("silence", found.words)
+    return [counted("the service silent for a whole run", pages, found)]
+
+
+def inputs(service: "Sandbox") -> list[Figures]:
+    """What nobody should send, to every form and query string."""
+    from tests import given
+    from tests.faults.hostile import attacked
+    from tests.faults.writes import Verdict
+
+    loan = given.loan(service, given.borrower(service), paid=3)
+    shares = {"supervisor": 0.8, "admin": 0.15, "": 0.05}
+    starts = {"supervisor": ["/", loan.get_absolute_url()], "admin": ["/admin/"], "": ["/sign-in/"]}
+    found = Verdict()
+    for role, share in shares.items():
+        wrong = attacked(staff(role), starts[role], round(INPUTS * share))
+        found.untrue += [str(attack) for attack in wrong]
+    say("hostile inputs", found.words)
+    return [counted("hostile inputs (untrue: answers of 500)", INPUTS, found)]
+
+
+def load(service: "Sandbox") -> bool:
+    """Fifty people who click for LOAD minutes."""
+    from tests.faults.load import loaded
+
+    found = loaded(service, LOAD * 60)
+    say("load", found.errors)
+    print(f"50 staff for {LOAD:g} minutes on two web processes: {found}")  # noqa: T201
+    return found.is_met
+
+
+PARTS: dict[str, Callable[["Sandbox"], list[Figures]]] = {
+    "writes": accidents,
+    "kills": kills,
+    "batches": batches,
+    "silence": silence,
+    "inputs": inputs,
+}
+
+
+def staff(role: str = "servicer") -> "Browser":
+    """The browser of somebody with this role, or of nobody."""
     from django.conf import settings
     from django.test import Client as Browser
 
     from portal.accounts.models import User
 
     browser = Browser(SERVER_NAME="localhost")
-    user = User.objects.create(username=name, first_name="Servicer", role="servicer")
-    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    if role:
+        user, _ = User.objects.get_or_create(username=role, defaults={"role": role})
+        browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
     return browser
 
 

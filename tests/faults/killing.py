@@ -14,6 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from uuid import uuid4
 
 import requests
@@ -56,7 +57,8 @@ class Form:
 class Portal:
     """The portal in a process of its own, with everything it started."""
 
-    def __init__(self, service: str) -> None:
+    def __init__(self, service: str, *options: str, log: str | Path = os.devnull, **settled: str) -> None:
+        self.options, self.log = options, log
         with socket.socket() as probe:
             probe.bind((HOST, 0))
             self.port = int(probe.getsockname()[1])
@@ -65,6 +67,7 @@ class Portal:
             "SERVICING_URL": service,
             "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
             "SERVICING_SECRET": settings.SERVICING_SECRET,
+            **settled,
         }
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -85,9 +88,14 @@ class Portal:
             f"{HOST}:{self.port}",
         ]
         command += ["--worker-class", "gthread", "--threads", "16", "--log-level", "critical"]
-        self.process = subprocess.Popen(
-            command, env=self.environment, cwd=settings.BASE_DIR, start_new_session=True
-        )
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *self.options],
+                env=self.environment,
+                cwd=settings.BASE_DIR,
+                start_new_session=True,
+                stderr=log,
+            )
         for _ in range(1200):
             try:
                 requests.get(f"{self.url}/healthz", timeout=5)
@@ -101,6 +109,17 @@ class Portal:
         if self.process:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+
+    @property
+    def megabytes(self) -> float:
+        """What it keeps in memory, with everything it started."""
+        return _resident(self.process.pid) if self.process else 0.0
+
+
+def _resident(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20 + sum(_resident(int(one)) for one in children)
 
 
 def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:

@@ -1,0 +1,141 @@
+"""The service is silent for a whole run: every page that is read answers from its copies, at once, and says so.
+
+The portal runs in two processes of its own. People with and without scripts walk every page, and panels load as they
+do; then the service is back, and nobody does anything for the pages to be fresh again.
+"""
+
+import time
+from collections.abc import Iterator
+
+import requests
+from django.conf import settings
+from django.db import connection
+from django.test import Client as Browser
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.breaker import PAUSE, outage
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.faults.killing import Portal
+from tests.faults.writes import Verdict
+
+LONGEST = 1.0
+"""Seconds for any page, whatever the service does."""
+TIMEOUT = 5
+"""Seconds that the portal waits for an answer here, so that the run is short."""
+SILENT = 40.0
+KNOWN_BY = 40.0
+BACK_BY = 30.0
+LISTS = [
+    "/",
+    "/borrowers/",
+    "/applications/",
+    "/loans/",
+    "/lines/",
+    "/repayments/",
+    "/messages/",
+    "/approvals/",
+]
+LISTS += ["/search/?q=bakery", "/status/", "/audit/"]
+SAID = ("Not answering since", "Asking the lending service")
+
+
+class Staff:
+    """Somebody who is signed in to the portal of the other processes."""
+
+    def __init__(self, url: str, *, scripts: bool) -> None:
+        user, _ = User.objects.get_or_create(username="away", role=Role.SUPERVISOR)
+        browser = Browser()
+        browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+        self.url = url
+        self.session = requests.Session()
+        self.session.cookies[settings.SESSION_COOKIE_NAME] = browser.cookies[
+            settings.SESSION_COOKIE_NAME
+        ].value
+        if scripts:
+            self.session.cookies["js"] = "1"
+
+    def get(self, address: str, panel: str = "") -> tuple[str, int, float]:
+        """The page or panel, its status, and after how many seconds it came."""
+        headers = {"HX-Request": "true", "HX-Target": panel} if panel else {}
+        began = time.monotonic()
+        answer = self.session.get(self.url + address, headers=headers, timeout=60)
+        return answer.text, answer.status_code, time.monotonic() - began
+
+
+def silent(service: Sandbox, seconds: float = SILENT) -> tuple[Verdict, int]:
+    """Walk every page while the service says nothing; what was slow, what did not say so, and how many pages."""
+    records = known(service)
+    portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT), WEB_CONCURRENCY="2")
+    staff = [Staff(portal.url, scripts=True), Staff(portal.url, scripts=False)]
+    connection.close()
+    portal.start()
+    try:
+        service.fail_next("*", times=None, delay=60)
+        found, pages = Verdict(), 0
+        for page, person, says_so in walked(staff, records, seconds):
+            look(page, person, found, says_so=says_so)
+            pages += 1
+        _asked_seldom(service, found)
+        service.heal()
+        _well_again(staff[0], records, found)
+    finally:
+        portal.kill()
+    return found, pages
+
+
+def known(service: Sandbox) -> list[Record]:
+    """A borrower with a loan and a line, of which there are copies."""
+    owner = given.borrower(service)
+    loan, line = given.loan(service, owner, paid=3), given.line(service, owner)
+    with_copies = Browser(SERVER_NAME="localhost")
+    user, _ = User.objects.get_or_create(username="away", role=Role.SUPERVISOR)
+    with_copies.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    for record in (loan, line):
+        with_copies.get(record.get_absolute_url())
+    return [owner, loan, line]
+
+
+def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterator[tuple[str, Staff, bool]]:
+    """Pages one after the other for so long, and whether it must be known by then that the service is away."""
+    end, waited_until = time.monotonic() + seconds, time.monotonic() + KNOWN_BY
+    details = [record.get_absolute_url() for record in records]
+    while time.monotonic() < end or (outage() is None and time.monotonic() < waited_until):
+        Record.objects.update(asked_at=None)
+        is_known = outage() is not None
+        for person in staff:
+            for page in [*LISTS, *details]:
+                yield page, person, is_known
+
+
+def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> None:
+    """One page, with what it must hold."""
+    text, status, seconds = person.get(page)
+    if status != 200:
+        found.lost.append(f"{page} answers {status}")
+    if seconds > LONGEST:
+        found.untrue.append(f"{page} took {seconds:.1f} s")
+    if says_so and not any(words in text for words in SAID):
+        found.untrue.append(f"{page} does not say that the service is away")
+
+
+def _asked_seldom(service: Sandbox, found: Verdict) -> None:
+    """Nobody hammers: a few tries for each pause, whatever is walked."""
+    before, began = len(service.calls), time.monotonic()
+    time.sleep(3 * PAUSE.total_seconds())
+    tries, pauses = len(service.calls) - before, (time.monotonic() - began) / PAUSE.total_seconds()
+    if outage() is None or tries > pauses + 1:
+        found.doubled.append(f"the service was asked {tries} times in {pauses:.0f} pauses")
+
+
+def _well_again(person: Staff, records: list[Record], found: Verdict) -> None:
+    """People go on looking, and the first answer ends it."""
+    end = time.monotonic() + BACK_BY
+    while outage() and time.monotonic() < end:
+        Record.objects.update(asked_at=None)
+        person.get(records[1].get_absolute_url(), panel="loan")
+        time.sleep(0.5)
+    if outage():
+        found.untrue.append(f"{BACK_BY:.0f} s after the service was back it is still left alone")

@@ -1,0 +1,168 @@
+"""Fifty people at once through a scripted day, on two web processes: errors, the portal's own time, and its memory."""
+
+import json
+import random
+import threading
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from uuid import uuid4
+
+import requests
+from django.conf import settings
+from django.db import connection
+from django.test import Client as Browser
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.faults.killing import TOKEN, Portal
+
+STAFF = 50
+THINK = (1.0, 4.0)
+"""Seconds between two clicks."""
+MOST_MS = 300
+MOST_MB = 16
+"""Growth of both processes together in 10,000 requests."""
+SETTLED = 0.4
+"""So much of the run is over before memory is looked at: until then caches fill."""
+
+
+class Load(NamedTuple):
+    """What came of it."""
+
+    requests: int
+    errors: list[str]
+    p95: int
+    growth: float
+    """Megabytes for 10,000 requests."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.requests} requests, {len(self.errors)} errors, server time p95 {self.p95} ms (at most {MOST_MS}), "
+            f"memory {self.growth:+.1f} MB in 10,000 requests (at most {MOST_MB})"
+        )
+
+    @property
+    def is_met(self) -> bool:
+        return not self.errors and self.p95 < MOST_MS and self.growth < MOST_MB
+
+
+def loaded(service: Sandbox, seconds: float) -> Load:
+    """Let everybody click for so long."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "portal.log"
+        told = {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "WEB_CONCURRENCY": "2"}
+        # A process that is replaced would hide what it held on to.
+        portal = Portal(service.url, "--max-requests", "0", log=log, **told)
+        people = [_person(service, portal.url, number) for number in range(STAFF)]
+        connection.close()
+        portal.start()
+        try:
+            errors, memory = _day(portal, people, log, seconds)
+        finally:
+            portal.kill()
+        times = sorted(_times(log))
+    return Load(len(times), errors, times[len(times) * 95 // 100], _growth(memory))
+
+
+class Person:
+    """Somebody who goes through their day, again and again, until it is over."""
+
+    def __init__(self, session: requests.Session, url: str, loan: Record, line: Record) -> None:
+        self.session, self.url, self.loan, self.line = session, url, loan, line
+        self.errors: list[str] = []
+
+    def work(self, end: float, chance: random.Random) -> None:
+        """One step after the other, with a thought between two."""
+        steps = [self.look, self.borrower, self.account, self.line_of_credit, self.messages, self.apply]
+        time.sleep(chance.uniform(0, THINK[1]))
+        while time.monotonic() < end:
+            for step in steps:
+                step()
+                time.sleep(chance.uniform(*THINK))
+
+    def look(self) -> None:
+        self.get("/")
+        self.get("/search/?q=bakery")
+
+    def borrower(self) -> None:
+        self.get(f"/borrowers/?q={self.loan.borrower_uuid[:8]}")
+        self.open(f"/borrowers/{self.loan.borrower_uuid}/", "card-loans", "card-lines", "card-last")
+
+    def account(self) -> None:
+        self.open(self.loan.get_absolute_url(), "loan", "loan-repayments")
+
+    def line_of_credit(self) -> None:
+        self.open(self.line.get_absolute_url(), "line", "line-repayments")
+
+    def messages(self) -> None:
+        self.open("/messages/", "messages")
+
+    def apply(self) -> None:
+        address = f"/borrowers/{self.loan.borrower_uuid}/applications/new/"
+        self.get(address)
+        typed = {"submit_id": str(uuid4()), "amount": "1,250.00", "confirmed": "yes"}
+        self.note(self.session.post(self.url + address, typed, allow_redirects=False, timeout=60), 303)
+
+    def open(self, address: str, *panels: str) -> None:
+        """A page, and its panels as they load themselves."""
+        self.get(address)
+        for panel in panels:
+            self.get(address, {"HX-Request": "true", "HX-Target": panel})
+
+    def get(self, address: str, headers: dict[str, str] | None = None) -> None:
+        self.note(self.session.get(self.url + address, headers=headers, timeout=60), 200)
+
+    def note(self, answer: requests.Response, wanted: int) -> None:
+        if answer.status_code != wanted:
+            self.errors.append(f"{answer.request.method} {answer.request.path_url}: {answer.status_code}")
+
+
+def _person(service: Sandbox, url: str, number: int) -> Person:
+    owner = given.borrower(service)
+    user = User.objects.create(username=f"load-{number}", role=Role.SERVICER)
+    browser = Browser()
+    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    session = requests.Session()
+    session.cookies[settings.SESSION_COOKIE_NAME] = browser.cookies[settings.SESSION_COOKIE_NAME].value
+    session.cookies[settings.CSRF_COOKIE_NAME] = TOKEN
+    session.cookies["js"] = "1"
+    session.headers["X-CSRFToken"] = TOKEN
+    return Person(session, url, given.loan(service, owner, paid=3), given.line(service, owner))
+
+
+def _day(
+    portal: Portal, people: list[Person], log: Path, seconds: float
+) -> tuple[list[str], list[tuple[int, float]]]:
+    """Everybody's errors, and requests with memory as they grew."""
+    began = time.monotonic()
+    threads = [
+        threading.Thread(target=one.work, args=[began + seconds, random.Random(number)])
+        for number, one in enumerate(people)
+    ]
+    for thread in threads:
+        thread.start()
+    memory = []
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(2)
+        if time.monotonic() - began > seconds * SETTLED:
+            memory.append((sum(1 for _ in _times(log)), portal.megabytes))
+    return [error for one in people for error in one.errors], memory
+
+
+def _times(log: Path) -> list[int]:
+    """The milliseconds of each request, as the portal counted them."""
+    lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
+    return [line["ms"] for line in lines if line.get("logger") == "portal.requests"]
+
+
+def _growth(memory: list[tuple[int, float]]) -> float:
+    """The slope of the straight line that fits best, for 10,000 requests."""
+    count = len(memory)
+    mean_x, mean_y = sum(x for x, _ in memory) / count, sum(y for _, y in memory) / count
+    spread = sum((x - mean_x) ** 2 for x, _ in memory)
+    return 10_000 * sum((x - mean_x) * (y - mean_y) for x, y in memory) / spread if spread else 0.0

@@ -1,0 +1,39 @@
+"""Inputs that nobody should send, a few hundred of them; `make faults` sends ten thousand."""
+
+import pytest
+from django.test import Client as Browser
+
+from portal.accounts.roles import Role
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of
+from tests.faults.hostile import attacked
+
+
+@pytest.mark.parametrize(
+    ("role", "start", "count"),
+    [(Role.SUPERVISOR, "/", 200), (Role.ADMIN, "/admin/", 40), (None, "/sign-in/", 60)],
+)
+def test_nothing_that_is_sent_to_a_form_or_a_query_is_an_error_of_ours(
+    desk: Sandbox, role: Role | None, start: str, count: int
+) -> None:
+    owner = given.borrower(desk)
+    loan = given.loan(desk, owner, paid=3)
+    browser = browser_of(role) if role else Browser()
+    starts = [start, loan.get_absolute_url()] if role == Role.SUPERVISOR else [start]
+    assert [str(one) for one in attacked(browser, starts, count, pages=40)] == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/messages/?source=copy&page=beyond_5_²",
+        f"/messages/?source=copy&page=beyond_{'9' * 19}_1",
+        f"/borrowers/{{borrower}}/?shown={'9' * 5000}",
+        f"/admin/accounts/user/{'9' * 5000}/password/",
+    ],
+)
+def test_a_number_that_no_number_can_hold_is_no_error_of_ours(desk: Sandbox, address: str) -> None:
+    browser = browser_of(Role.ADMIN)
+    assert browser.get(address.format(borrower=given.borrower(desk).uuid)).status_code < 500
+    assert browser.post("/accounts/sessions/end/", {"session": "9" * 5000}).status_code == 303
