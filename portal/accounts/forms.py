@@ -25,7 +25,7 @@ class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
 
 
 class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Light or dark."""
+    """Light, dark or as the system has it."""
 
     class Meta:
         model = User

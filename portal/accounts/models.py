@@ -31,6 +31,7 @@ class User(AbstractUser):
     """A member of staff."""
 
     class Theme(models.TextChoices):
+        AUTO = "auto", "As the system"
         LIGHT = "light", "Light"
         DARK = "dark", "Dark"
 
@@ -42,7 +43,7 @@ class User(AbstractUser):
     time_zone = models.CharField(
         max_length=50, blank=True, validators=[check_zone], help_text="Empty: the business time zone."
     )
-    theme = models.CharField(max_length=10, choices=Theme.choices, default=Theme.LIGHT)
+    theme = models.CharField(max_length=10, choices=Theme.choices, default=Theme.AUTO)
     density = models.CharField(max_length=12, choices=Density.choices, default=Density.COMFORTABLE)
     shortcuts = models.BooleanField("keyboard shortcuts", default=True)
     list_columns = models.JSONField(

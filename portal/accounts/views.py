@@ -44,7 +44,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 
 @requires("accounts.profile")
 def theme(request: HttpRequest) -> HttpResponse:
-    """Light or dark, from the menu of every page; goes back to where it was asked."""
+    """Light, dark or as the system has it, from the menu of every page; goes back to where it was asked."""
     form = ThemeForm(request.POST, instance=cast(User, request.user))
     if form.is_valid():
         form.save()

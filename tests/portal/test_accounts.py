@@ -146,13 +146,19 @@ class TestProfile:
     def test_what_cannot_be_is_refused(self, servicer: Browser, field: str, typed: str) -> None:
         answer = servicer.post("/accounts/profile/", {"theme": "dark", "density": "compact", field: typed})
         assert answer.status_code == 422
-        assert User.objects.get().theme == "light"
+        assert User.objects.get().theme == "auto"
 
     def test_nobody_gives_themselves_a_role(self, servicer: Browser) -> None:
         typed = {"theme": "dark", "density": "compact", "role": "admin", "is_superuser": "on"}
         servicer.post("/accounts/profile/", typed)
         user = User.objects.get()
         assert (user.theme, user.role, user.is_superuser) == ("dark", Role.SERVICER, False)
+
+    def test_a_desk_looks_as_the_system_does_unless_a_person_chose(self, viewer: Browser) -> None:
+        assert 'data-bs-theme="auto"' in viewer.get("/").content.decode()
+        for chosen in ("light", "auto"):
+            viewer.post("/accounts/profile/theme/", {"theme": chosen})
+            assert f'data-bs-theme="{chosen}"' in viewer.get("/").content.decode()
 
     def test_the_theme_switch_goes_back_to_where_it_was_pressed(self, viewer: Browser) -> None:
         where = {"Referer": "http://testserver/loans/?page=2"}
@@ -164,7 +170,7 @@ class TestProfile:
     def test_an_unknown_theme_changes_nothing(self, viewer: Browser, typed: str) -> None:
         elsewhere = {"Referer": "https://evil.example/"}
         answer = viewer.post("/accounts/profile/theme/", {"theme": typed}, headers=elsewhere)
-        assert (answer["Location"], User.objects.get().theme) == ("/", "light")
+        assert (answer["Location"], User.objects.get().theme) == ("/", "auto")
 
 
 class TestAdmin:
