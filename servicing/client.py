@@ -132,14 +132,21 @@ class Client:
             return stopped.call
         raise TypeError("There is no write to preview.")
 
-    def documents(self, *, hosts: Collection[str] = (), allow_loopback_http: bool = False) -> DocumentFetcher:
+    def documents(
+        self, *, hosts: Collection[str] = (), allow_loopback_http: bool = False, time_limit: float = 30
+    ) -> DocumentFetcher:
         """What fetches the documents of statements, from the service's own host and from `hosts`.
 
-        Only what goes to the service itself carries this client's credentials.
+        A document that has not come whole after `time_limit` seconds is given up. Only what goes to the service
+        itself carries this client's credentials.
         """
         service_url, auth = self._service
         return DocumentFetcher(
-            hosts=hosts, service_url=service_url, auth=auth, allow_loopback_http=allow_loopback_http
+            hosts=hosts,
+            service_url=service_url,
+            auth=auth,
+            allow_loopback_http=allow_loopback_http,
+            time_limit=time_limit,
         )
 
     def close(self) -> None:

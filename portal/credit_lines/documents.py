@@ -67,9 +67,12 @@ def prints_of(line_uuid: str, papers: Sequence[StatementDocument]) -> dict[date,
 def _fetched(url: str, line_uuid: str, day: date) -> IO[bytes]:
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - the response closes it
     try:
-        with _fetcher(gateway.client(), tuple(settings.SERVICING_DOCUMENT_HOSTS), settings.DEBUG).fetch(
-            url
-        ) as paper:
+        with _fetcher(
+            gateway.client(),
+            tuple(settings.SERVICING_DOCUMENT_HOSTS),
+            settings.DEBUG,
+            settings.SERVICING_DOCUMENT_TIMEOUT,
+        ).fetch(url) as paper:
             file.writelines(paper)
         _remember(line_uuid, day, paper.sha256 or "", paper.size or 0)
     except BaseException:
@@ -80,9 +83,11 @@ def _fetched(url: str, line_uuid: str, day: date) -> IO[bytes]:
 
 
 @lru_cache(maxsize=4)
-def _fetcher(client: Client, hosts: tuple[str, ...], allow_loopback: bool) -> DocumentFetcher:
+def _fetcher(
+    client: Client, hosts: tuple[str, ...], allow_loopback: bool, time_limit: float
+) -> DocumentFetcher:
     """One fetcher for the settings as they are: reading the certificates takes its time."""
-    return client.documents(hosts=hosts, allow_loopback_http=allow_loopback)
+    return client.documents(hosts=hosts, allow_loopback_http=allow_loopback, time_limit=time_limit)
 
 
 def _remember(line_uuid: str, day: date, sha256: str, size: int) -> None:

@@ -149,6 +149,18 @@ def test_what_is_not_a_whole_pdf_is_refused_with_a_sentence(
     assert not Sighting.objects.exists()
 
 
+def test_a_document_that_drips_is_given_up_with_a_sentence(
+    viewer: Browser, desk: Sandbox, line: Record, settings: LazySettings
+) -> None:
+    settings.SERVICING_DOCUMENT_TIMEOUT = 0.5
+    desk.fail_next("documents.fetch", drip=0.02)
+    shown = refused(viewer, line, 502)
+    assert "did not arrive in time" in shown
+    assert "Try again" in shown
+    assert RemoteCall.objects.get(operation="documents.fetch").error in shown
+    assert not Fingerprint.objects.exists()
+
+
 def test_a_host_that_nobody_named_is_not_asked(viewer: Browser, desk: Sandbox, line: Record) -> None:
     elsewhere = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
     desk.fail_next("credit_lines.statement", changes={"statements": elsewhere})
