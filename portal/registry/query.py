@@ -35,7 +35,7 @@ _OPERATOR = re.compile(r'(?<!\S)([a-z][a-z_]*):(?!//)("[^"]*"|\S*)', re.IGNORECA
 _PHRASE = re.compile(r'"([^"]*)"')
 _EMAIL = re.compile(r"[^\s@<>\"(),;:]+@[^\s@<>\"(),;:]+\.[a-z0-9-]+")
 _PHONE = re.compile(
-    r"(?<![\w.,])(?:\+?1[\s.-]*)?\(?[2-9]\d{2}\)?[\s./-]*\d{3}[\s.-]*\d{4}(?![\da-wyz]|[.,]\d)"
+    r"(?<![\w.,])(?:(?:\+|00[\s.-]*|011[\s.-]*)?1[\s./-]*)?\(?[2-9]\d{2}\)?[\s./-]*\d{3}[\s./-]*\d{4}(?![\da-wyz]|[.,]\d)"
 )
 _PART_OF_PHONE = re.compile(r"[\d(+][\d\s().-]{5,}\d")
 _DOLLARS = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)")

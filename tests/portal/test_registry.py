@@ -101,7 +101,17 @@ class TestMemory:
 class TestSearch:
     @pytest.mark.parametrize(
         "typed",
-        ["(512) 555-0143", "5125550143", "+1 512-555-0143", "512.555.0143", "1 512 555 0143", "555-0143"],
+        [
+            *(
+                "(512) 555-0143",
+                "5125550143",
+                "+1 512-555-0143",
+                "512.555.0143",
+                "1 512 555 0143",
+                "555-0143",
+            ),
+            *("001 512 555 0143", "0015125550143", "011 1 512-555-0143", "+1 512/555/0143", "(512)555–0143"),
+        ],
     )
     def test_a_phone_is_found_in_any_notation(self, sandbox: Sandbox, typed: str) -> None:
         given.borrower(sandbox, first_name="Northwind Baking Co LLC", phone="5125550143")
