@@ -31,12 +31,12 @@ LINKS: list[Callable[[str], str]] = [
 
 
 def end_worker() -> bool:
-    """End the worker, as the system would when memory runs out."""
+    """End the worker, as an administrator would; what it ran is then counted as covered."""
     workers = multiprocessing.active_children()
     for worker in workers:
         if worker.pid:
             with suppress(ProcessLookupError):  # It ended by itself in this moment.
-                os.kill(worker.pid, signal.SIGKILL)
+                os.kill(worker.pid, signal.SIGTERM)
     return bool(workers)
 
 
