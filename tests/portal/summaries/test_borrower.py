@@ -327,6 +327,15 @@ class TestAnything:
         text = text_of(viewer.get("/borrowers/b/summary.pdf?data=copies&schedules=1").content)
         assert text.count("240 later ones not printed") == 3
 
+    def test_a_word_that_is_wider_than_its_column_pushes_no_figure_off_the_paper(self) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 200)
+        told(record, Kind.LOAN, LOAN | {"uuid": "loan", "status": "NEVER_SEEN_" * 8, "installments": [ROW]})
+        Note.objects.create(borrower_uuid="b", text="x" * 300, author_id=1, author_name="A" * 100)
+        starts: list[float] = []
+        for page in PdfReader(io.BytesIO(render(drawn_summary(record, Mode.INTERNAL)))).pages:
+            page.extract_text(visitor_text=lambda _, at, text, *more: starts.append(at[0] * text[4] + at[4]))
+        assert 500 < max(starts) < 612 - 40
+
     def test_answers_that_are_no_answers_are_said_and_are_no_error(self, viewer: Browser) -> None:
         Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", answer="no JSON")
         for address in ("summary/?data=copies", "summary.pdf?data=copies"):
