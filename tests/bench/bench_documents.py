@@ -64,6 +64,7 @@ def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[
     style = (STATIC / "css" / "print.css").as_uri()
     page.write_text(html.replace("</head>", f'<link rel="stylesheet" href="{style}"></head>'))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    flags.append("--generate-pdf-document-outline")  # The tags it writes anyway.
     command = [
         "chromium",
         *flags,
