@@ -22,7 +22,7 @@ from tests import given
 from tests.faults.killing import TOKEN, Portal
 
 STAFF = 50
-THINK = (1.0, 4.0)
+THINK = (2.0, 10.0)
 """Seconds between two clicks."""
 MOST_MS = 300
 MOST_MB = 16
@@ -39,11 +39,14 @@ class Load(NamedTuple):
     p95: int
     growth: float
     """Megabytes for 10,000 requests."""
+    views: dict[str, int]
+    """The same time of each view."""
 
     def __str__(self) -> str:
         return (
             f"{self.requests} requests, {len(self.errors)} errors, server time p95 {self.p95} ms (at most {MOST_MS}), "
-            f"memory {self.growth:+.1f} MB in 10,000 requests (at most {MOST_MB})"
+            f"memory {self.growth:+.1f} MB in 10,000 requests (at most {MOST_MB}); "
+            f"by view {', '.join(f'{view} {ms} ms' for view, ms in self.views.items())}"
         )
 
     @property
@@ -65,8 +68,15 @@ def loaded(service: Sandbox, seconds: float) -> Load:
             errors, memory = _day(portal, people, log, seconds)
         finally:
             portal.kill()
-        times = sorted(_times(log))
-    return Load(len(times), errors, times[len(times) * 95 // 100], _growth(memory))
+        times = _times(log)
+    views = {
+        view: _p95([ms for other, ms in times if other == view]) for view in sorted({v for v, _ in times})
+    }
+    return Load(len(times), errors, _p95([ms for _, ms in times]), _growth(memory), views)
+
+
+def _p95(times: list[int]) -> int:
+    return sorted(times)[len(times) * 95 // 100]
 
 
 class Person:
@@ -150,14 +160,14 @@ def _day(
     while any(thread.is_alive() for thread in threads):
         time.sleep(2)
         if time.monotonic() - began > seconds * SETTLED:
-            memory.append((sum(1 for _ in _times(log)), portal.megabytes))
+            memory.append((len(_times(log)), portal.megabytes))
     return [error for one in people for error in one.errors], memory
 
 
-def _times(log: Path) -> list[int]:
-    """The milliseconds of each request, as the portal counted them."""
+def _times(log: Path) -> list[tuple[str, int]]:
+    """The view and the milliseconds of each request, as the portal counted them."""
     lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
-    return [line["ms"] for line in lines if line.get("logger") == "portal.requests"]
+    return [(line["view"], line["ms"]) for line in lines if line.get("logger") == "portal.requests"]
 
 
 def _growth(memory: list[tuple[int, float]]) -> float:
