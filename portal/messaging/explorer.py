@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 from django.core.cache import cache
+from django.db.models import BigIntegerField
 from django.http import QueryDict
 
 from portal.messaging.forms import PASSING, SIZES, FilterForm
@@ -201,7 +202,9 @@ class Explorer:
     def _from_copy(self) -> None:
         side, _, rest = self.state.get("page", "").partition("_")
         key, _, first = rest.partition("_")
-        place = int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
+        place = int(key) if key.isascii() and key.isdigit() and len(key) < 20 else None
+        if place is not None and place > BigIntegerField.MAX_BIGINT:  # No database takes it.
+            place = None
         backwards = side == "before" and place is not None
         if place is None:
             shown = self.found.page(self.size + 1)
