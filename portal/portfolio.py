@@ -158,7 +158,9 @@ def export(request: StaffRequest, of: Portfolio) -> HttpResponseBase:
 def _listing(request: StaffRequest, of: Portfolio) -> Listing:
     state = request.GET.copy()
     state.pop("choose", None)  # Which rows are ticked goes for this page alone.
-    return listing(known(of.kind), state, sorts=of.sorts, filters=of.filters, kinds=[of.kind])
+    return listing(
+        known(of.kind), state, sorts=of.sorts, filters=of.filters, kinds=[of.kind], by_borrower=True
+    )
 
 
 def _statuses(of: Portfolio) -> list[str]:

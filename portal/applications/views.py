@@ -144,7 +144,7 @@ def export(request: StaffRequest) -> StreamingHttpResponse:
 def applications(state: QueryDict) -> Listing:
     """What the query string asks for."""
     records, kinds = known(Kind.APPLICATION), [Kind.APPLICATION]
-    return listing(records, state, sorts=SORTS, filters=FILTERS, kinds=kinds)
+    return listing(records, state, sorts=SORTS, filters=FILTERS, kinds=kinds, by_borrower=True)
 
 
 def values(column: str) -> list[str]:

@@ -14,7 +14,7 @@ from django.http import QueryDict
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import NotUnderstood, Query, read
-from portal.registry.search import narrowed
+from portal.registry.search import narrowed, of_borrowers
 
 if TYPE_CHECKING:
     from django_stubs_ext import ValuesQuerySet
@@ -168,27 +168,29 @@ def listing(
     filters: Iterable[str | Filter] = (),
     kinds: Sequence[Kind] = SEARCHED_KINDS,
     ahead: Q | None = None,
+    by_borrower: bool = False,
 ) -> Listing:
     """The page that the query string asks for.
 
     ``sorts`` maps the words of ``?sort=`` to columns, the first is the default. ``filters`` are columns that may be
     equal to a value, or filters with a meaning of their own. ``kinds`` are those the records can be of. What
     ``ahead`` says stands first in the default order, turned round: the soonest of what is to come before the newest of
-    what was. Whatever is not understood falls back to the default, and is said in ``problems`` where that widens the
-    list.
+    what was. ``by_borrower`` lets the text find what belongs to a borrower, too. Whatever is not understood falls back
+    to the default, and is said in ``problems`` where that widens the list.
     """
     asked = read(state.get("q", ""))
     chosen, conditions, problems = _chosen([_filter(one) for one in filters], state)
     sort, columns = _order(state.get("sort", ""), sorts)
     size = next((size for size in SIZES if str(size) == state.get("size")), SIZES[0])
-    found = narrowed(records, asked, kinds).filter(conditions).order_by(*columns)
+    theirs, too_many = of_borrowers(asked, kinds) if by_borrower else (Q(), "")
+    found = narrowed(records, asked, kinds, besides=theirs).filter(conditions).order_by(*columns)
     only_text = len(kinds) == 1 and not conditions
-    counted = narrowed(records, asked, kinds, newest=COUNTED).filter(conditions) if only_text else found
+    newest = narrowed(records, asked, kinds, newest=COUNTED, besides=theirs)
     is_default = sort == next(iter(sorts))
     pages = Counted(
         found,
         size,
-        counted=counted,
+        counted=newest.filter(conditions) if only_text else found,
         exact=not (asked.text or chosen),
         ahead=ahead if is_default else None,
     )
@@ -204,7 +206,7 @@ def listing(
         records=records,
         found=pages.object_list,
         chips=_chips(asked, chosen, state),
-        problems=[*asked.problems, *problems],
+        problems=[*asked.problems, *filter(None, [too_many]), *problems],
         sort_links={name: _sort_link(name, sort, sorts, state) for name in sorts},
         size_links={one: query_string(state, size=str(one)) for one in SIZES},
         query_string=query_string(state, page=state.get("page")),

@@ -23,6 +23,8 @@ TRIGRAM: Final = 3
 FEW: Final = 5_000
 # Kinds whose text names other records, or bank accounts, by identifiers.
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
+# Of so many borrowers at most a list shows what is theirs.
+OWNERS: Final = 200
 # Up to so many matches are compared with each other.
 COMPARED: Final = 200
 # Nobody types it, and PostgreSQL takes it for a letter, so that it is part of the trigrams there too.
@@ -53,12 +55,14 @@ def narrowed(
     kinds: Sequence[Kind] = SEARCHED_KINDS,
     *,
     newest: int | None = None,
+    besides: Q | None = None,
 ) -> QuerySet[Record]:
     """Those of the records, which are all of these kinds, that the query asks for. Archived ones are never found.
 
-    ``newest`` says that no more than so many are wanted, and that nothing else narrows the records.
+    ``newest`` says that no more than so many are wanted, and that nothing else narrows the records; what its text does
+    not find ``besides`` may.
     """
-    found = Q()
+    found = besides or Q()
     if query.alternatives:
         found |= _containing(query.alternatives, kinds, None if query.conditions else newest)
     if query.amount is not None:
@@ -66,6 +70,18 @@ def narrowed(
     if not query.is_limited:
         return records.filter(query.conditions, found)
     return records.filter(query.conditions, found, kind__in=query.kinds)
+
+
+def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
+    """What of these kinds belongs to the borrowers whom the text finds, and a word where they are too many."""
+    if not query.alternatives:
+        return Q(), ""
+    owners = Record.objects.filter(_containing(query.alternatives, [Kind.BORROWER], OWNERS + 1))
+    uuids = list(owners.values_list("uuid", flat=True)[: OWNERS + 1])
+    if len(uuids) > OWNERS:
+        return Q(), f"More than {OWNERS} borrowers match; write more of a name to see what is theirs."
+    theirs = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds)
+    return (Q(pk__in=theirs.values("pk")) if uuids else Q()), ""
 
 
 def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:

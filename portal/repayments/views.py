@@ -171,6 +171,7 @@ def repayments(state: QueryDict) -> Listing:
         filters=FILTERS,
         kinds=[Kind.REPAYMENT],
         ahead=_is_upcoming(timezone.localdate()),
+        by_borrower=True,
     )
 
 

@@ -8,6 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.registry.models import Kind, Record
+from portal.registry.search import OWNERS, search_text
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -46,6 +47,19 @@ class AccountList:
         found = self.fragment(viewer, f"?q={wanted.uuid}")
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
+
+    def test_it_is_found_by_the_name_of_its_borrower(self, viewer: Browser, desk: Sandbox) -> None:
+        wanted, other = self.known(desk, "Aurora Borealis Lamps LLC"), self.known(desk)
+        found = self.fragment(viewer, "?q=borealis")
+        assert wanted.get_absolute_url() in found
+        assert other.get_absolute_url() not in found
+
+    def test_borrowers_too_many_to_look_at_are_said(self, viewer: Browser, desk: Sandbox) -> None:
+        self.known(desk, "Aurora Borealis Lamps LLC")
+        text = search_text("Aurora Borealis")
+        many = (Record(kind=Kind.BORROWER, uuid=str(uuid4()), search_text=text) for _ in range(OWNERS))
+        Record.objects.bulk_create(many)
+        assert f"More than {OWNERS} borrowers match" in self.fragment(viewer, "?q=borealis")
 
     def test_an_archived_one_is_gone(self, viewer: Browser, desk: Sandbox) -> None:
         record = self.known(desk, archived_at=timezone.now())
