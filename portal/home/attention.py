@@ -300,8 +300,9 @@ def _of_past_due(record: Record) -> Item:
 
 
 def _loans_delinquent(hidden: set[str]) -> Source:
-    loans = known(Kind.LOAN).filter(flagged=True).order_by(F("amount").desc(nulls_last=True), "-id")
-    listed = f"{reverse('loans:index')}?delinquent=yes"
+    """What has been unpaid for longest stands first: how much is overdue only the schedules tell."""
+    loans = known(Kind.LOAN).filter(flagged=True).order_by(F("due_date").asc(nulls_last=True), "id")
+    listed = f"{reverse('loans:index')}?delinquent=yes&sort=due"
     return _source(loans, hidden, _of_delinquent, "delinquent loans", listed)
 
 

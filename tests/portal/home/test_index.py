@@ -115,6 +115,17 @@ class TestAttention:
                 "Payment of $880.50 due",
             ]
 
+    def test_the_loan_that_was_unpaid_for_longest_stands_first(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        owner = given.borrower(desk)
+        for uuid, days, amount in (("small", -80, 500), ("large", -9, 90_000)):
+            given.account(Kind.LOAN, owner, uuid)
+            told = {"flagged": True, "due_date": days_from_now(days), "amount": amount}
+            Record.objects.filter(uuid=uuid).update(**told)
+        html = servicer.get("/").content.decode()
+        assert html.index("loan small") < html.index("loan large")
+
     def test_a_loan_whose_installment_is_near_is_in_it(self, desk: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(desk)
         near = [
