@@ -16,6 +16,7 @@ from portal.audit.models import Actor, Entry, Sighting, WriteIntent
 from portal.audit.reading import lines
 from portal.audit.sightings import saw
 from portal.borrowers.handover import SECRETS, Sent, handover
+from portal.borrowers.listed import PERSONS
 from portal.borrowers.position import Position
 from portal.borrowers.refreshing import progress
 from portal.borrowers.timeline import KINDS, PAGE, timeline
@@ -207,7 +208,11 @@ def tab_context(
         "notes": notes.count() + follow_ups.filter(done_at=None).count(),
         "history": entries.count(),
     }
-    context: dict[str, Any] = {"tabs": [(name, words, counts.get(name)) for name, words in TABS.items()]}
+    # An individual has no key people; those that are known all the same are not hidden.
+    left_out = {"people"} if record.product.upper() in PERSONS and not people and tab != "people" else set()
+    context: dict[str, Any] = {
+        "tabs": [(name, words, counts.get(name)) for name, words in TABS.items() if name not in left_out]
+    }
     match tab:
         case "overview":
             context |= overview(request, record, people, accounts, readings)

@@ -26,6 +26,7 @@ class LoansCard:
     amount: Decimal | None
     active: int
     delinquent: int
+    why_no_sum: str
 
     @property
     def delinquent_words(self) -> str:
@@ -46,6 +47,7 @@ class LinesCard:
     available: Decimal | None
     past_due: Decimal | None
     days_past_due: int | None
+    why_no_sum: str
 
     @property
     def past_due_words(self) -> str:
@@ -127,6 +129,7 @@ def _loans(readings: Sequence[Reading]) -> LoansCard:
         amount=total(loan.amount for loan in told) if whole else None,
         active=sum((loan.status or "").upper() == "ACTIVE" for loan in told),
         delinquent=sum(loan.delinquent is True for loan in told),
+        why_no_sum=_why_no_sum(readings, len(told), "amount"),
     )
 
 
@@ -140,6 +143,23 @@ def _lines(readings: Sequence[Reading]) -> LinesCard:
         available=total(line.available_credit for line in told) if whole else None,
         past_due=total(line.past_due_balance for line in told) if whole else None,
         days_past_due=max((line.days_past_due for line in told if line.days_past_due), default=None),
+        why_no_sum=_why_no_sum(readings, len(told), "balance"),
+    )
+
+
+def _why_no_sum(readings: Sequence[Reading], told: int, part: str) -> str:
+    """What a sum waits for, or whose call left a part of it out, and when."""
+    if told < len(readings):
+        unread = len(readings) - told
+        return (
+            f"unknown until {unread} more {'is' if unread == 1 else 'are'} read"
+            if told
+            else "unknown until read"
+        )
+    return (
+        readings[0].record.why_null
+        if told == 1
+        else f"no sum, the {part} of one is not provided by the service"
     )
 
 

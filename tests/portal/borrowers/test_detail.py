@@ -75,8 +75,21 @@ def test_an_unknown_identifier_can_be_searched_for_from_there(viewer: Browser) -
 
 def test_an_individual_has_a_page_without_key_people(viewer: Browser, desk: Sandbox) -> None:
     record = given.individual(desk, first_name="Ines", last_name="Duarte")
-    assert "Ines Duarte" in page(viewer, record)
+    shown = page(viewer, record)
+    assert "Ines Duarte" in shown
+    assert '"?tab=people"' not in shown
     assert "An individual has no key people" in page(viewer, record, "?tab=people")
+
+
+def test_a_card_without_its_sum_says_what_is_missing(
+    viewer: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    loan = given.loan(desk, borrower)
+    desk.world.amend(loan.uuid, amount=None)
+    assert "Unknown until read" in page(viewer, borrower)
+    assert "Not provided by the service (" in panel(viewer, f"/borrowers/{borrower.uuid}/", "card-loans")
+    given.account(Kind.LOAN, borrower, str(uuid4()))
+    assert "Unknown until 1 more is read" in page(viewer, borrower)
 
 
 @pytest.mark.parametrize("tab", [*TABS, "evil", ""])
