@@ -145,6 +145,11 @@ class TestBadInput:
         assert (answer.status_code, uuid in answer.content.decode()) == (422, True)
         assert reason in answer.content.decode()
 
+    @pytest.mark.parametrize("query", ["least=ten", "q=ab", "start_time=10:00", "borrower=Nobody+at+all"])
+    def test_the_field_itself_says_that_it_is_wrong(self, viewer: Browser, desk: Sandbox, query: str) -> None:
+        assert 'aria-invalid="true"' not in text(viewer)
+        assert 'aria-invalid="true"' in viewer.get(f"/messages/?{query}").content.decode()
+
     @pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 30, "beyond_x", "before_5", "beyond_" + "9" * 30])
     @pytest.mark.parametrize("source", ["", "copy"])
     def test_a_place_that_cannot_be_is_no_error(
