@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from django.db import connection
+from django.db import connection, connections
 
 
 def database_url() -> str:
@@ -33,6 +33,13 @@ def fill_the_disk(table: str, when: str = "1 = 1") -> None:
 def free_the_disk(table: str) -> None:
     """Rows enter again."""
     run("DROP TRIGGER refuse" + (f" ON {table}" if connection.vendor == "postgresql" else ""))
+
+
+def forget_connections() -> None:
+    """So that a process that is forked now makes its own: none lies in this thread, none in the pool of all threads."""
+    connections.close_all()
+    if connection.vendor == "postgresql":
+        connection.close_pool()
 
 
 def run(*statements: str) -> None:

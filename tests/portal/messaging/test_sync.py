@@ -26,6 +26,7 @@ from portal.operations.tasks import forget_old
 from servicing import Unavailable
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of
+from tests.databases import forget_connections
 from tests.portal.messaging.conftest import START, emit, kept, service_has
 
 DAY = timedelta(days=1)
@@ -276,7 +277,7 @@ def is_killed_within(statement: int, work: Callable[[], object]) -> bool:
 
 def apart(work: Callable[[], object]) -> int:
     """Do it in a process of its own, whose end tells whether that went well."""
-    connection.close()
+    forget_connections()
     gateway.client.cache_clear()
     child = os.fork()
     if child == 0:
