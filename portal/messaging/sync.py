@@ -6,7 +6,7 @@ whoever is killed in between, or meets an answer that fails, loses nothing, and 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import islice
@@ -183,7 +183,7 @@ class Sync:
             self.run.added += keep(messages, day=known.day)
             if not place:
                 known.kept = _kept(known.day, known.day)
-            known.save()
+            _write([known])
             self.run.save()
         self.report(self.run)
 
@@ -204,6 +204,11 @@ def _agree(first: date, last: date, kept: dict[date, int]) -> None:
     now = timezone.now()
     numbers = {day: kept.get(day, 0) for day in _days(first, last)}
     days = [Day(day=day, claimed=number, kept=number, checked_at=now) for day, number in numbers.items()]
+    _write(days)
+
+
+def _write(days: Sequence[Day]) -> None:
+    """Whoever comes second writes over it: two runs may come to a day that neither has seen at the same moment."""
     fields = ["claimed", "kept", "checked_at", "offset", "counts"]
     Day.objects.bulk_create(days, update_conflicts=True, unique_fields=["day"], update_fields=fields)
 
