@@ -36,9 +36,8 @@ def ask(actor: Actor, approval: Approval, changes: dict[str, Any]) -> Approval:
     """Let a change wait; ``changes`` is what the audit trail has of it."""
     approval.expires_at = _until()
     with transaction.atomic():
-        for former in Approval.objects.filter(
-            maker_id=approval.maker_id, subject_uuid=approval.subject_uuid, state__in=Approval.OPEN
-        ):
+        mine = Approval.objects.filter(maker_id=approval.maker_id, subject_uuid=approval.subject_uuid)
+        for former in mine.filter(state__in=Approval.OPEN).select_for_update():
             withdraw(actor, former)
         approval.save(force_insert=True)
         _record(actor, "approvals.ask", approval, changes=changes, reason=approval.reason)
