@@ -276,7 +276,7 @@ def zip_code(value: JSON) -> str:
 
 def state(value: JSON) -> str:
     """A two-letter state, district or territory."""
-    if value not in ZIP_PREFIXES:
+    if text(value) not in ZIP_PREFIXES:
         raise Invalid.because("must be a two-letter US state or territory")
     return str(value)
 

