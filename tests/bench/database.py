@@ -45,7 +45,7 @@ def settle() -> None:
 
     is_server = connection.vendor == "postgresql"
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if is_server else "PRAGMA optimize")
+        cursor.execute("VACUUM ANALYZE" if is_server else "ANALYZE")
     connection.close()
     if is_server:
         connection.close_pool()
