@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.accounts.signals import session_ended, staff_changed
+from portal.ui.keys import key_in
 
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.site_header = admin.site.site_title = "Servicing Desk administration"
@@ -83,8 +84,9 @@ class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """A new password for somebody else; their sessions end with the old one."""
-        is_number = id.isdecimal() and len(id) < 19
-        before = User.objects.filter(pk=id).values_list("password", flat=True).first() if is_number else None
+        key = key_in(id)
+        found = User.objects.none() if key is None else User.objects.filter(pk=key)
+        before = found.values_list("password", flat=True).first()
         answer = super().user_change_password(request, id, form_url)
         user = User.objects.filter(pk=id).exclude(password=before).first() if before is not None else None
         if user:

@@ -23,6 +23,7 @@ from portal.accounts.roles import requires
 from portal.accounts.sessions import browser_in_words
 from portal.accounts.signals import profile_changed, session_ended
 from portal.ui.htmx import done, render_page, toast
+from portal.ui.keys import key_in
 
 
 @requires("accounts.profile")
@@ -78,8 +79,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     """End one of this person's other sessions, or all of them."""
     others = UserSession.objects.filter(user=request.user).exclude(session_key=request.session.session_key)
     wanted = request.POST.get("session", "")
-    is_number = wanted.isdecimal() and len(wanted) < 19
-    chosen = others if wanted == "all" else others.filter(pk=wanted) if is_number else others.none()
+    chosen = others if wanted == "all" else others.filter(pk=key_in(wanted))
     ended = list(chosen)
     for one in ended:
         one.end()

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from portal.audit.health import FAILED, GROUPS
 from portal.audit.models import RemoteCall
+from portal.ui.keys import key_in
 
 PAGE = 25
 DAY = timedelta(days=1)
@@ -62,8 +63,8 @@ def found(state: QueryDict) -> Calls:
     chosen = {name: value for name in FILTERS if (value := _text(state.get(name, "")))}
     calls = narrowed(chosen)
     before = _text(state.get("before", ""))
-    if before.isdecimal() and len(before) < 19:
-        calls = calls.filter(pk__lt=int(before))
+    if (key := key_in(before)) is not None:
+        calls = calls.filter(pk__lt=key)
     rows = list(calls[: PAGE + 1])
     return Calls(rows[:PAGE], chosen, rows[PAGE - 1].pk if len(rows) > PAGE else None)
 
