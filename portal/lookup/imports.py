@@ -11,12 +11,15 @@ from typing import IO, Any, TextIO
 from portal.registry import memory
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
+from portal.registry.planning import count_anew
 from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 BATCH = 500
 MAX_LINE = 1_000_000
+# After so many lines the database holds other numbers than it plans by.
+MANY = 10_000
 # What reading puts in the place of bytes that are not UTF-8.
 NOT_UTF_8 = "\ufffd"
 
@@ -94,6 +97,8 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
             _keep(batch, report, by=by, at=at)
             batch.clear()
     _keep(batch, report, by=by, at=at)
+    if report.taken >= MANY:
+        count_anew()
     report.refused.sort()
     return report
 

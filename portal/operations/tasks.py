@@ -3,20 +3,17 @@
 import io
 
 from django.core.management import call_command
-from django.db import connection
 
 from portal.jobs.kinds import job
 from portal.jobs.running import Progress
+from portal.registry.planning import count_anew
 
 
 @job("operations.forget_old", label="Deleting what was kept long enough", single=True, every="FORGET_MINUTES")
 def forget_old(progress: Progress) -> None:
     """As the command does; then the database counts anew what it plans by."""
     call_command("forget_old", stdout=io.StringIO())
-    if connection.vendor == "sqlite":  # Without these numbers it reads a million records to find ten of them.
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA analysis_limit=400")
-            cursor.execute("ANALYZE")
+    count_anew()
 
 
 @job(

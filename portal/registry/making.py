@@ -18,6 +18,7 @@ from portal.registry import search_index
 from portal.registry.lists import DECIDED, OPEN
 from portal.registry.memory import Known, columns, known, text_of
 from portal.registry.models import Kind, Record, Source
+from portal.registry.planning import count_anew
 from portal.registry.search import search_text
 from servicing import Application, Borrower, Loan, Repayment, Statement, codec
 
@@ -70,6 +71,7 @@ def make(borrowers: int, tell: Callable[[int], object] = lambda made: None) -> N
             numbers = range(start, min(start + BATCH, borrowers))
             _write(chain.from_iterable(map(maker.household, numbers)))
             tell(numbers.stop)
+    count_anew()
 
 
 class Maker:

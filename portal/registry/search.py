@@ -93,7 +93,7 @@ def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
         return dict.fromkeys(_keys(records.order_by("-updated_at", "-id"), limit), 0)
     found = dict.fromkeys(_keys(records.filter(_itself(query)).order_by("-id"), limit), 0)
     if query.alternatives and (kind in MENTIONING or not query.uuids):
-        for key, rank in _by_text(kind, records, query, limit).items():
+        for key, rank in _by_text(kind, query, limit).items():
             found.setdefault(key, rank)
     return dict(list(found.items())[:limit])
 
@@ -108,23 +108,30 @@ def _itself(query: Query) -> Q:
     return itself if query.amount is None else itself | Q(amount=query.amount)
 
 
-def _by_text(kind: Kind, records: QuerySet[Record], query: Query, limit: int) -> dict[int, int]:
+def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     """Matches of the text with their ranks, best first, among equals the newest first.
 
-    While they are not too many all are looked at; else the index is asked for each rank in turn.
+    While they are not too many all are looked at; else the index is asked for each rank, until there are enough.
     """
     enough = max(limit, COMPARED)
-    phrases = [" ".join(terms) for terms in query.alternatives]
     newest = None if query.conditions else enough
-    matches = records.filter(_containing(query.alternatives, [kind], newest)).order_by("-id")
-    texts = dict(matches.values_list("pk", "search_text")[:enough])
+    phrases = [" ".join(terms) for terms in query.alternatives]
+
+    def containing(alternatives: Alternatives) -> QuerySet[Record]:
+        # The index of a kind holds nothing else: were the kind asked for as well, SQLite might walk all of the kind.
+        return Record.objects.filter(query.conditions, _containing(alternatives, [kind], newest)).order_by(
+            "-id"
+        )
+
+    texts = dict(containing(query.alternatives).values_list("pk", "search_text")[:enough])
     ranks = {key: _rank(text, phrases) for key, text in texts.items()}
-    if len(ranks) == enough:
-        for rank, form in reversed([*enumerate(FORMS, 1)]):
-            tier = tuple((form.format(phrase),) for phrase in phrases)
-            better = records.filter(_containing(tier, [kind], newest)).order_by("-id")
-            ranks |= dict.fromkeys(_keys(better, limit), rank)
-    return dict(sorted(ranks.items(), key=lambda item: item[1]))
+    better: dict[int, int] = {}
+    for rank, form in enumerate(FORMS, 1):
+        if len(ranks) < enough or len(better) >= limit:
+            break
+        tier = containing(tuple((form.format(phrase),) for phrase in phrases))
+        better = dict.fromkeys(_keys(tier, limit), rank) | better
+    return dict(sorted((ranks | better).items(), key=lambda item: item[1]))
 
 
 def _rank(text: str, phrases: Sequence[str]) -> int:

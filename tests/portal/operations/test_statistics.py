@@ -1,24 +1,51 @@
-"""What the database plans by is counted in the background."""
+"""What the database plans by is counted in the background, and after whatever brings many records at once."""
+
+from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 
 from portal.audit.models import Actor
 from portal.jobs.models import Job
 from portal.jobs.queue import start
+from portal.lookup.imports import MANY, import_ids
 from portal.operations.tasks import forget_old
 from servicing.sandbox import Sandbox
 from tests import given
 
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL counts by itself"),
+]
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL counts by itself")
-def test_the_database_knows_how_many_records_there_are(desk: Sandbox) -> None:
+
+def is_counted() -> bool:
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute("SELECT count(*) FROM sqlite_stat1 WHERE tbl = 'registry_record'")
+        except OperationalError:  # There is no such table before the first time.
+            return False
+        return bool(cursor.fetchone()[0])
+
+
+def test_it_is_counted_in_the_background(desk: Sandbox) -> None:
     given.borrower(desk)
+    assert not is_counted()
     start(forget_old, by=Actor.system("test"))
     call_command("work", batch=True)
     assert Job.objects.get(name="operations.forget_old").state == Job.State.DONE
-    with connection.cursor() as cursor:
-        counted = cursor.execute("SELECT count(*) FROM sqlite_stat1 WHERE tbl = 'registry_record'").fetchone()
-    assert counted[0] > 0
+    assert is_counted()
+
+
+def test_it_is_counted_after_a_large_import_only() -> None:
+    head, lines = "kind,uuid,borrower_uuid,label\n", [f"loan,loan-{n},owner-{n},\n" for n in range(MANY)]
+    import_ids([head, *lines[:10]], by="test")
+    assert not is_counted()
+    assert import_ids([head, *lines], by="test").taken == MANY
+    assert is_counted()
+
+
+def test_it_is_counted_after_records_are_invented() -> None:
+    call_command("make_registry", borrowers=1, stdout=StringIO())
+    assert is_counted()
