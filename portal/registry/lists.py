@@ -323,12 +323,16 @@ def roll_up(borrower_uuids: Iterable[str]) -> None:
     owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids)
     borrowers = list(owners.select_for_update().order_by("id").only("uuid", "past_due", "flagged", "status"))
     has = positions([borrower.uuid for borrower in borrowers])
-    for borrower in borrowers:
-        position = has[borrower.uuid]
-        borrower.past_due = position.past_due
-        borrower.flagged = position.flagged
-        borrower.status = OPEN if position.has_open_application else position.decision
-    Record.objects.bulk_update(borrowers, ["past_due", "flagged", "status"], batch_size=100)
+    changed = [borrower for borrower in borrowers if _stands_otherwise(borrower, has[borrower.uuid])]
+    Record.objects.bulk_update(changed, ["past_due", "flagged", "status"], batch_size=100)
+
+
+def _stands_otherwise(borrower: Record, position: Position) -> bool:
+    """Take the position into the row; whether that says anything new."""
+    before = borrower.past_due, borrower.flagged, borrower.status
+    borrower.past_due, borrower.flagged = position.past_due, position.flagged
+    borrower.status = OPEN if position.has_open_application else position.decision
+    return before != (borrower.past_due, borrower.flagged, borrower.status)
 
 
 def with_borrowers(records: Iterable[Record]) -> list[tuple[Record, Record | None]]:

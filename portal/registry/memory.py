@@ -17,7 +17,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from portal.registry.lists import roll_up
-from portal.registry.models import NAMED_KINDS, Kind, Record, Snapshot, Source
+from portal.registry.models import Kind, Record, Snapshot, Source
 from portal.registry.search import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
 from servicing.schedules import schedule_of
@@ -148,7 +148,7 @@ def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) 
         Record.objects.bulk_update(changed, _WRITTEN, batch_size=100)
         _confirm(same, at)
         Snapshot.objects.bulk_create(snapshots)
-        roll_up(record.borrower_uuid for record in new + changed if record.kind in NAMED_KINDS)
+        roll_up(record.borrower_uuid for record in new + changed if record.kind in _ROLLED_UP)
         return new + changed + same
 
 
@@ -168,6 +168,8 @@ def _confirm(records: Sequence[Record], at: datetime) -> None:
             setattr(record, name, value)
 
 
+# What a borrower's row adds up, and that row itself.
+_ROLLED_UP = {Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE}
 # What absorbing an answer may change.
 _WRITTEN = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
