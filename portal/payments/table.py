@@ -112,6 +112,8 @@ class Summary:
     counts: Sequence[Count]
     next_day: date | None = None
     next_amount: Decimal | None = None
+    too_many: str = ""
+    """How many there are in words, where they are too many to be added up."""
 
     @property
     def number(self) -> int:
@@ -120,8 +122,8 @@ class Summary:
 
     @property
     def words(self) -> str:
-        """The same in words."""
-        return f"{self.number:,} repayment{'' if self.number == 1 else 's'}"
+        """How many there are, in words."""
+        return f"{self.too_many or format(self.number, ',')} repayment{'' if self.number == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class Group:
 
     title: str
     rows: Sequence[Row]
-    number: int
+    number: int | None
+    """Of the whole month; None where it was not counted."""
     succeeded: Decimal | None
     is_mixed: bool = False
     """Whether it is no month: what is to come, or a list in another order; it has no subtotal."""

@@ -1,13 +1,23 @@
 """Repayments that this dashboard knows: the list across borrowers, the same as a file, and one with its life."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import groupby, islice
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import BigIntegerField, Count, DecimalField, ExpressionWrapper, F, Q, QuerySet, Sum
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    DecimalField,
+    ExpressionWrapper,
+    F,
+    Min,
+    Q,
+    QuerySet,
+    Sum,
+)
 from django.db.models.functions import Cast, Round, TruncMonth
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -24,7 +34,7 @@ from portal.messaging.told import messages_of
 from portal.payments import SCHEDULED, SUCCEEDED, Group, Opened, Row, Summary, Table
 from portal.readings import REPAYMENTS_OF, Freshness, coverage, show
 from portal.registry import memory
-from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
+from portal.registry.lists import COUNTED, Filter, Listing, known, listing, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
 from portal.saved_views.menu import menu
@@ -38,6 +48,9 @@ SORTS = {"effective": "-due_date", "amount": "-amount", "status": "status"}
 ORDERS = {"effective": "By month", "amount": "Amount", "status": "Status"}
 BATCH = 500
 LISTS = (Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS)
+UPCOMING = "Upcoming"
+# By the title of each group of rows: how many there are in all, and what succeeded comes to.
+Months = Mapping[str, tuple[int, Decimal | None]]
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
 PART = 10**6
@@ -177,10 +190,15 @@ def repayments(state: QueryDict) -> Listing:
 
 def options() -> dict[str, Any]:
     """The values that the selects offer: those that occur, whatever the service calls them."""
-    told = set(known(Kind.REPAYMENT).order_by().values_list("product", "status", "entity").distinct())
-    products, statuses, types = (sorted({one[index] for one in told} - {""}) for index in range(3))
-    named = [(status, wording.status(status).word) for status in statuses]
-    return {"products": products, "statuses": named, "types": types}
+    named = [(status, wording.status(status).word) for status in occurring("status")]
+    return {"products": list(occurring("product")), "statuses": named, "types": list(occurring("entity"))}
+
+
+def occurring(column: str) -> Iterator[str]:
+    """Each value of a column, with one step along its index: reading every row would take too long."""
+    value, every = "", known(Kind.REPAYMENT)
+    while value := every.filter(**{f"{column}__gt": value}).aggregate(least=Min(column))["least"] or "":
+        yield value
 
 
 def rows_of(records: Iterable[Record]) -> Iterator[Row]:
@@ -218,39 +236,41 @@ def _unknown(record: Record) -> Record | None:
 
 
 def table_of(found: Listing, beside: Opened | None = None) -> Table:
-    """One page of the list, by month what is to come on top; in any other order as one group."""
+    """One page of the list, by month what is to come on top; in any other order as one group.
+
+    Of many it says how many there are, and adds up nothing: that would be the slowest part of the page.
+    """
     today, matching = timezone.localdate(), found.found.order_by()
-    rows = list(rows_of(found.page))
-    covers = "found" if found.filtered else "known here"
+    rows, covers = list(rows_of(found.page)), "found" if found.filtered else "known here"
+    is_added_up = found.total < COUNTED
     if found.sort.removeprefix("-") == "effective":
-        groups = _by_month(rows, matching, today)
+        groups = _by_month(rows, _counted(matching, rows, today) if is_added_up else {}, today)
     else:
-        groups = [Group(f"By {ORDERS[found.sort.removeprefix('-')].lower()}", rows, found.total, None, True)]
-    return Table(found.page, groups if rows else [], _summary(matching, today), covers, beside)
+        title = f"By {ORDERS[found.sort.removeprefix('-')].lower()}"
+        groups = [Group(title, rows, found.total if is_added_up else None, None, True)]
+    summary = _summary(matching, today, "" if is_added_up else found.total_words)
+    return Table(found.page, groups if rows else [], summary, covers, beside)
 
 
-def _by_month(rows: list[Row], matching: QuerySet[Record], today: date) -> list[Group]:
-    months = _months(matching, [row for row in rows if not row.is_upcoming(today)], today)
-    groups = []
-    for title, month in groupby(rows, lambda row: "" if row.is_upcoming(today) else payments.month_of(row)):
-        shown = list(month)
-        counted = months.get(title, (len(shown), None))
-        groups.append(Group(title, shown, *counted) if title else _upcoming(shown, matching, today))
-    return groups
+def _by_month(rows: list[Row], counted: Months, today: date) -> list[Group]:
+    groups = groupby(rows, lambda row: UPCOMING if row.is_upcoming(today) else payments.month_of(row))
+    return [
+        Group(title, list(month), *counted.get(title, (None, None)), title == UPCOMING)
+        for title, month in groups
+    ]
 
 
 def _is_upcoming(today: date) -> Q:
     return Q(status__iexact=SCHEDULED, due_date__gte=today)
 
 
-def _upcoming(rows: list[Row], matching: QuerySet[Record], today: date) -> Group:
-    return Group("Upcoming", rows, matching.filter(_is_upcoming(today)).count(), None, is_mixed=True)
+def _counted(matching: QuerySet[Record], rows: list[Row], today: date) -> Months:
+    """How many repayments each of the page's months has, and what succeeded comes to; how many are to come."""
+    past = [row for row in rows if not row.is_upcoming(today)]
+    return {UPCOMING: (matching.filter(_is_upcoming(today)).count(), None), **_months(matching, past, today)}
 
 
-def _months(
-    matching: QuerySet[Record], rows: list[Row], today: date
-) -> dict[str, tuple[int, Decimal | None]]:
-    """How many repayments each of the page's months has, and what succeeded comes to."""
+def _months(matching: QuerySet[Record], rows: list[Row], today: date) -> Months:
     days = [row.repayment.effective_date for row in rows if row.repayment.effective_date]
     if not days:
         return {}
@@ -273,19 +293,20 @@ def _months(
     }
 
 
-def _summary(matching: QuerySet[Record], today: date) -> Summary:
+def _summary(matching: QuerySet[Record], today: date, too_many: str) -> Summary:
     found = matching.values_list("status").annotate(
         number=Count("pk"), told=Count("amount", filter=SUMMABLE), **_sums(Q())
     )
     counts = [
         payments.Count(status.upper(), number, _exact(*sums) if told == number else None)
-        for status, number, told, *sums in found
+        for status, number, told, *sums in (() if too_many else found)
     ]
     following = matching.filter(_is_upcoming(today)).order_by("due_date", "id").first()
     return Summary(
         sorted(counts, key=lambda count: -count.number),
         following.due_date if following else None,
         following.amount if following else None,
+        too_many,
     )
 
 

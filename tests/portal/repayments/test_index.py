@@ -10,7 +10,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.registry.models import Kind
+from portal.registry.lists import COUNTED
+from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests.portal.lists import AccountList
 
@@ -74,6 +75,15 @@ class TestList(AccountList):
         assert "12 repayments, $1,080,000,000,000,000.00 succeeded" in self.fragment(viewer)
         self.known(desk, amount=Decimal(10**15), status="SUCCEEDED", due_date="2026-03-08")
         assert "1,080,000,000,000,000" not in self.fragment(viewer)
+
+    def test_of_many_only_their_number_is_told(self, viewer: Browser) -> None:
+        paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "due_date": "2026-03-08"}
+        Record.objects.bulk_create(Record(uuid=f"r-{number}", **paid) for number in range(COUNTED + 1))
+        Record.objects.filter(uuid="r-7").update(status="FAILED")
+        assert "10,001 repayments known here: too many to add up here" in (found := self.fragment(viewer))
+        assert "succeeded" not in found
+        assert "10,000 repayments, $50,000.00 succeeded" not in self.fragment(viewer, "?status=SUCCEEDED")
+        assert "1 repayment found" in self.fragment(viewer, "?status=FAILED")
 
     def test_what_matches_is_summed_and_said_so(self, viewer: Browser, desk: Sandbox) -> None:
         self.known(desk, amount=Decimal("1.10"), status="SUCCEEDED", due_date="2026-03-08")
