@@ -253,11 +253,13 @@ def table_of(found: Listing, beside: Opened | None = None) -> Table:
 
 
 def _by_month(rows: list[Row], counted: Months, today: date) -> list[Group]:
-    groups = groupby(rows, lambda row: UPCOMING if row.is_upcoming(today) else payments.month_of(row))
-    return [
-        Group(title, list(month), *counted.get(title, (None, None)), title == UPCOMING)
-        for title, month in groups
-    ]
+    groups = []
+    for title, month in groupby(
+        rows, lambda row: UPCOMING if row.is_upcoming(today) else payments.month_of(row)
+    ):
+        number, succeeded = counted.get(title, (None, None))
+        groups.append(Group(title, list(month), number, succeeded, title == UPCOMING))
+    return groups
 
 
 def _is_upcoming(today: date) -> Q:
