@@ -1,7 +1,8 @@
 """The message explorer over a million messages: every filter and every two of them, search, the sync's writing, a whole
 export; beside Django's admin, bare queries and a bare bulk_create.
 
-BENCH_MESSAGES makes it smaller; BENCH_EACH=1 prints every address with its medians.
+BENCH_MESSAGES makes it smaller; BENCH_EACH=1 prints every address with its medians. Sowing takes longest, and with
+BENCH_KEPT it is done once: `python -m tests.bench.told` sows, and measures nothing.
 """
 
 import gc
@@ -9,7 +10,6 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
@@ -20,11 +20,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.bench.bench_registry import signed_in
-from tests.bench.database import own
 from tests.bench.table import Row, bounded, compared
-from tests.bench.told import NOW, bank, bodies, sow
+from tests.bench.told import MESSAGES, NOW, bank, bodies, sowed
 
-MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
 ASKED_EACH = 3
 DEEP = 5_000
 TABLE = 100_000
@@ -63,9 +61,8 @@ TEXT: dict[str, list[Asked]] = {
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "messages.sqlite3") as engine:
+    with sowed() as engine:
         admin = register()
-        sow(MESSAGES)
         link()
         size = f"{MESSAGES:,} messages, {engine}"
         return [*pages(size), *beside(admin), *writing(), memory()]
@@ -77,8 +74,9 @@ def link() -> None:
     from portal.registry.models import Kind, Record
 
     for number, name in enumerate(("busy", "quiet")):
-        Record.objects.create(kind=Kind.BORROWER, uuid=name, borrower_uuid=name, label=name.title())
-        BankAccount.objects.create(uuid=bank(number), borrower_uuid=name, linked_by="Ana")
+        told = {"kind": Kind.BORROWER, "borrower_uuid": name, "label": name.title()}
+        Record.objects.get_or_create(uuid=name, defaults=told)
+        BankAccount.objects.get_or_create(uuid=bank(number), borrower_uuid=name, linked_by="Ana")
 
 
 # --- Pages ---

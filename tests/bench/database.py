@@ -1,4 +1,7 @@
-"""A database of its own for a benchmark: SQLite in a file, or PostgreSQL on the server that DATABASE_URL names."""
+"""A database of its own for a benchmark: SQLite in a file, or PostgreSQL on the server that DATABASE_URL names.
+
+BENCH_KEPT names a folder: databases stay, SQLite's files there, and the next run finds what the one before it sowed.
+"""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def own(path: Path) -> Iterator[str]:
-    """The portal's tables, empty, for as long as the block lasts; the name of the engine."""
+    """The portal's tables, empty unless they were kept, for as long as the block lasts; the name of the engine."""
     os.environ |= {"DEBUG": "on", "ENV_FILE": os.devnull, "DJANGO_SETTINGS_MODULE": "portal.settings"}
     import django
     from django.test.utils import override_settings
@@ -17,13 +20,17 @@ def own(path: Path) -> Iterator[str]:
     from django.db import connection
 
     before, testing = connection.settings_dict["NAME"], connection.settings_dict["TEST"]
-    testing["NAME"] = str(path) if connection.vendor == "sqlite" else f"bench_{os.getpid()}"
+    kept = os.environ.get("BENCH_KEPT")
+    file = Path(kept) / path.name if kept else path
+    name = f"bench_{path.stem if kept else os.getpid()}"
+    testing["NAME"] = str(file) if connection.vendor == "sqlite" else name
+    creation, keep = connection.creation, bool(kept)
     with override_settings(DEBUG=False, ALLOWED_HOSTS=["testserver"]):  # Otherwise every query is kept.
-        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+        creation.create_test_db(verbosity=0, autoclobber=True, serialize=False, keepdb=keep)
         try:
             yield connection.display_name
         finally:
-            connection.creation.destroy_test_db(before, verbosity=0)
+            creation.destroy_test_db(before, verbosity=0, keepdb=keep)
 
 
 def hurry() -> None:

@@ -1,20 +1,25 @@
 """A year of webhook messages as the service tells them, written past the sync into a table of their own.
 
 Hides how a million are sown in minutes: other processes make the rows, and indexes are built when all are there.
+Run by itself it does no more than that, for the folder that BENCH_KEPT names.
 """
 
 import json
 import os
 import random
+import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
-from tests.bench.database import hurry, settle
+from tests.bench.database import hurry, own, settle
 
+MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 YEAR = 365 * 86_400
 BATCH = 5_000
@@ -24,6 +29,17 @@ PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
 BANKS = 20_000
 BUSY = 0.02
 """So large a part of all payments comes from one bank account."""
+
+
+@contextmanager
+def sowed() -> Iterator[str]:
+    """A database that holds all of them, sown unless it was kept; the name of its engine."""
+    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "messages.sqlite3") as engine:
+        from portal.messaging.models import Message
+
+        if not Message.objects.exists():
+            sow(MESSAGES)
+        yield engine
 
 
 def sow(number: int) -> None:
@@ -128,3 +144,8 @@ def _insert(rows: list[list[Any]]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         statement = f"INSERT INTO messaging_message ({', '.join(names)}) VALUES ({marks})"
         cursor.executemany(statement, rows)
+
+
+if __name__ == "__main__":
+    with sowed():
+        pass
