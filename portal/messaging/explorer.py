@@ -17,7 +17,7 @@ from django.db.models import BigIntegerField
 from django.http import QueryDict
 
 from portal.messaging.forms import PASSING, SIZES, FilterForm
-from portal.messaging.keeping import keep
+from portal.messaging.keeping import keep, kept_as
 from portal.messaging.links import Row, rows_of
 from portal.messaging.models import Message, last_stored
 from portal.messaging.query import Found
@@ -310,8 +310,9 @@ def _kept(told: Iterable[Told]) -> list[Message]:
     """Messages of the service as they are kept now, in its order."""
     messages = list(told)
     keep(messages)
-    kept = Message.objects.in_bulk([one.uuid for one in messages], field_name="uuid")
-    return [kept[one.uuid] for one in messages if one.uuid in kept]
+    uuids = [kept_as(one.uuid) for one in messages]
+    kept = Message.objects.in_bulk(uuids, field_name="uuid")
+    return [kept[uuid] for uuid in uuids if uuid in kept]
 
 
 def _word(value: str) -> str:

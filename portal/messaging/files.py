@@ -21,10 +21,11 @@ COLUMNS = [
 
 def cells(row: Row) -> list[Any]:
     """A message as a line of a table, under :data:`COLUMNS`."""
-    message, created = row.message, read(row.message).created_at
+    message, told = row.message, read(row.message)
+    created = told.created_at
     owner, account = row.borrower, row.account
     return [
-        *(message.uuid, created.text if created else "", message.event, message.status, message.product),
+        *(told.uuid, created.text if created else "", message.event, message.status, message.product),
         *(message.amount, message.payment_status, owner and str(owner), owner and owner.uuid),
         *(message.subject_uuid, account and account.uuid, message.bank_account, message.body),
     ]

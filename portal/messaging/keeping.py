@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from portal.messaging.facts import search_text
 from portal.messaging.models import PLACES, Message, key_from
-from portal.registry.memory import TOO_MUCH
+from portal.registry.memory import IDENTIFIER, TOO_MUCH
 from servicing import Message as Told
 from servicing.values import exact
 
@@ -44,7 +44,7 @@ def row_of(message: Told, day: date | None = None) -> Message:
     amount = exact(payload.get("amount"))
     return Message(
         id=key_from(at) + _salt(message.uuid),
-        uuid=message.uuid.replace("\0", "\ufffd"),
+        uuid=kept_as(message.uuid),
         event=_word(message.event, 100),
         status=_word(message.status, 40),
         day=day or at.astimezone(service_zone()).date(),
@@ -57,6 +57,11 @@ def row_of(message: Told, day: date | None = None) -> Message:
         body=_ENCODER.encode(message.raw).decode(),
         search_text=search_text(message.raw),
     )
+
+
+def kept_as(uuid: str) -> str:
+    """Under which identifier a message is kept: its own, or one made from what no address and no index can hold."""
+    return uuid if IDENTIFIER.fullmatch(uuid) else f"odd-{_digest(uuid, 16).hex()}"
 
 
 def service_zone() -> ZoneInfo:
@@ -92,8 +97,11 @@ def _end(day: date | None) -> datetime | None:
 
 
 def _salt(uuid: str) -> int:
-    digest = hashlib.blake2b(uuid.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest) >> (64 - PLACES)
+    return int.from_bytes(_digest(uuid, 8)) >> (64 - PLACES)
+
+
+def _digest(uuid: str, size: int) -> bytes:
+    return hashlib.blake2b(uuid.encode("utf-8", "surrogatepass"), digest_size=size).digest()
 
 
 def _word(value: Any, longest: int) -> str:

@@ -7,7 +7,6 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.registry.memory import IDENTIFIER
 from portal.ui import wording
 
 PLACES = 31
@@ -63,8 +62,7 @@ class Message(models.Model):
         return f"{self.event} {self.uuid[:8]}"
 
     def get_absolute_url(self) -> str:
-        """Its own page; one with a strange identifier has none."""
-        return reverse("messaging:detail", args=[self.uuid]) if IDENTIFIER.fullmatch(self.uuid) else ""
+        return reverse("messaging:detail", args=[self.uuid])
 
     @property
     def why_null(self) -> str:

@@ -17,7 +17,9 @@ from portal.notes.models import Note
 from portal.payments import Row as Payment
 from portal.payments.life import Step, life
 from portal.registry.models import Kind, Record
+from servicing import Message as Told
 from servicing import Repayment, codec
+from servicing.values import RemoteTime
 
 TABS: Final = {"readable": "Readable", "json": "JSON", "raw": "Raw", "related": "Related"}
 RAW: Final = 100_000
@@ -52,9 +54,19 @@ class Panel:
         return self.row.message
 
     @cached_property
-    def created(self) -> Any:
+    def told(self) -> Told:
+        """It as the library reads it."""
+        return read(self.message)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether its own identifier could not be kept."""
+        return self.told.uuid != self.message.uuid
+
+    @property
+    def created(self) -> RemoteTime | None:
         """When it was recorded, in the service's words."""
-        return read(self.message).created_at
+        return self.told.created_at
 
     @cached_property
     def repayment(self) -> Repayment | None:
@@ -75,7 +87,7 @@ class Panel:
     @property
     def notes(self) -> QuerySet[Note]:
         """What colleagues wrote on it, newest first."""
-        return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid[:64])[:NOTES]
+        return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid)[:NOTES]
 
     @cached_property
     def raw(self) -> Any:

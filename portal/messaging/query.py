@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce, StrIndex
 from django.db.models.lookups import GreaterThan
 
 from portal.messaging.facts import FACT, facts_asked, words_asked
-from portal.messaging.keeping import ONE_DAY, service_zone
+from portal.messaging.keeping import ONE_DAY, kept_as, service_zone
 from portal.messaging.links import OWNED
 from portal.messaging.models import BankAccount, Message, key_from
 from portal.messaging.search_index import FACTS, INDEX
@@ -285,7 +285,7 @@ def of_borrower(uuid: str) -> list[Q]:
 def _with_identifier(uuid: str) -> list[Q]:
     """Of the message, of the repayment or whatever else it is about, of the loan or line, of the bank account."""
     of_account = Record.objects.filter(parent_uuid=uuid).values_list("uuid", flat=True)
-    return [Q(uuid=uuid), Q(bank_account=uuid), Q(subject_uuid__in=[uuid, *of_account])]
+    return [Q(uuid=kept_as(uuid)), Q(bank_account=uuid), Q(subject_uuid__in=[uuid, *of_account])]
 
 
 def _disjoint(conditions: Sequence[Q]) -> list[Q]:

@@ -26,6 +26,7 @@ from portal.messaging.coverage import coverage
 from portal.messaging.explorer import Explorer, seen
 from portal.messaging.files import COLUMNS, lines, table
 from portal.messaging.forms import NO_TIME, PRESETS, LinkForm, last_day_and_night, last_days
+from portal.messaging.keeping import kept_as
 from portal.messaging.links import Row, rows_of
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
@@ -139,8 +140,8 @@ def news(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
 
 def opened(request: StaffRequest, explorer: Explorer) -> Panel | None:
     """The message beside the list."""
-    asked = request.GET.get("message", "").replace("\0", "\ufffd")
-    message = Message.objects.filter(uuid=asked).first() if asked else None
+    asked = request.GET.get("message")
+    message = Message.objects.filter(uuid=kept_as(asked)).first() if asked else None
     return look(request, message, explorer) if message else None
 
 
@@ -163,7 +164,7 @@ def look(request: StaffRequest, message: Message, explorer: Explorer) -> Panel:
         Actor.of(request),
         "messaging.detail",
         kind="message",
-        uuid=message.uuid[:64],
+        uuid=message.uuid,
         label=label,
         borrower_uuid=borrower,
     )
@@ -188,7 +189,7 @@ def json(request: StaffRequest, message_uuid: str) -> HttpResponse:
         Actor.of(request),
         "messaging.download",
         subject_kind="message",
-        subject_uuid=message.uuid[:64],
+        subject_uuid=message.uuid,
         subject_label=message.uuid[:8],
     )
     answer = HttpResponse(message.body, content_type="application/json")
@@ -253,7 +254,7 @@ def note(request: StaffRequest, message_uuid: str) -> HttpResponse:
         message,
         ("Messages", reverse("messaging:index")),
         subject_kind="message",
-        subject_uuid=message.uuid[:64],
+        subject_uuid=message.uuid,
         borrower_uuid=row.borrower.uuid if row.borrower else "",
     )
 

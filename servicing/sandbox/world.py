@@ -332,12 +332,13 @@ class World:
         status: str = "SUCCESS",
         at: datetime | None = None,
         zone: str = "US/Pacific",
+        uuid: str = "",
     ) -> Wire:
         """A webhook message that happened ``at`` (aware; now); its time is written in one of ``ZONES``."""
         at = at or self.clock.now()
         created_at = stamp(at.astimezone(ZONES[zone]), zone)
         body = shapes.message(
-            self.new_uuid(), event=event, payload=payload, created_at=created_at, status=status
+            uuid or self.new_uuid(), event=event, payload=payload, created_at=created_at, status=status
         )
         day = at.astimezone(SERVICE_ZONE).date()
         self.store.add_message(body, at=at.astimezone(UTC).isoformat(), day=day.isoformat())

@@ -1,5 +1,6 @@
 """One message: shown safely whatever its payload is, whole but for what must never rest."""
 
+import json
 from typing import Any
 
 import pytest
@@ -40,6 +41,24 @@ def test_a_payload_of_any_shape_is_shown_safely(viewer: Browser, desk: Sandbox, 
             assert "<script>alert" not in page
             assert len(page) < 1_000_000
             assert "\u202e" not in page.partition('class="sd-json"')[2] or tab == "raw"
+
+
+@pytest.mark.parametrize(
+    "uuid", ["x" * 9000, "../a?b=c", "nul\0", "\u00fc mlaut"], ids=["long", "path", "NUL", "words"]
+)
+def test_a_message_whose_identifier_no_address_can_hold_is_kept_under_another(
+    servicer: Browser, desk: Sandbox, uuid: str
+) -> None:
+    payload = {"borrower_bank_account_uuid": ACCOUNT, "amount": 12}
+    desk.world.message("payment.succeeded", payload, uuid=uuid)
+    for query in ("", "?source=copy"):
+        assert servicer.get(f"/messages/{query}").status_code == 200
+    kept = Message.objects.get()
+    assert json.loads(kept.body)["uuid"] == uuid
+    for tab in TABS:
+        assert all("Not usable as one" in page for page in views(servicer, kept.uuid, tab))
+    assert servicer.get(f"/messages/{kept.uuid}/link/").status_code == 200
+    assert json.loads(servicer.get("/messages/export/?all=1&format=jsonl").getvalue())["uuid"] == uuid
 
 
 def test_a_payload_200_levels_deep_is_shown_and_found(viewer: Browser, desk: Sandbox) -> None:

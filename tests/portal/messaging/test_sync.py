@@ -1,11 +1,13 @@
 """The local copy ends as exactly what the service has, whatever happens on the way."""
 
+import json
 import os
 import signal
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from random import Random
+from string import ascii_letters
 from typing import Any
 
 import pytest
@@ -152,6 +154,19 @@ def test_messages_of_one_second_are_all_kept(service: Sandbox, monkeypatch: pyte
         emit(service, 1)
     synced()
     assert is_whole(service)
+
+
+def test_an_identifier_that_no_index_can_hold_stops_nothing(service: Sandbox) -> None:
+    chance = Random(1)  # An index would shrink what repeats itself.
+    long = ["".join(chance.choices(ascii_letters, k=9000)) for _ in range(2)]
+    emit(service, 3)
+    for uuid in (*long, "a/b", "nul\0"):
+        emit(service, 1, uuid=uuid)
+    for _ in range(2):
+        synced()
+        assert sorted(
+            json.loads(body)["uuid"] for body in Message.objects.values_list("body", flat=True)
+        ) == sorted(service_has(service))
 
 
 def test_what_is_new_costs_one_call_while_nothing_is(service: Sandbox) -> None:
