@@ -85,6 +85,11 @@ class TestReading:
     def test_what_only_looks_like_an_amount_is_none(self, typed: str) -> None:
         assert read(typed).amount is None
 
+    @pytest.mark.parametrize("typed", ["+44 512 555 0143", "+353-512-555-0143"])
+    def test_a_phone_of_another_country_is_not_taken_for_one_of_this(self, typed: str) -> None:
+        assert read(typed).read_as == ""
+        assert ("5125550143",) not in read(typed).alternatives
+
     def test_a_part_of_a_phone_may_as_well_be_something_else(self) -> None:
         assert read("555-0143").alternatives == (("5550143",), ("555-0143",))
 
