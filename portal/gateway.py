@@ -10,6 +10,7 @@ import logging
 import secrets
 import zoneinfo
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -32,6 +33,7 @@ from portal.audit.breaker import Breaker
 from portal.audit.chain import append
 from portal.audit.intents import AlreadySubmitted, Blocked, Write
 from portal.audit.models import Actor, RemoteCall, WriteIntent
+from portal.disk import hasty
 from portal.registry import memory
 from portal.registry.models import Source
 from portal.ui.htmx import render_page
@@ -109,7 +111,8 @@ class Watcher:
         intent = self.intent if call.kind == "write" else None
         ended = ending(outcome.error)
         row = self._row(call, outcome, intent)  # Masked here: SQLite lets one write at a time.
-        with transaction.atomic():
+        # What was read can be read again.
+        with hasty() if call.kind == "read" else nullcontext(), transaction.atomic():
             row.save(force_insert=True)
             memory.remember(items, source=Source.SERVICE, by=self.actor.name)
             if intent:

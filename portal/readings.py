@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from portal.audit.models import Actor
+from portal.disk import hasty
 from portal.gateway import StaffRequest, reading
 from portal.registry import memory
 from portal.registry.lists import COUNTED_AGAIN
@@ -202,7 +203,9 @@ def claim(records: Sequence[Record], *, force: bool = False) -> list[Record]:
     free = Record.objects.filter(pk__in=[record.pk for record in records])
     if not force:
         free = free.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=now - FRESH))
-    with transaction.atomic():
+    if not free.exists():  # Mostly somebody asked just now, and nothing needs to be locked.
+        return []
+    with hasty(), transaction.atomic():
         won = set(free.select_for_update().values_list("pk", flat=True))
         Record.objects.filter(pk__in=won).update(asked_at=now)
     mine = [record for record in records if record.pk in won]
@@ -220,15 +223,14 @@ def read(actor: Actor, record: Record) -> bool:
         now = timezone.now()
         words = "; ".join(error.reasons) or error.message
         words = f"{REFUSED}{words}" if isinstance(error, Rejected) else words
-        Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
-        Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
+        with hasty():
+            Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
+            Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
         return False
 
 
 def _read_in_thread(actor: Actor, record: Record) -> None:
     try:
-        if connection.vendor == "sqlite":  # What was read can be read again: nobody waits for the disk.
-            connection.cursor().execute("PRAGMA synchronous=NORMAL")
         read(actor, record)
     finally:
         connection.close()

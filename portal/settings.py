@@ -310,6 +310,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
         "PRAGMA journal_size_limit=27103364;PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
     }
+    # To open one costs as much as a small page; after a minute what it holds in memory is given back.
+    DATABASES["default"]["CONN_MAX_AGE"] = 60
     make_private(str(DATABASES["default"]["NAME"]))
     cache_url = "locmemcache://"
 else:

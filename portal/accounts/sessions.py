@@ -13,6 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from portal.accounts.signals import session_ended
+from portal.disk import hasty
 
 NOTED_EVERY = timedelta(minutes=1)
 BACKGROUND = "X-Background"
@@ -28,7 +29,8 @@ def seconds_left(request: Any) -> float:
     is_over = now >= min(whole, row.last_seen_at + idle)
     if not is_over and BACKGROUND not in request.headers and now - row.last_seen_at > NOTED_EVERY:
         row.last_seen_at = now
-        UserSession.objects.filter(pk=row.pk).update(last_seen_at=now)
+        with hasty():
+            UserSession.objects.filter(pk=row.pk).update(last_seen_at=now)
     left: timedelta = min(whole, row.last_seen_at + idle) - now
     return left.total_seconds()
 

@@ -64,8 +64,9 @@ def withdraw(actor: Actor, approval: Approval) -> None:
 def expire_old() -> None:
     """End what nobody decided on, or its maker did not send, in time."""
     # A process that ended between the sending and the note of it leaves what was proposed.
-    late = Approval.objects.filter(state=State.SENT, expires_at__lt=timezone.now())
-    late.exclude(sealed="").update(sealed="")
+    late = Approval.objects.filter(state=State.SENT, expires_at__lt=timezone.now()).exclude(sealed="")
+    if late.exists():
+        late.update(sealed="")
     for approval in Approval.objects.filter(state__in=Approval.OPEN, expires_at__lt=timezone.now()):
         try:
             with transaction.atomic():

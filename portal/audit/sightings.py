@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
+from portal.disk import hasty
 
 REPEAT = timedelta(minutes=10)
 
@@ -18,8 +19,9 @@ def saw(
     """Record that ``actor`` looks at a record now, and with ``shown`` which answer of it is on the screen."""
     now = timezone.now()
     recent = _looks(actor, uuid).filter(first_at__gte=now - REPEAT)
-    if recent.update(count=F("count") + 1, last_at=now, shown=shown):
-        return
+    with hasty():
+        if recent.update(count=F("count") + 1, last_at=now, shown=shown):
+            return
     with transaction.atomic():
         entry = append(
             actor,
@@ -42,7 +44,10 @@ def saw(
 
 def shows(actor: Actor, uuid: str, shown: str) -> None:
     """A part of the page that is being looked at was drawn again, from this answer."""
-    _looks(actor, uuid).filter(first_at__gte=timezone.now() - REPEAT).update(shown=shown)
+    recent = _looks(actor, uuid).filter(first_at__gte=timezone.now() - REPEAT).exclude(shown=shown)
+    if recent.exists():
+        with hasty():
+            recent.update(shown=shown)
 
 
 def last_look(actor: Actor, uuid: str) -> Sighting | None:
