@@ -87,6 +87,11 @@ def health() -> list[Health]:
     return list(found.values())
 
 
+def lately() -> list[Health]:
+    """The same from a few seconds ago."""
+    return cache.get_or_set("health", health, KEPT) or []
+
+
 def in_words(groups: Sequence[Health]) -> tuple[str, str] | None:
     """State and sentence over all groups; ``None`` while nothing was asked."""
     if down := outage():
@@ -109,5 +114,5 @@ def header() -> tuple[str, str] | None:
     if outage():
         return in_words(())
     zone = timezone.get_current_timezone_name()
-    words: tuple[str, str] | None = cache.get_or_set(f"health:{zone}", lambda: in_words(health()), KEPT)
+    words: tuple[str, str] | None = cache.get_or_set(f"health:{zone}", lambda: in_words(lately()), KEPT)
     return words

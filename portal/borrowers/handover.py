@@ -102,21 +102,25 @@ def incomplete() -> list[str]:
     """The borrowers among the latest that were created here of whom something is left to do."""
     created = WriteIntent.objects.filter(operation=CREATION, state=WriteIntent.State.CONFIRMED)
     uuids = created.order_by("-finished_at").values_list("subject_uuid", flat=True)[:LOOKED_AT]
-    borrowers = {one.uuid: one for one in known(Kind.BORROWER).filter(uuid__in=list(uuids))}
+    return [record.uuid for record, tasks in left_of(uuids) if tasks]
+
+
+def left_of(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]:
+    """These borrowers with what is left to do, in as many questions as for one."""
+    borrowers = list(known(Kind.BORROWER).filter(uuid__in=list(borrower_uuids)))
+    uuids = [one.uuid for one in borrowers]
     has: dict[tuple[str, str], list[Record]] = defaultdict(list)
     kinds = [Kind.KEY_PERSON, Kind.APPLICATION]
-    related = Record.objects.filter(borrower_uuid__in=borrowers, kind__in=kinds, archived_at__isnull=True)
-    for one in related.order_by("-created_at", "-id"):
+    related = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds, archived_at__isnull=True)
+    for one in related.order_by("created_at", "id"):
         has[one.borrower_uuid, one.kind].append(one)
-    sent = Sent.of(borrowers)
-    return [
-        uuid
-        for uuid, record in borrowers.items()
-        if any(
-            not task.done_at
-            for task in handover(record, has[uuid, Kind.KEY_PERSON], has[uuid, Kind.APPLICATION], sent[uuid])
-        )
-    ]
+    sent = Sent.of(uuids)
+    found = []
+    for record in borrowers:
+        people, applications = has[record.uuid, Kind.KEY_PERSON], has[record.uuid, Kind.APPLICATION]
+        tasks = handover(record, people, applications, sent[record.uuid])
+        found.append((record, [task for task in tasks if not task.done_at]))
+    return found
 
 
 def _report(record: Record, sent: Sent) -> Task:

@@ -19,7 +19,7 @@ from portal.accounts.roles import can
 from portal.approvals.models import Approval
 from portal.approvals.steps import open_ones
 from portal.audit.models import WriteIntent
-from portal.borrowers.handover import handover
+from portal.borrowers.handover import Task, left_of
 from portal.borrowers.models import Draft
 from portal.home.models import Snooze
 from portal.jobs.state import state
@@ -39,6 +39,7 @@ DUE_DAYS = 5
 ONBOARDED_DAYS = 30
 DELIVERED = "SUCCESS"
 COUNT_KEPT = 10
+COMMON = "attention"
 
 GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
 VERBS = {Kind.LOAN: "Open loan", Kind.LINE: "Open line", Kind.REPAYMENT: "Open payment"}
@@ -104,7 +105,7 @@ class Attention:
 
     @property
     def total(self) -> int:
-        return sum(source.total for source in self.sources)
+        return _total(self.sources)
 
     @property
     def mine(self) -> int:
@@ -123,13 +124,49 @@ class Attention:
 
 def attention(user: User) -> Attention:
     """Everything that waits for somebody, as this person sees it."""
-    today = timezone.localdate()
-    snoozed = list(Snooze.objects.filter(until__gt=today))
+    snoozed = _snoozed()
     hidden = {one.key for one in snoozed}
-    sources = (
+    common, own = _of_everybody(hidden), _of_person(hidden, user)
+    cache.set_many({COMMON: _total(common), _own(user): _total(own)}, COUNT_KEPT)
+    (worker, *accounts), (writes, approvals, drafts) = common, own
+    sources = (worker, writes, approvals, *accounts, drafts)
+    return Attention([source for source in sources if source.items], user.pk, snoozed)
+
+
+def waiting(user: User) -> dict[str, int]:
+    """How much waits, for the navigation: the name of an area to a number, from a few seconds ago."""
+    common = cache.get_or_set(COMMON, lambda: _total(_of_everybody(_hidden())), COUNT_KEPT)
+    own = cache.get_or_set(_own(user), lambda: _total(_of_person(_hidden(), user)), COUNT_KEPT)
+    return {"home:index": (common or 0) + (own or 0)}
+
+
+def count_again(user: User) -> None:
+    """A line was put aside or brought back."""
+    cache.delete_many([COMMON, _own(user)])
+
+
+def _own(user: User) -> str:
+    """Where the number of what waits for one person is kept."""
+    return f"attention:{user.pk}"
+
+
+def _total(sources: Iterable[Source]) -> int:
+    return sum(source.total for source in sources)
+
+
+def _snoozed() -> list[Snooze]:
+    return list(Snooze.objects.filter(until__gt=timezone.localdate()))
+
+
+def _hidden() -> set[str]:
+    return {one.key for one in _snoozed()}
+
+
+def _of_everybody(hidden: set[str]) -> tuple[Source, ...]:
+    """What is the same for everybody."""
+    today = timezone.localdate()
+    return (
         _worker(hidden),
-        _writes(hidden, user),
-        _approvals(hidden, user),
         _returned(hidden, today),
         _lines_past_due(hidden),
         _loans_delinquent(hidden),
@@ -137,20 +174,11 @@ def attention(user: User) -> Attention:
         _lines_due(hidden, today),
         _loans_due(hidden, today),
         _handovers(hidden),
-        _drafts(hidden, user),
     )
-    return Attention([source for source in sources if source.items], user.pk, snoozed)
 
 
-def waiting(user: User) -> dict[str, int]:
-    """How much waits, for the navigation: the name of an area to a number, from a few seconds ago."""
-    count = cache.get_or_set(count_key(user), lambda: attention(user).total, COUNT_KEPT)
-    return {"home:index": count or 0}
-
-
-def count_key(user: User) -> str:
-    """Where the number is kept."""
-    return f"attention:{user.pk}"
+def _of_person(hidden: set[str], user: User) -> tuple[Source, Source, Source]:
+    return _writes(hidden, user), _approvals(hidden, user), _drafts(hidden, user)
 
 
 # --- Sources, the worst first ---
@@ -409,32 +437,26 @@ def _handovers(hidden: set[str]) -> Source:
     created = WriteIntent.objects.filter(
         operation="borrowers.create_commercial", state=WriteIntent.State.CONFIRMED, finished_at__gte=since
     )
-    found = [_of_handover(intent) for intent in created[: SHOWN + len(hidden)]]
-    items = [one for one in found if one and one.key not in hidden]
+    looked_at = list(created[: SHOWN + len(hidden)])
+    left = {record.uuid: tasks for record, tasks in left_of(one.borrower_uuid for one in looked_at)}
+    found = [_of_handover(one, left[one.borrower_uuid]) for one in looked_at if left.get(one.borrower_uuid)]
+    items = [one for one in found if one.key not in hidden]
     return Source(items, len(items))
 
 
-def _of_handover(intent: WriteIntent) -> Item | None:
-    record = known(Kind.BORROWER).filter(uuid=intent.borrower_uuid).first()
-    if not record:
-        return None
-    people = known(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id")
-    applications = known(Kind.APPLICATION).filter(borrower_uuid=record.uuid)
-    tasks = [one for one in handover(record, list(people), list(applications)) if not one.done_at]
-    if not tasks:
-        return None
+def _of_handover(intent: WriteIntent, tasks: Sequence[Task]) -> Item:
     more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
     return Item(
-        key=f"handover:{record.uuid}",
+        key=f"handover:{intent.borrower_uuid}",
         group="",
         state="waiting",
         icon="list-check",
         fact=tasks[0].title,
         rest=more.strip(),
         meta="hand-over list",
-        borrower_uuid=record.uuid,
+        borrower_uuid=intent.borrower_uuid,
         when=intent.finished_at,
-        url=f"{record.get_absolute_url()}#handover",
+        url=f"{intent.borrower_url}#handover",
         verb="Complete",
         owner_id=intent.actor_id,
     )

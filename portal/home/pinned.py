@@ -1,13 +1,16 @@
 """Saved views on the first page, each with how many records it has now."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.applications.views import applications
@@ -23,6 +26,7 @@ from portal.repayments.views import repayments
 from portal.saved_views.models import SavedView
 
 MOST = 8
+COUNT_KEPT = 30
 
 
 def _borrowers(state: QueryDict) -> str:
@@ -88,4 +92,11 @@ def views(user: User) -> QuerySet[SavedView, Any]:
 
 
 def _pinned(name: str, of: str, query: str) -> Pinned:
-    return Pinned(name, f"{reverse(of)}?{query}", COUNTS[of](QueryDict(query)) if of in COUNTS else "")
+    return Pinned(name, f"{reverse(of)}?{query}", _number(of, query) if of in COUNTS else "")
+
+
+def _number(of: str, query: str) -> str:
+    """Counted once for everybody who keeps the same view, and whose day begins at the same time."""
+    told = f"{of}?{query} {timezone.get_current_timezone_name()}"
+    key = f"home.pinned.{hashlib.sha256(told.encode()).hexdigest()}"
+    return cache.get_or_set(key, lambda: COUNTS[of](QueryDict(query)), COUNT_KEPT) or ""

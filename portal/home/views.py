@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.cache import cache
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.urls import reverse
@@ -12,13 +11,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
-from portal.audit.health import health, in_words
+from portal.audit.health import in_words, lately
 from portal.audit.intents import settle_stale
 from portal.audit.models import Actor, Entry, Sighting
 from portal.audit.sentences import sentence
 from portal.borrowers.models import Draft
 from portal.gateway import StaffRequest
-from portal.home.attention import GROUPS, Item, attention, borrowers_of, count_key
+from portal.home.attention import GROUPS, Item, attention, borrowers_of, count_again
 from portal.home.forms import SnoozeForm
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
@@ -48,7 +47,7 @@ def index(request: StaffRequest) -> HttpResponse:
 
 def health_section(request: StaffRequest) -> dict[str, Any]:
     """How each group of calls is answered."""
-    groups = health()
+    groups = lately()
     return {"groups": groups, "health_words": in_words(groups)}
 
 
@@ -131,7 +130,7 @@ def snooze(request: StaffRequest) -> HttpResponse:
         with transaction.atomic():
             Snooze.objects.update_or_create(key=item.key, defaults=values | form.cleaned_data)
             _record(actor, "home.snooze", item.sentence, item.borrower_uuid, form.cleaned_data["reason"])
-        cache.delete(count_key(request.user))
+        count_again(request.user)
         toast(request, "The line was put aside.")
         return done(request, reverse("home:index"))
     context = {"form": form, "item": item}
@@ -147,7 +146,7 @@ def wake(request: StaffRequest) -> HttpResponse:
         with transaction.atomic():
             found.delete()
             _record(Actor.of(request), "home.wake", found.label)
-        cache.delete(count_key(request.user))
+        count_again(request.user)
     return done(request, reverse("home:index"))
 
 
