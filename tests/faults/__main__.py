@@ -156,11 +156,12 @@ def inputs(service: "Sandbox") -> list[Figures]:
 
 def load(service: "Sandbox") -> bool:
     """Fifty people who click for LOAD minutes."""
-    from tests.faults.load import loaded
+    from tests.faults.load import THINK, loaded
 
     found = loaded(service, LOAD * 60)
     say("load", found.errors)
-    print(f"50 staff for {LOAD:g} minutes on two web processes: {found}")  # noqa: T201
+    pace = "a click each every {:g} to {:g} seconds".format(*THINK)
+    print(f"50 staff, {pace}, for {LOAD:g} minutes on two web processes: {found}")  # noqa: T201
     return found.is_met
 
 

@@ -1,0 +1,13 @@
+"""The portal is killed while staff write through it, a few times; `make faults` kills it two hundred times."""
+
+import pytest
+
+from servicing.sandbox import Sandbox
+from tests.faults.killing import killed
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_portal_that_is_killed_loses_doubles_and_says_nothing_wrong(desk: Sandbox) -> None:
+    found, forms = killed(desk, times=2)
+    assert found.words == []
+    assert forms > 0
