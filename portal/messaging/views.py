@@ -24,7 +24,7 @@ from portal.messaging import tasks
 from portal.messaging.coverage import check as check_days
 from portal.messaging.coverage import coverage
 from portal.messaging.explorer import Explorer, seen
-from portal.messaging.files import COLUMNS, lines, table
+from portal.messaging.files import COLUMNS, table
 from portal.messaging.forms import NO_TIME, PRESETS, LinkForm, last_day_and_night, last_days
 from portal.messaging.keeping import kept_as
 from portal.messaging.links import Row, rows_of
@@ -35,7 +35,7 @@ from portal.messaging.sync import read_front
 from portal.notes.views import write as write_note
 from portal.readings import DEADLINE
 from portal.saved_views.menu import menu
-from portal.ui.exports import csv_file
+from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page, toast
 from servicing import Client, ServicingError
 
@@ -221,9 +221,7 @@ def export(request: StaffRequest) -> HttpResponseBase:
         },
     )
     rows = explorer.everything(request.servicing) if is_whole else iter([list(explorer.shown)])
-    if request.GET.get("format") == "jsonl":
-        return lines(explorer, rows)
-    return csv_file("messages", COLUMNS, table(explorer, rows))
+    return list_file(request, "messages", COLUMNS, table(explorer, rows))
 
 
 @require_POST

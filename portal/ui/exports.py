@@ -5,6 +5,7 @@ Hides streaming, the byte-order mark that tells spreadsheets the encoding, and t
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -38,7 +39,7 @@ def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -
 
 
 def json_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """One object a line under the heads of the columns: texts as they are, numbers with every digit."""
+    """One object a line under the heads of the columns: texts as they are, numbers with every digit, JSON in JSON."""
     objects = (_JSON.encode(dict(zip(columns, row, strict=True))) + b"\n" for row in rows)
     return _download(f"{name}-{timezone.localdate()}.jsonl", "application/jsonl", objects)
 
@@ -46,12 +47,16 @@ def json_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) 
 def guarded(value: Any) -> str:
     """A value as a text that no spreadsheet takes for a formula; numbers are written out with every digit."""
     match value:
+        case msgspec.Raw():
+            return bytes(value).decode()
         case None:
             return ""
         case bool():
             return "Yes" if value else "No"
         case Decimal():
             return f"{value:f}"
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
         case str() if value.startswith(_FORMULA):
             return f"'{value}"
     return str(value)

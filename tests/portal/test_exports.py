@@ -2,15 +2,30 @@
 
 import csv
 import io
+import json
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.http import StreamingHttpResponse
+from django.test import Client as Browser
 from django.test import RequestFactory
 
-from portal.ui.exports import csv_file, list_file
+from portal.audit.models import Entry
+from portal.ui.exports import csv_file, guarded, list_file
+from servicing.sandbox import Sandbox
+from tests.portal.summaries.test_document import every_address
+
+LISTS = {
+    "borrowers": "/borrowers/export/",
+    "loans": "/loans/export.csv",
+    "credit_lines": "/lines/export.csv",
+    "applications": "/applications/export/",
+    "repayments": "/repayments/export.csv",
+    "messaging": "/messages/export/",
+    "audit": "/audit/export/",
+}
 
 
 def text_of(answer: StreamingHttpResponse) -> str:
@@ -66,3 +81,29 @@ def test_json_lines_have_one_exact_object_a_row() -> None:
 def test_a_list_is_csv_unless_json_lines_are_asked_for() -> None:
     request = RequestFactory().get("/")
     assert text_of(list_file(request, "loans", ["Name"], [["x"]])) == "\ufeffName\r\nx\r\n"
+
+
+@pytest.mark.parametrize("area", LISTS)
+def test_each_list_says_the_same_as_csv_and_as_json_lines_and_the_audit_tells(
+    desk: Sandbox, viewer: Browser, auditor: Browser, area: str
+) -> None:
+    every_address(desk)
+    desk.world.message("payment.failed", {"status": "FAILED", "note": "=1+1"})
+    browser, address = auditor if area == "audit" else viewer, LISTS[area]
+    file = browser.get(f"{address}?all=1").getvalue().decode("utf-8-sig")
+    table = list(csv.DictReader(io.StringIO(file, newline="")))
+    lines = browser.get(f"{address}?all=1&format=jsonl").getvalue().decode().splitlines()
+    objects = [json.loads(line, parse_float=Decimal) for line in lines]
+    assert table
+    assert [one.keys() for one in table] == [one.keys() for one in objects[-len(table) :]]
+    assert table == [as_cells(one) for one in objects[-len(table) :]]
+    last = Entry.objects.filter(action=f"{area}.export").latest("id").detail
+    assert (last["rows"], "filters" in last) == (len(objects), True)
+
+
+def as_cells(line: dict[str, Any]) -> dict[str, str]:
+    """A line of JSON as CSV holds it."""
+    return {
+        name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else guarded(value)
+        for name, value in line.items()
+    }

@@ -267,11 +267,9 @@ class TestCopy:
     def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, desk: Sandbox) -> None:
         wanted = [one for one in desk.world.messages() if one["status"] == "FAILED"]
         lines = viewer.get("/messages/export/?status=FAILED&all=1&format=jsonl").getvalue().decode()
-        assert [json.loads(line) for line in lines.splitlines()] == json.loads(
+        assert [json.loads(line)["As received"] for line in lines.splitlines()] == json.loads(
             json.dumps(wanted, default=int)
         )
-        table = viewer.get("/messages/export/?status=FAILED&all=1").getvalue().decode()
-        assert table.count("\r\n") == len(wanted) + 1
         live = viewer.get("/messages/export/?event=payment.failed&all=1&format=jsonl").getvalue().decode()
         assert live.count("\n") == 13
         entry = Entry.objects.filter(action="messaging.export").last()
