@@ -1,7 +1,6 @@
 """Lines of credit that this dashboard knows: the list across borrowers, one line, the documents of its statements."""
 
 from datetime import date
-from functools import cache, partial
 from typing import Any
 
 from csp.constants import SELF
@@ -14,21 +13,18 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
 
 from portal import portfolio
-from portal.accounts.roles import reason_for, requires
+from portal.account_page import about, account_page
+from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import last_look, saw, shows
+from portal.audit.sightings import saw
 from portal.credit_lines.documents import NotListed, document
 from portal.credit_lines.statements import papers_of, subject
 from portal.credit_lines.trends import samples, trends
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
-from portal.messaging.told import messages_about, messages_of
-from portal.notes.models import Note
-from portal.payments import table_of
 from portal.portfolio import Column, Portfolio, only_flagged
-from portal.readings import Freshness, Reading, account, show
-from portal.registry import changes, memory
+from portal.readings import Reading
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from portal.ui.htmx import render_page
@@ -97,33 +93,8 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    line_record, listed = account(record)
-    readings = show(request, {"line": [line_record], "line-repayments": [listed]})
-    reading, repayments = readings["line"][0], readings["line-repayments"][0]
-    actor, shown = Actor.of(request), changes.digest(reading.record)
-    look = last_look(actor, record.uuid)
-    context = {
-        "record": reading.record,
-        "owner": memory.find(Kind.BORROWER, borrower_uuid),
-        "fresh": Freshness([reading]),
-        "repayments_fresh": Freshness([repayments]),
-        "table": cache(
-            partial(table_of, request, repayments, covers="of this line", messages_of=messages_of)
-        ),
-        "look": look,
-        "changes": changes.since(reading.record, look.shown) if look else [],
-        "messages_told": cache(partial(messages_about, record)),
-        "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
-        "may_note": request.can("notes.add"),
-        "why_no_note": reason_for("notes.add"),
-    }
-    if request.htmx.target != "line-repayments":
-        context |= told(request, reading)
-    if not request.htmx:
-        saw(actor, "credit_lines.detail", **about(record), label=f"line {line_uuid[:8]}", shown=shown)
-    response = render_page(request, "credit_lines/detail.html", context, partial=PANELS)
+    response = account_page(request, LIST, record, told=told, panels=PANELS)
     if request.htmx.target == "line":
-        shows(actor, record.uuid, shown)
         response["HX-Trigger"] = "line:read"
     return response
 
@@ -151,11 +122,6 @@ def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
         "copies": len(history),
         "papers": papers_of(Actor.of(request), record.borrower_uuid, record.uuid, line, wanted),
     }
-
-
-def about(record: Record) -> dict[str, str]:
-    """What an audit entry says of a line."""
-    return {"kind": record.kind, "uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
 
 
 @require_safe

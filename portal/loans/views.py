@@ -1,6 +1,5 @@
 """Loans that this dashboard knows: the list across borrowers, and one loan with its schedule and repayments."""
 
-from functools import cache, partial
 from typing import Any
 
 from django.db.models import Q
@@ -10,24 +9,20 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from portal import portfolio
-from portal.accounts.roles import reason_for, requires
+from portal.account_page import account_page
+from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import last_look, saw, shows
 from portal.gateway import StaffRequest
 from portal.loans.chart import chart
 from portal.loans.figures import figures
 from portal.loans.schedule import exported, schedule_table
-from portal.messaging.told import messages_about, messages_of
-from portal.notes.models import Note
-from portal.payments import table_of
 from portal.portfolio import Column, Portfolio, only_flagged
-from portal.readings import Freshness, Reading, account, show
-from portal.registry import changes, memory
+from portal.readings import Reading
+from portal.registry import memory
 from portal.registry.lists import Filter
 from portal.registry.models import Kind, Record
 from portal.ui.exports import list_file
-from portal.ui.htmx import render_page
 from portal.ui.wording import human
 from servicing import Loan, sense
 from servicing.schedules import schedule_of, total
@@ -96,33 +91,7 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
     record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    loan_record, listed = account(record)
-    readings = show(request, {"loan": [loan_record], "loan-repayments": [listed]})
-    reading, repayments = readings["loan"][0], readings["loan-repayments"][0]
-    actor, shown = Actor.of(request), changes.digest(reading.record)
-    look = last_look(actor, record.uuid)
-    context = {
-        "record": reading.record,
-        "owner": memory.find(Kind.BORROWER, borrower_uuid),
-        "fresh": Freshness([reading]),
-        "repayments_fresh": Freshness([repayments]),
-        "table": cache(
-            partial(table_of, request, repayments, covers="of this loan", messages_of=messages_of)
-        ),
-        "look": look,
-        "changes": changes.since(reading.record, look.shown) if look else [],
-        "messages_told": cache(partial(messages_about, record)),
-        "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
-        "may_note": request.can("notes.add"),
-        "why_no_note": reason_for("notes.add"),
-    }
-    if request.htmx.target != "loan-repayments":
-        context |= told(request, reading)
-    if not request.htmx:
-        saw(actor, "loans.detail", **about(record), label=f"loan {loan_uuid[:8]}", shown=shown)
-    elif request.htmx.target == "loan":
-        shows(actor, record.uuid, shown)
-    return render_page(request, "loans/detail.html", context, partial=PANELS)
+    return account_page(request, LIST, record, told=told, panels=PANELS)
 
 
 def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
@@ -160,11 +129,6 @@ def origin(loan: Loan) -> Record | None:
     """The loan this one came from, where it is known here."""
     uuid = loan.origin_loan_uuid
     return memory.find(Kind.LOAN, uuid) if isinstance(uuid, str) and uuid else None
-
-
-def about(record: Record) -> dict[str, str]:
-    """What an audit entry says of a loan."""
-    return {"kind": record.kind, "uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
 
 
 @requires("loans.detail")
