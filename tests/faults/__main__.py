@@ -1,10 +1,11 @@
 """Runs every accident at length and prints one table: `python -m tests.faults [part …]`.
 
-The parts are writes, kills, batches, silence and inputs, all of them where none is named, and load, which is only run
-when it is named: it wants a machine of its own.
+The parts are writes, kills, batches, syncs, silence and inputs, all of them where none is named, and load, which is
+only run when it is named: it wants a machine of its own.
 
 FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200),
 FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6),
+FAULTS_SYNCS how many syncs of messages are killed of which two run at once (20),
 FAULTS_INPUTS how many hostile inputs are sent (10,000), FAULTS_LOAD for how many minutes fifty people click (10).
 """
 
@@ -26,6 +27,7 @@ ROUNDS = int(os.environ.get("FAULTS_ROUNDS", "5"))
 KILLS = int(os.environ.get("FAULTS_KILLS", "200"))
 SUMMARIES = int(os.environ.get("FAULTS_SUMMARIES", "300"))
 WORKERS = int(os.environ.get("FAULTS_WORKERS", "6"))
+SYNCS = int(os.environ.get("FAULTS_SYNCS", "20"))
 INPUTS = int(os.environ.get("FAULTS_INPUTS", "10000"))
 LOAD = float(os.environ.get("FAULTS_LOAD", "10"))
 CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
@@ -128,6 +130,15 @@ def batches(service: "Sandbox") -> list[Figures]:
     return [counted(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
 
 
+def syncs(service: "Sandbox") -> list[Figures]:
+    """Two syncs at once, and SYNCS of them killed."""
+    from tests.faults.syncs import killed
+
+    found = killed(service, SYNCS)
+    say("kill -9 of syncs", found.words)
+    return [counted("kill -9 of one or both of two syncs", SYNCS, found)]
+
+
 def silence(service: "Sandbox") -> list[Figures]:
     """The service silent for a whole run."""
     from tests.faults.away import silent
@@ -169,6 +180,7 @@ PARTS: dict[str, Callable[["Sandbox"], list[Figures]]] = {
     "writes": accidents,
     "kills": kills,
     "batches": batches,
+    "syncs": syncs,
     "silence": silence,
     "inputs": inputs,
 }
