@@ -244,6 +244,7 @@ MIDDLEWARE = [
     "portal.operations.middleware.RequestMiddleware",
     "portal.accounts.middleware.AddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "portal.operations.middleware.CompressionMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
