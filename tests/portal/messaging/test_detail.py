@@ -58,7 +58,7 @@ def test_a_message_whose_identifier_no_address_can_hold_is_kept_under_another(
     for tab in TABS:
         assert all("Not usable as one" in page for page in views(servicer, kept.uuid, tab))
     assert servicer.get(f"/messages/{kept.uuid}/link/").status_code == 200
-    assert json.loads(servicer.get("/messages/export/?all=1&format=jsonl").getvalue())["uuid"] == uuid
+    assert json.loads(servicer.get("/messages/export/?all=1&format=jsonl").getvalue())["Message"] == uuid
 
 
 def test_a_payload_200_levels_deep_is_shown_and_found(viewer: Browser, desk: Sandbox) -> None:
