@@ -29,6 +29,7 @@ from portal.borrowers.reports import InMemory
 from portal.gateway import StaffRequest, writing
 from portal.registry.models import Kind, Record
 from portal.ui.htmx import done, render_page, toast
+from portal.ui.uploads import takes_files
 from servicing import Conflict, Forbidden, InvalidInput, NotFound, NotSent, Rejected, rules
 
 PAGE = "borrowers/edit.html"
@@ -42,6 +43,7 @@ def uploading(view: View) -> View:
     protected = csrf_protect(view)
 
     @csrf_exempt
+    @takes_files(len(LATER))
     @wraps(view)
     def prepared(request: StaffRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         request.upload_handlers = [InMemory(request, frozenset(LATER))]

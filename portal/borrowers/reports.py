@@ -22,6 +22,7 @@ from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest
 
 from portal.ui.forms import raise_reasons
+from portal.ui.uploads import largest_file
 
 MAX_DEPTH = 100
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
@@ -68,18 +69,13 @@ class ReportField(forms.FileField):
         file = super().clean(data, initial)
         if file is None:
             return None
-        if file.size > limit():
+        if file.size > largest_file():
             raise ValidationError(
                 f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
             )
         content = file.read().removeprefix(BOM_UTF8)  # Windows writes the mark; JSON must not have it.
         raise_reasons(self.problems(content))
         return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))
-
-
-def limit() -> int:
-    """The most bytes a report may have before it is compressed."""
-    return settings.UPLOAD_LIMIT_MB * 1024 * 1024
 
 
 def json_problems(content: bytes) -> list[str]:
@@ -161,7 +157,7 @@ class InMemory(FileUploadHandler):
         self.kept = BytesIO()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        if start + len(raw_data) <= limit():
+        if start + len(raw_data) <= largest_file():
             self.kept.write(raw_data)
 
     def file_complete(self, file_size: int) -> InMemoryUploadedFile:

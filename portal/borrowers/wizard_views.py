@@ -27,6 +27,7 @@ from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest, writing
 from portal.registry.models import Kind
 from portal.ui.htmx import done, render_page, toast
+from portal.ui.uploads import takes_files
 from servicing import InvalidInput, NotSent, Rejected, rules
 
 State = WriteIntent.State
@@ -45,6 +46,7 @@ def create(request: StaffRequest) -> HttpResponse:
     return step_page(request, new, Step.BUSINESS, drafts=Draft.objects.filter(owner=request.user))
 
 
+@takes_files(1)
 @requires("borrowers.create")
 def draft(request: StaffRequest, draft_id: UUID, step: str) -> HttpResponse:
     """One step: what was typed on it, or whatever one of its buttons does."""

@@ -25,6 +25,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.query import Query, read
 from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page
+from portal.ui.uploads import takes_files
 from servicing import Loan, NotFound, codec
 
 
@@ -176,6 +177,7 @@ def refresh_portfolio(request: StaffRequest) -> HttpResponse:
     return done(request, reverse("operations:job", args=[job.pk]))
 
 
+@takes_files(2)
 @requires("lookup.import_records")
 def import_records(request: StaffRequest) -> HttpResponse:
     """Have files of ids and profiles taken in, and see what came of the latest ones."""

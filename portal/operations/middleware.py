@@ -1,14 +1,18 @@
-"""What is done with every answer: a line in the log and a count, neither about anybody; and fewer bytes for a page."""
+"""What goes for every request: how much of it is read, what is told of it in log and counts, and how it travels."""
 
 import logging
 import time
 from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
+from portal.gateway import error_page
 from portal.operations import logs, tallies
+from portal.ui.uploads import is_too_long
 
 logger = logging.getLogger("portal.requests")
 # Platforms ask these every few seconds.
@@ -16,7 +20,7 @@ QUIET = {"operations:healthz", "operations:readyz", "operations:metrics"}
 
 
 class RequestMiddleware:
-    """The outermost of all: what it sees is what the browser gets."""
+    """The outermost of all: a line in the log and a count of what the browser gets, neither of them about anybody."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -46,3 +50,19 @@ class CompressionMiddleware(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         is_page = not response.streaming and response.headers.get("Content-Type", "").startswith("text/html")
         return super().process_response(request, response) if is_page else response
+
+
+class UploadMiddleware:
+    """Stands before whatever reads a body, so that one which is too long is neither read nor written anywhere."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> HttpResponse | None:
+        """Refuse it, by the length that the browser tells."""
+        if is_too_long(request.META.get("CONTENT_LENGTH", ""), view):
+            return error_page(request, "413.html", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        return None

@@ -15,6 +15,7 @@ from portal.audit.models import Actor, Entry
 from portal.gateway import StaffRequest
 from portal.summaries.models import Printed
 from portal.ui.htmx import render_page
+from portal.ui.uploads import takes_files
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Verdict:
     words: str
 
 
+@takes_files(1)
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires("summaries.verify")
 def verify(request: StaffRequest, code: str = "") -> HttpResponse:

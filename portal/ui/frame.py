@@ -130,6 +130,11 @@ class Frame:
         return "on" if getattr(self._user, "shortcuts", True) else "off"
 
     @property
+    def upload_limit(self) -> int:
+        """The most megabytes of one file."""
+        return settings.UPLOAD_LIMIT_MB
+
+    @property
     def person(self) -> str:
         signed_in = self._user and self._user.is_authenticated
         return (self._user.get_full_name() or self._user.get_username()) if signed_in else ""

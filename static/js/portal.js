@@ -63,6 +63,16 @@
     expire(toast);
   };
 
+  // A file that is too large is not even sent, and what was typed beside it stays.
+  document.addEventListener("change", (event) => {
+    const input = event.target, most = document.body.dataset.uploadLimit;
+    const file = input.type === "file" && [...input.files].find((one) => one.size > most * 2 ** 20);
+    if (!file) return;
+    event.stopImmediatePropagation();
+    input.value = "";
+    showToast({ text: `${file.name} was not taken: a file may have ${most} MB.`, bad: true });
+  }, true);
+
   on("click", "[data-dismiss]", (button) => button.closest("#toasts > *")?.remove());
 
   document.addEventListener("toasts", (event) => event.detail.value.forEach(showToast));
