@@ -4,6 +4,7 @@ import re
 from decimal import Decimal
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -192,8 +193,9 @@ class TestResults:
         assert "Results for “acme”" in results(viewer, "acme", **state)
 
     def test_it_asks_the_database_only_a_few_times(
-        self, viewer: Browser, desk: Sandbox, django_assert_max_num_queries: object
+        self, viewer: Browser, desk: Sandbox, settings: LazySettings, django_assert_max_num_queries: object
     ) -> None:
+        settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
         given.borrower(desk, first_name="Acme LLC")
         with django_assert_max_num_queries(60):  # type: ignore[operator]
             results(viewer, "acme")
