@@ -22,6 +22,7 @@ from portal.approvals.models import Approval
 from portal.audit.chain import append
 from portal.audit.intents import AlreadySubmitted
 from portal.audit.models import Actor, WriteIntent
+from portal.audit.sightings import saw
 from portal.borrowers import editing
 from portal.borrowers.edit_forms import LATER, ProfileForm, SendForm
 from portal.borrowers.editing import Attempt, Subject, Verdict
@@ -78,6 +79,7 @@ def step(request: StaffRequest, subject: Subject) -> HttpResponse:
             return result_page(request, subject, sent)
         if approval := request.GET.get("approval"):
             return approved_page(request, subject, approval)
+        note_look(request, subject)
         return form_page(request, subject, subject.form())
     match request.POST.get("action"):
         case "check":
@@ -92,6 +94,19 @@ def step(request: StaffRequest, subject: Subject) -> HttpResponse:
 
 
 # --- 1. The form ---
+
+
+def note_look(request: StaffRequest, subject: Subject) -> None:
+    """The form shows what is known of a person to whoever never opened their page."""
+    record = subject.record
+    saw(
+        Actor.of(request),
+        "borrowers.edit",
+        kind=record.kind,
+        uuid=record.uuid,
+        label=str(record),
+        borrower_uuid=record.borrower_uuid or record.uuid,
+    )
 
 
 def form_page(

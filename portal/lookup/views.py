@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.audit.sightings import saw
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start
@@ -21,7 +22,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.messages import messages
 from portal.lookup.models import Upload
 from portal.readings import READS
-from portal.registry.models import Kind, Record
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Query, read
 from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page
@@ -89,7 +90,15 @@ def search_page(
 @requires("lookup.search")
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """One known record: what was last told, when, and whose it is."""
-    found = get_object_or_404(Record, kind=kind, uuid=uuid)
+    found = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
+    saw(
+        Actor.of(request),
+        "lookup.record",
+        kind=kind,
+        uuid=uuid,
+        label=str(found),
+        borrower_uuid=found.borrower_uuid,
+    )
     owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
     context = {
         "record": found,

@@ -63,16 +63,6 @@ def borrower(request: StaffRequest, borrower_uuid: str, *, as_pdf: bool = False)
     options = Options.of(request.GET)
     readings = read(request, accounts_of(record), options, as_pdf=as_pdf)
     document = borrower_document(record, readings, options, today=timezone.localdate())
-    if not as_pdf and not request.htmx:
-        who, name = Actor.of(request), str(record)
-        saw(
-            who,
-            "summaries.borrower",
-            kind=record.kind,
-            uuid=record.uuid,
-            label=name,
-            borrower_uuid=record.uuid,
-        )
     return answer(request, document, as_pdf=as_pdf)
 
 
@@ -158,6 +148,7 @@ def owner(record: Record) -> Record | None:
 def answer(request: StaffRequest, document: Document, *, as_pdf: bool) -> HttpResponse:
     """The preview, or the PDF with its entry in the audit; without a PDF the preview says why."""
     if not as_pdf:
+        look(request, document)
         return preview(request, document)
     try:
         code, drawn = issue(Actor.of(request), document)
@@ -168,6 +159,21 @@ def answer(request: StaffRequest, document: Document, *, as_pdf: bool) -> HttpRe
     response["Cache-Control"] = "no-store"
     response["X-Document-Code"] = code
     return response
+
+
+def look(request: StaffRequest, document: Document) -> None:
+    """That somebody reads it on the screen; a document of all borrowers is one, too."""
+    if request.htmx:
+        return
+    of = document.subject
+    saw(
+        Actor.of(request),
+        "summaries.preview",
+        kind=of.kind,
+        uuid=of.uuid or "summaries.preview",
+        label=document.title[:300],
+        borrower_uuid=of.borrower_uuid,
+    )
 
 
 def preview(request: StaffRequest, document: Document, *, failure: NotDrawn | None = None) -> HttpResponse:

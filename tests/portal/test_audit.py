@@ -13,9 +13,11 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.chain import FIRST, append, seal
-from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.models import Actor, Entry, RemoteCall, Sighting, WriteIntent
 from portal.audit.sentences import sentence
+from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
+from tests import given
 from tests.conftest import browser_of, htmx
 
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
@@ -77,6 +79,35 @@ class TestChain:
         write = intent(state="confirmed")
         with pytest.raises(IntegrityError):
             append(MAYA, write.operation, phase="outcome", result="rejected", intent_id=write.pk)
+
+
+class TestLooks:
+    """Whoever sees personal data leaves an entry, whichever page shows it, and once in ten minutes."""
+
+    @pytest.mark.parametrize(
+        ("address", "action"),
+        [
+            ("/borrowers/", "borrowers.index"),
+            ("/borrowers/{borrower}/", "borrowers.detail"),
+            ("/borrowers/{borrower}/?tab=people", "borrowers.detail"),
+            ("/borrowers/{borrower}/edit/", "borrowers.edit"),
+            ("/borrowers/{borrower}/people/{person}/edit/", "borrowers.edit"),
+            ("/borrowers/{borrower}/summary/", "summaries.preview"),
+            ("/borrowers/{borrower}/loans/{loan}/", "loans.detail"),
+            ("/borrowers/{borrower}/loans/{loan}/schedule/", "summaries.preview"),
+            ("/registry/key_person/{person}/", "lookup.record"),
+        ],
+    )
+    def test_every_page_of_a_person_counts(
+        self, servicer: Browser, desk: Sandbox, address: str, action: str
+    ) -> None:
+        borrower = given.borrower(desk)
+        person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)[0]
+        loan = given.loan(desk, borrower)
+        page = address.format(borrower=borrower.uuid, person=person.uuid, loan=loan.uuid)
+        assert [servicer.get(page).status_code for _ in range(2)] == [200, 200]
+        look = Sighting.objects.get(entry__action=action)
+        assert (look.actor_name, look.count) == ("Servicer", 2)
 
 
 class TestActor:

@@ -65,6 +65,15 @@ def test_an_archived_one_is_marked_and_may_be_restored(supervisor: Browser, desk
     assert "Restore" in page
 
 
-@pytest.mark.parametrize("address", ["/registry/loan/nothing/", "/registry/ship/x/", "/registry/loan/%00/"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/registry/loan/nothing/",
+        "/registry/ship/x/",
+        "/registry/loan/%00/",
+        "/registry/loan_repayments/loan-1/",
+    ],
+)
 def test_what_is_not_known_is_not_found(viewer: Browser, address: str) -> None:
+    Record.objects.create(kind=Kind.LOAN_REPAYMENTS, uuid="loan-1", answer="[]")
     assert viewer.get(address).status_code == 404

@@ -100,7 +100,7 @@ class TestPage:
     def test_a_look_is_recorded(self, desk: Sandbox, viewer: Browser) -> None:
         record = lent(desk)
         page_of(viewer, record)
-        assert Entry.objects.filter(action="summaries.borrower", subject_uuid=record.uuid).count() == 1
+        assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
         assert Sighting.objects.get(subject_uuid=record.uuid).actor_name == "Viewer"
 
     def test_a_borrower_of_whom_only_the_identifier_is_known_has_one_too(self, viewer: Browser) -> None:
