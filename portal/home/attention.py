@@ -18,6 +18,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.approvals.models import Approval
 from portal.approvals.steps import open_ones
+from portal.audit.intents import settle_stale
 from portal.audit.models import WriteIntent
 from portal.borrowers.handover import Task, left_of
 from portal.borrowers.models import Draft
@@ -220,6 +221,7 @@ def _worker(hidden: set[str]) -> Source:
 
 
 def _writes(hidden: set[str], user: User) -> Source:
+    settle_stale()
     unknown = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN)
     may_settle = can(user, "audit.resolve")
     items = [_of_write(one, may_settle) for one in unknown[: SHOWN + len(hidden)]]

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.health import in_words, lately
-from portal.audit.intents import settle_stale
 from portal.audit.models import Actor, Entry, Sighting
 from portal.audit.sentences import sentence
 from portal.borrowers.models import Draft
@@ -53,7 +52,6 @@ def health_section(request: StaffRequest) -> dict[str, Any]:
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:
     """What waits, of the group that is chosen."""
-    settle_stale()
     found = attention(request.user)
     group = request.GET.get("show", "")
     group = group if group in ("mine", "snoozed", *GROUPS) else ""
