@@ -112,14 +112,14 @@ class Portal:
 
     @property
     def megabytes(self) -> float:
-        """What it keeps in memory, with everything it started."""
-        return _resident(self.process.pid) if self.process else 0.0
+        """What it keeps in memory, with everything it started; pages of files are the machine's to give and take."""
+        return _kept(self.process.pid) if self.process else 0.0
 
 
-def _resident(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+def _kept(pid: int) -> float:
+    told = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20 + sum(_resident(int(one)) for one in children)
+    return int(told["RssAnon"].split()[0]) / 1024 + sum(_kept(int(one)) for one in children)
 
 
 def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:
