@@ -13,7 +13,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "static" / "vendor", ROOT / "tests" / "browser")
 
 SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=\S+ \*/\s*")
+BRACE = re.compile("[{}]")
+# A selector up to a comma that stands outside of brackets.
+SELECTOR = re.compile(r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]|[^,(\[])+")
+EXCLUDED = re.compile(r":not\([^()]*(?:\([^()]*\)[^()]*)*\)")
+CLASS = re.compile(r"\.(-?[A-Za-z_](?:[\w-]|\\.)*)")
 ICON_PATH = re.compile(r"<path (?!stroke=\"none\")[^>]+/>")
 
 
@@ -60,7 +65,7 @@ def unpack(archive: Path, folder: Path, package: dict[str, Any]) -> None:
     with tarfile.open(archive) as contents:
         for name, file in package["files"].items():
             # A file without an origin is ours: a licence text that the package itself lacks.
-            data = _build(contents, file["from"]) if "from" in file else (folder / name).read_bytes()
+            data = _build(contents, file) if "from" in file else (folder / name).read_bytes()
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(data)
             file["sha256"] = _sha256(data)
@@ -77,17 +82,54 @@ def _fetch(package: str, scratch: Path) -> Path:
     return scratch / str(json.loads(done.stdout)[0]["filename"])
 
 
-def _build(contents: tarfile.TarFile, origin: str) -> bytes:
-    if origin == "icons":
+def _build(contents: tarfile.TarFile, file: dict[str, Any]) -> bytes:
+    if file["from"] == "icons":
         return _sprite(contents)
-    data = _member(contents, origin)
-    return _layered(data) if origin.endswith(".css") else data
+    data = _member(contents, file["from"])
+    return style_sheet(data, file["classes"]) if "classes" in file else data
 
 
-def _layered(data: bytes) -> bytes:
-    """A style sheet in a cascade layer, so that ours win, without the map collectstatic would look for."""
+def style_sheet(data: bytes, classes: Iterable[str]) -> bytes:
+    """The rules of elements and of these classes, in a cascade layer so that ours win.
+
+    Without the map collectstatic would look for.
+    """
     css = SOURCE_MAP.sub("", data.decode()).removeprefix('@charset "UTF-8";')
-    return f"@layer tabler{{{css}}}\n".encode()
+    return f"@layer tabler{{{_rules(css, frozenset(classes))}}}\n".encode()
+
+
+def _rules(css: str, classes: frozenset[str]) -> str:
+    """What applies to anything that we use; a style sheet for everything is ten times as large."""
+    kept = []
+    for comment, head, body in _blocks(css):
+        if head.startswith(("@media", "@supports")):
+            body = _rules(body, classes)
+        elif not head.startswith("@"):
+            head = ",".join(one for one in SELECTOR.findall(head) if classes.issuperset(_classes(one)))
+        if head and body:
+            kept.append(f"{comment}{head}{{{body}}}")
+    return "".join(kept)
+
+
+def _blocks(css: str) -> Iterator[tuple[str, str, str]]:
+    """Each block with the comment before it; no text of the style sheets that we use holds a brace."""
+    start = 0
+    while (opened := css.find("{", start)) >= 0:
+        depth, end = 1, opened + 1
+        while depth:
+            brace = BRACE.search(css, end)
+            if brace is None:
+                raise ValueError("a block of the style sheet has no end")
+            depth += 1 if brace[0] == "{" else -1
+            end = brace.end()
+        comment, head = re.fullmatch(r"((?:\s*/\*.*?\*/)*)\s*(.*?)\s*", css[start:opened], re.DOTALL).groups()  # type: ignore[union-attr]
+        yield comment, head, css[opened + 1 : end - 1]
+        start = end
+
+
+def _classes(selector: str) -> list[str]:
+    """The classes that an element must have for it, or one of those around it."""
+    return CLASS.findall(EXCLUDED.sub("", selector))
 
 
 def _sprite(contents: tarfile.TarFile) -> bytes:

@@ -31,7 +31,10 @@ def test_a_changed_and_a_missing_vendored_file_are_named(tmp_path: Path) -> None
 
 def package_of(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
     """A package like those of the registry, and its entry in a manifest."""
-    css = b'@charset "UTF-8";a{color:red}\n/*# sourceMappingURL=a.css.map */'
+    css = (
+        b'@charset "UTF-8";a{color:red}.kept:not(.gone),.gone,.kept .gone{top:0}@media print{.gone{top:1px}'
+        b'.kept[data-x="a,b"]:is(b,i){top:2px}}@media all{.gone{top:3px}}\n/*# sourceMappingURL=a.css.map */'
+    )
     drawing = b'<svg><path stroke="none" d="M0 0"/><path d="M1 1" /></svg>'
     drawings = {f"icons/outline/{name}.svg": drawing for name in ICONS}
     drawings |= {f"icons/filled/{name.removesuffix('-filled')}.svg": drawing for name in ICONS}
@@ -40,15 +43,17 @@ def package_of(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
             member = tarfile.TarInfo(f"package/{name}")
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    files = {"a/a.css": {"from": "a.css"}, "icons.svg": {"from": "icons"}, "LICENSE": {}}
+    files = {"a/a.css": {"from": "a.css", "classes": ["kept"]}, "icons.svg": {"from": "icons"}, "LICENSE": {}}
     (tmp_path / "LICENSE").write_text("ours")
     return tmp_path / "a.tgz", {"name": "a", "version": "1", "integrity": "", "files": files}
 
 
-def test_a_style_sheet_is_vendored_in_its_layer_and_without_its_map(tmp_path: Path) -> None:
+def test_of_a_style_sheet_what_is_used_is_vendored_in_its_layer_and_without_its_map(tmp_path: Path) -> None:
     archive, package = package_of(tmp_path)
     vendor.unpack(archive, tmp_path, package)
-    assert (tmp_path / "a/a.css").read_text() == "@layer tabler{a{color:red}\n}\n"
+    print_rule = '@media print{.kept[data-x="a,b"]:is(b,i){top:2px}}'
+    kept = f"@layer tabler{{a{{color:red}}.kept:not(.gone){{top:0}}{print_rule}}}\n"
+    assert (tmp_path / "a/a.css").read_text() == kept
     assert len((tmp_path / "icons.svg").read_text().splitlines()) == len(ICONS) + 2
     (tmp_path / "manifest.json").write_text(json.dumps({"packages": [package]}))
     assert vendor.changed_files([tmp_path]) == []
@@ -64,6 +69,15 @@ def test_a_package_with_another_checksum_is_refused(tmp_path: Path) -> None:
 def test_the_sprite_holds_the_icons_in_use_and_no_other() -> None:
     sprite = (ROOT / "static/vendor/icons/icons.svg").read_text()
     assert tuple(re.findall('<symbol id="([^"]+)"', sprite)) == ICONS
+
+
+def test_every_class_of_a_page_that_is_not_ours_has_a_rule() -> None:
+    style = "".join(sheet.read_text() for sheet in (ROOT / "static").rglob("*.css"))
+    known = set(re.findall(r"\.([\w-]+)", style))
+    for template in TEMPLATES:
+        pieces = re.findall(r'class="([^"{]*)"', template.read_text())
+        names = {name for piece in pieces for name in piece.split() if not name.startswith("sd-")}
+        assert names <= known or "admin" in template.parts, (template, names - known)
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)
