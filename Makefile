@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test test-postgres check bench faults image-check
+.PHONY: setup setup-test run test test-postgres check bench bench-quick faults trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -32,11 +32,19 @@ check: setup-test
 	DEBUG=1 $(BIN)/python manage.py vendor_assets --check
 	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
 
+# Takes hours with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.
 bench: setup-test
 	$(BIN)/python -m tests.bench
+	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.bench audit messages registry
+
+bench-quick: setup-test
+	$(BIN)/python -m tests.bench --quick
 
 faults: setup-test
 	$(BIN)/python -m tests.faults
+
+trial: setup-test
+	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.trial
 
 # As root on Debian: it installs what it needs to build and run the image without a container engine.
 image-check: setup-test

@@ -1,18 +1,19 @@
 """Pages while the lending service is slow or silent, beside the same pages while it answers at once."""
 
-import statistics
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.bench.desk import Desk, running
-from tests.bench.table import Row, bounded
+from tests.bench.table import Row, at_most, bounded
 
-DELAY = 0.5
+DELAYS = (0, 0.1, 0.5, 1)
+"""Seconds of silence before each answer of the service."""
 SILENCE = 60
-ROUNDS = 7
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 CHROMIUM = "/usr/bin/chromium"
 COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.documentElement.dataset.ready !== undefined"
 
@@ -20,15 +21,19 @@ COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.docume
 def rows() -> list[Row]:
     with running() as desk:
         pages = addresses(desk)
-        found = [first_paint(desk, name, path) for name, path in pages.items()]
         needing = {name: pages[name] for name in ("borrower", "loan", "line of credit")}
+        found = [row for name, path in pages.items() for row in first_paint(desk, name, path)]
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
             )
-            found += [complete(desk, browser, name, path) for name, path in needing.items()]
+            found += [
+                complete(desk, browser, name, path, delay)
+                for name, path in needing.items()
+                for delay in DELAYS
+            ]
             browser.close()
-        found += [without_javascript(desk, name, path) for name, path in needing.items()]
+        found += [without_javascript(desk, *page, delay) for page in needing.items() for delay in DELAYS]
         found += [silent(desk, name, path) for name, path in needing.items()]
         return [*found, home_alone(desk)]
 
@@ -50,68 +55,91 @@ def addresses(desk: Desk) -> dict[str, str]:
     }
 
 
-def first_paint(desk: Desk, name: str, path: str) -> Row:
+def first_paint(desk: Desk, name: str, path: str) -> list[Row]:
     """The page itself, whose panels load by themselves later."""
-    undelayed = _median(desk, path, js=True)
-    with _slow(desk, DELAY):
-        delayed = _median(desk, path, js=True)
-    return bounded(
-        f"first paint of {name}, calls delayed by 500 ms (ms more than undelayed)", delayed, undelayed, 25
-    )
+    undelayed = _taken(desk, path, js=True)
+    rows = [at_most(f"first paint of {name}, calls not delayed", undelayed, None)]
+    for delay in DELAYS[1:]:
+        with _slow(desk, delay):
+            delayed = _taken(desk, path, js=True)
+        label = f"first paint of {name}, calls delayed by {_words(delay)}, beside undelayed"
+        rows.append(bounded(label, delayed, undelayed, 25))
+    return rows
 
 
-def complete(desk: Desk, browser: Browser, name: str, path: str) -> Row:
+def complete(desk: Desk, browser: Browser, name: str, path: str, delay: float) -> Row:
     """Until the last panel of the page has its answer, in a real browser."""
-    context = browser.new_context(base_url=desk.address)
-    cookies = [
-        {"name": each.name, "value": each.value or "", "url": desk.address} for each in desk.session.cookies
-    ]
-    context.add_cookies([*cookies, {"name": "js", "value": "1", "url": desk.address}])
-    page = context.new_page()
+    page = signed_in_page(desk, browser)
     page.goto(path)
 
     def load() -> None:
         page.goto(path, wait_until="commit")
         page.wait_for_function(COMPLETE, polling=10)
 
-    with _slow(desk, DELAY):
-        took = statistics.median(_timed(desk, load) for _ in range(ROUNDS))
-    context.close()
-    label = f"{name} complete, calls delayed by 500 ms (ms more than the slowest call)"
-    return bounded(label, took, DELAY * 1000, 200)
+    with _slow(desk, delay):
+        took = [_timed(desk, load) for _ in range(ROUNDS)]
+    page.context.close()
+    return _beside_slowest(f"{name} complete, calls delayed by {_words(delay)}", took, delay, 200)
 
 
-def without_javascript(desk: Desk, name: str, path: str) -> Row:
+def signed_in_page(desk: Desk, browser: Browser) -> Page:
+    """A tab of a browser that has nothing in its cache yet."""
+    context = browser.new_context(base_url=desk.address)
+    secure = desk.address.replace("http:", "https:")
+    context.add_cookies(
+        [
+            {"name": each.name, "value": each.value or "", "url": secure, "secure": True}
+            for each in desk.session.cookies
+            if each.name != "js"
+        ]
+    )
+    context.add_cookies([{"name": "js", "value": "1", "url": desk.address}])
+    return context.new_page()
+
+
+def without_javascript(desk: Desk, name: str, path: str, delay: float) -> Row:
     """The whole page, for which the server waits: its calls go side by side."""
-    with _slow(desk, DELAY):
-        took = _median(desk, path, js=False)
-    limit = DELAY * 1000 * 0.2 + 50
-    return bounded(f"{name} without JavaScript (ms more than the slowest call)", took, DELAY * 1000, limit)
+    with _slow(desk, delay):
+        took = _taken(desk, path, js=False)
+    label = f"{name} without JavaScript, calls delayed by {_words(delay)}"
+    return _beside_slowest(label, took, delay, delay * 1000 * 0.2 + 50)
+
+
+def _beside_slowest(name: str, took: list[float], delay: float, limit: float) -> Row:
+    """Beside the slowest call; without a delay only how long it took."""
+    if not delay:
+        return at_most(name.replace("delayed by 0 ms", "not delayed"), took, None)
+    return bounded(f"{name}, beside the slowest call", took, [delay * 1000] * len(took), limit)
 
 
 def silent(desk: Desk, name: str, path: str) -> Row:
     """How long a page without JavaScript waits for a service that says nothing."""
-    copies = _median(desk, path, js=True)
+    copies = _taken(desk, path, js=True)
     with _slow(desk, SILENCE):
-        took = _median(desk, path, js=False)
-    return bounded(f"{name} without JavaScript, service silent (ms more than with copies)", took, copies, 850)
+        took = _taken(desk, path, js=False)
+    return bounded(f"{name} without JavaScript, service silent, beside with copies", took, copies, 850)
 
 
 def home_alone(desk: Desk) -> Row:
     """The first page while the service is silent: what needs somebody is known from copies."""
     with _slow(desk, SILENCE):
-        took = _median(desk, "/", js=False)
-    return bounded("home without JavaScript, service silent (ms)", took, 0, 1000)
+        took = _taken(desk, "/", js=False)
+    return at_most("home without JavaScript, service silent", took, 1000)
 
 
-def _median(desk: Desk, path: str, *, js: bool) -> float:
+def _taken(desk: Desk, path: str, *, js: bool) -> list[float]:
+    """Each run in milliseconds."""
     desk.session.cookies.set("js", "1" if js else "")
 
     def load() -> None:
         assert desk.session.get(f"{desk.address}{path}", timeout=60).status_code == 200, path
 
     load()
-    return statistics.median(_timed(desk, load) for _ in range(ROUNDS))
+    return [_timed(desk, load) for _ in range(ROUNDS)]
+
+
+def _words(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms"
 
 
 def _timed(desk: Desk, load: Callable[[], None]) -> float:

@@ -14,7 +14,7 @@ import requests
 from servicing import Client, Repayment
 from servicing.codec import decode_list
 from servicing.sandbox import Sandbox
-from tests.bench.table import Row, alternating_ms, bounded, compared
+from tests.bench.table import Row, bounded, compared, timed
 
 REPAYMENTS = 1_000
 CALLS = 100
@@ -29,10 +29,10 @@ def decoding() -> list[Row]:
     lists = {"all amounts given": repayments(given=True), "amounts null": repayments(given=False)}
     found = []
     for name, text in lists.items():
-        ours, reference = alternating_ms(
+        ours, reference = timed(
             partial(decode_list, Repayment, text), partial(json.loads, text, parse_float=Decimal)
         )
-        found.append(compared(f"decode 1,000 repayments, {name} (times `json.loads`)", ours, reference, 1.5))
+        found.append(compared(f"decode 1,000 repayments, {name}, times `json.loads`", ours, reference, 1.5))
     return found
 
 
@@ -47,12 +47,13 @@ def call_overhead() -> Row:
         address = f"{service.url}/v1/users/{borrower['uuid']}/loan/{loan['uuid']}"
         with Client(service.url, auth="none") as client, requests.Session() as session:
             session.trust_env = False  # As in the client: no look at proxies and passwords on each call.
-            ours, reference = alternating_ms(
+            ours, reference = timed(
                 lambda: [client.loans.get(borrower["uuid"], loan["uuid"]) for _ in range(CALLS)],
                 lambda: [session.get(address).json(parse_float=Decimal) for _ in range(CALLS)],
                 rounds=10,
             )
-    return bounded("call: own cost (ms more than bare `requests`)", ours / CALLS, reference / CALLS, 0.5)
+    each, bare = ([took / CALLS for took in runs] for runs in (ours, reference))
+    return bounded("a call beside bare `requests`: its own cost", each, bare, 0.5)
 
 
 def repayments(*, given: bool) -> bytes:

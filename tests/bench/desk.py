@@ -29,6 +29,7 @@ class Desk:
     service: str
     database: Path
     session: requests.Session
+    pid: int
 
     def slow(self, seconds: float) -> None:
         """From now on the service is silent that long before each answer."""
@@ -66,71 +67,99 @@ class Desk:
 
 
 @contextmanager
-def running() -> Iterator[Desk]:
-    """The product on a database of its own, every account read once, stopped at the end."""
+def running(*server: str, processes: int = 1) -> Iterator[Desk]:
+    """The product on a database of its own, every account read once, stopped at the end.
+
+    `server` is the command that serves it, with braces for the port; gunicorn as it is deployed where none is given.
+    """
     with tempfile.TemporaryDirectory() as name:
-        folder, ports = Path(name), [_free_port(), _free_port()]
-        environment = os.environ | {
-            "DEBUG": "1",
-            "ENV_FILE": os.devnull,
-            "DATA_DIR": name,
-            "SERVICING_URL": f"http://{HOST}:{ports[1]}",
-            "SERVICING_SECRET": SECRET,
-            "SANDBOX_SECRET": SECRET,
-            "DEMO_PASSWORD": PASSWORD,
-        }
+        folder, ports = Path(name), [free_port(), free_port()]
+        local = environment(folder, ports[1])
         file = ["--db", str(folder / "sandbox.sqlite3")]
-        service = [
-            sys.executable,
-            "-m",
-            "servicing.sandbox",
-            *file,
-            "--port",
-            str(ports[1]),
-            "--seed",
-            "--control",
-        ]
-        portal = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
-        portal += ["--bind", f"{HOST}:{ports[0]}", "--workers", "1", "--log-level", "warning"]
-        with _process(service, environment, ports[1]):
-            _prepare(folder, environment, file)
-            with _process(portal, environment, ports[0]):
-                address = f"http://{HOST}:{ports[0]}"
-                yield Desk(
-                    address, environment["SERVICING_URL"], folder / "portal.sqlite3", _signed_in(address)
-                )
+        sandbox = [sys.executable, "-m", "servicing.sandbox", *file, "--port", str(ports[1])]
+        with process([*sandbox, "--seed", "--control"], local, ports[1]):
+            _prepare(folder, local, file)
+            portal = [word.format(ports[0]) for word in server or GUNICORN]
+            settings = local | DEPLOYED | {"WEB_CONCURRENCY": str(processes)}
+            with process(portal, settings, ports[0]) as started:
+                address, service = (f"http://{HOST}:{port}" for port in ports)
+                database = folder / "portal.sqlite3"
+                yield Desk(address, service, database, signed_in(address), started.pid)
 
 
-def _prepare(folder: Path, environment: dict[str, str], file: list[str]) -> None:
-    """Database, staff, everything the service has, read once."""
+GUNICORN = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
+GUNICORN += ["--bind", f"{HOST}:{{}}", "--log-level", "warning"]
+DEPLOYED = {
+    "DEBUG": "off",
+    "SECRET_KEY": "0123456789" * 6,
+    "ALLOWED_HOSTS": HOST,
+    "SECOND_FACTOR_REQUIRED": "none",
+    "SECURE_SSL_REDIRECT": "off",
+    "SERVICING_ENVIRONMENT": "sandbox",
+    "SERVICING_CLIENT_ID": "sandbox-client",
+}
+"""As on a server, but without TLS in front of it."""
+
+
+def environment(folder: Path, service_port: int) -> dict[str, str]:
+    """Settings of the portal and of the service behind it, for local use."""
+    return os.environ | {
+        "DEBUG": "1",
+        "ENV_FILE": os.devnull,
+        "DATA_DIR": str(folder),
+        "DATABASE_URL": f"sqlite:///{folder / 'portal.sqlite3'}",
+        "SERVICING_URL": f"http://{HOST}:{service_port}",
+        "SERVICING_SECRET": SECRET,
+        "SANDBOX_SECRET": SECRET,
+        "DEMO_PASSWORD": PASSWORD,
+    }
+
+
+def _prepare(folder: Path, local: dict[str, str], file: list[str]) -> None:
+    """Static files, database, staff, everything the service has, read once."""
     names = {"ids": "ids.csv", "profiles": "profiles.jsonl"}
     for what, name in names.items():
         with (folder / name).open("wb") as out:
             command = [sys.executable, "-m", "servicing.sandbox", what, *file]
-            subprocess.run(command, stdout=out, env=environment, cwd=ROOT, check=True)
+            subprocess.run(command, stdout=out, env=local, cwd=ROOT, check=True)
     importing = ["import_ids", str(folder / "ids.csv"), "--profiles", str(folder / "profiles.jsonl")]
     for words in (["migrate", "-v0"], ["demo_staff"], importing, ["refresh_portfolio", "--rate", "500"]):
-        command = [sys.executable, "manage.py", *words]
-        subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        manage(local, *words)
+    manage(local | DEPLOYED, "collectstatic", "--noinput", "-v0")
 
 
-def _signed_in(address: str) -> requests.Session:
-    """A session as a browser has it once a servicer has signed in."""
+def manage(settings: dict[str, str], *words: str) -> None:
+    """One command of the portal."""
+    command = [sys.executable, "manage.py", *words]
+    subprocess.run(command, env=settings, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def signed_in(address: str, name: str = "servicer") -> requests.Session:
+    """A session as a browser has it once somebody has signed in."""
     session = requests.Session()
     session.trust_env = False
     page = session.get(f"{address}/", timeout=30)
+    _trust(session)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     assert token, "the sign-in form has no token"
-    form = {"login": "servicer", "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
-    answer = session.post(page.url, data=form, headers={"Referer": page.url}, timeout=30)
-    assert "sessionid" in session.cookies, f"not signed in: {answer.status_code} {answer.url}"
+    form = {"login": name, "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
+    headers = {"Referer": page.url}
+    answer = session.post(page.url, data=form, headers=headers, timeout=30, allow_redirects=False)
+    assert answer.headers.get("Location") == "/", f"not signed in: {answer.status_code}"
+    _trust(session)
     return session
 
 
+def _trust(session: requests.Session) -> None:
+    """As browsers do: this machine is trusted without TLS."""
+    for cookie in session.cookies:
+        cookie.secure = False
+
+
 @contextmanager
-def _process(command: list[str], environment: dict[str, str], port: int) -> Iterator[None]:
+def process(command: list[str], settings: dict[str, str], port: int) -> Iterator["subprocess.Popen[bytes]"]:
     """A server for as long as the block lasts, from when its port opens."""
-    server = subprocess.Popen(command, env=environment, cwd=ROOT)
+    server = subprocess.Popen(command, env=settings, cwd=ROOT)
     try:
         for _ in range(1200):
             assert server.poll() is None, f"{command[2]} did not start"
@@ -138,13 +167,13 @@ def _process(command: list[str], environment: dict[str, str], port: int) -> Iter
                 if probe.connect_ex((HOST, port)) == 0:
                     break
             time.sleep(0.05)
-        yield
+        yield server
     finally:
         server.terminate()
         server.wait(20)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -1,0 +1,106 @@
+"""The server around the portal: requests a second beside another one, how soon it answers, and what it keeps in memory.
+
+Whoever asks runs beside the server on the same cores, so that what counts is the ratio.
+"""
+
+import http.client
+import os
+import re
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.bench.desk import DEPLOYED, GUNICORN, HOST, Desk, environment, free_port, manage, process, running
+from tests.bench.table import Row, at_most, compared
+
+PROCESSES, THREADS = 2, 16
+"""Of each server."""
+PEOPLE = 8
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+SECONDS = 4
+WORKER_MB = 200
+GRANIAN = [str(Path(sys.executable).with_name("granian")), "--interface", "wsgi", "portal.wsgi:application"]
+GRANIAN += ["--host", HOST, "--port", "{}", "--workers", str(PROCESSES), "--blocking-threads", str(THREADS)]
+GRANIAN += ["--log-level", "warning"]
+BARE = """
+import django
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpResponse
+from django.urls import path
+settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="bare")
+urlpatterns = [path("healthz", lambda request: HttpResponse("well"))]
+application = get_wsgi_application()
+"""
+
+
+def rows() -> list[Row]:
+    with running(processes=PROCESSES) as ours, running(*GRANIAN) as other:
+        path = f"/borrowers/{ours.owners_by_accounts()[0]}/"
+        rates = [(rate(ours, path), rate(other, path)) for _ in range(ROUNDS + 1)][1:]
+        sizes = worker_megabytes(ours)
+    gunicorn, granian = ([pair[which] for pair in rates] for which in (0, 1))
+    name = f"signed-in page of a borrower, {PROCESSES} processes"
+    return [
+        compared(
+            f"{name}: requests a second with Granian, times gunicorn's", granian, gunicorn, None, unit="/s"
+        ),
+        at_most(f"{name}: largest process of gunicorn after it", max(sizes), WORKER_MB, unit="MB"),
+        starting(),
+    ]
+
+
+def rate(desk: Desk, path: str) -> float:
+    """Pages a second that several people get who ask again at once."""
+    cookies = "; ".join(f"{each.name}={each.value}" for each in desk.session.cookies)
+    until = time.monotonic() + SECONDS
+    with ThreadPoolExecutor(PEOPLE) as people:
+        asked = [people.submit(asking, desk.address, path, cookies, until) for _ in range(PEOPLE)]
+    return sum(one.result() for one in asked) / SECONDS
+
+
+def asking(address: str, path: str, cookies: str, until: float) -> int:
+    connection, number = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30), 0
+    headers = {"Cookie": f"{cookies}; js=1", "Accept-Encoding": "gzip"}
+    while time.monotonic() < until:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200, answer.status
+        number += 1
+    connection.close()
+    return number
+
+
+def worker_megabytes(desk: Desk) -> list[float]:
+    """What each process that answers keeps for itself and of what they share."""
+    children = Path(f"/proc/{desk.pid}/task/{desk.pid}/children").read_text().split()
+    told = [Path(f"/proc/{child}/status").read_text() for child in children]
+    return [int(re.findall(r"VmRSS:\s+(\d+) kB", one)[0]) / 1024 for one in told]
+
+
+def starting() -> Row:
+    """From the command to the first answer, beside a Django project of a single view."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        local = environment(folder, free_port()) | {"PYTHONPATH": name, "WEB_CONCURRENCY": "1"}
+        (folder / "bare.py").write_text(BARE)
+        manage(local, "migrate", "-v0")
+        bare = ["bare:application" if word == "portal.wsgi" else word for word in GUNICORN]
+        taken = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
+    ours, theirs = ([pair[which] for pair in taken] for which in (0, 1))
+    return compared("start until the first answer, times a bare project", ours, theirs, None, unit="s")
+
+
+def answered(command: list[str], settings: dict[str, str]) -> float:
+    """Seconds until a server that is started now has said that it is well."""
+    port, began = free_port(), time.perf_counter()
+    with process([word.format(port) for word in command], settings, port):
+        connection = http.client.HTTPConnection(HOST, port, timeout=60)
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.status
+        return time.perf_counter() - began

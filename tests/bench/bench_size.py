@@ -1,0 +1,46 @@
+"""What a row takes on the disk with all its indexes, and what that comes to for very many: a sum, not a measurement."""
+
+import tempfile
+from pathlib import Path
+
+from tests.bench import bench_registry, told
+from tests.bench.database import own
+from tests.bench.table import Row, at_most
+
+MESSAGES, BORROWERS = 100_000, 20_000
+"""How many are measured."""
+MANY_MESSAGES, MANY_BORROWERS = 100_000_000, 10_000_000
+
+
+def rows() -> list[Row]:
+    found = []
+    with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "size.sqlite3") as engine:
+        empty = bytes_used()
+        told.sow(MESSAGES)
+        found += added_up(f"message, {engine}", (bytes_used() - empty) / MESSAGES, MANY_MESSAGES)
+        before = bytes_used()
+        bench_registry.sow(BORROWERS)
+        each = (bytes_used() - before) / BORROWERS
+        found += added_up(f"borrower with people and accounts, {engine}", each, MANY_BORROWERS)
+    return found
+
+
+def added_up(name: str, each: float, many: int) -> list[Row]:
+    return [
+        at_most(f"one {name}", each, None, unit="bytes"),
+        at_most(f"{many:,} times that", each * many / 10**9, None, unit="GB"),
+    ]
+
+
+def bytes_used() -> int:
+    """All of the database, its indexes included."""
+    from django.db import connection
+
+    asked = {
+        "sqlite": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+        "postgresql": "SELECT pg_database_size(current_database())",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(asked[connection.vendor])
+        (number,) = cursor.fetchone()
+    return int(number)

@@ -1,0 +1,36 @@
+"""What a page weighs on its way to a browser, compressed and with its headers: at the first visit and at the next."""
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.bench.bench_pages import CHROMIUM, addresses, signed_in_page
+from tests.bench.desk import Desk, running
+from tests.bench.table import Row, at_most
+
+FIRST_KB, NEXT_KB = 160, 25
+
+
+def rows() -> list[Row]:
+    with running() as desk, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        found = [row for name, path in addresses(desk).items() for row in weighed(desk, browser, name, path)]
+        browser.close()
+        return found
+
+
+def weighed(desk: Desk, browser: Browser, name: str, path: str) -> list[Row]:
+    """All that is transferred until the last panel has its answer: the page, what it is made of, its panels."""
+    page = signed_in_page(desk, browser)
+    watched = page.context.new_cdp_session(page)
+    watched.send("Network.enable")
+    received: list[float] = []
+    watched.on("Network.loadingFinished", lambda told: received.append(told["encodedDataLength"] / 1000))
+    weights = []
+    for _ in range(2):
+        received.clear()
+        page.goto(path, wait_until="networkidle")
+        weights.append(sum(received))
+    page.context.close()
+    return [
+        at_most(f"{name}, first visit", weights[0], FIRST_KB, unit="kB"),
+        at_most(f"{name}, next visit", weights[1], NEXT_KB, unit="kB"),
+    ]

@@ -1,0 +1,105 @@
+"""What the benchmarks found: kept as JSON beside them with the machine it was found on, and shown in the README.
+
+A run of some parts replaces those parts alone; each keeps its own date.
+"""
+
+import json
+import os
+import platform
+import re
+import sqlite3
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.bench.table import Row, markdown
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = Path(__file__).with_name("results.json")
+README, MARKS = ROOT / "README.md", ("<!-- made by make bench -->\n", "<!-- end -->\n")
+Found = dict[str, dict[str, Any]]
+
+
+def measured(name: str) -> list[Row]:
+    """The rows of one part."""
+    rows: list[Row] = import_module(f"tests.bench.bench_{name}").rows()
+    return rows
+
+
+def part(rows: list[Row], began: datetime, load: float, sizes: Mapping[str, str]) -> dict[str, Any]:
+    """What one part found, and under what circumstances."""
+    return {
+        "date": f"{began:%Y-%m-%d %H:%M} UTC",
+        "minutes": round((datetime.now(UTC) - began).total_seconds() / 60, 1),
+        "load before": round(load, 1),
+        "sizes": dict(sizes),
+        "machine": machine(),
+        "rows": [row._asdict() for row in rows],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on beside the program."""
+    memory = re.findall(r"MemTotal: +(\d+) kB", Path("/proc/meminfo").read_text())
+    model = re.findall(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+    return {
+        "processor": model[0] if model else platform.machine(),
+        "cores": os.cpu_count(),
+        "memory": f"{int(memory[0]) / 2**20:.0f} GB",
+        "kernel": platform.release(),
+        "Python": platform.python_version(),
+        "SQLite": sqlite3.sqlite_version,
+        "PostgreSQL": _postgres(),
+    }
+
+
+def _postgres() -> str:
+    """The version of Debian's server, as ``docker/postgres.py`` starts it."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    told = subprocess.run([found[-1], "--version"], capture_output=True, text=True).stdout if found else ""
+    version = re.search(r"[\d.]+", told)
+    return version[0] if version else "none"
+
+
+def keep(found: Found, file: Path = KEPT) -> Found:
+    """Put these parts in the place of what was found of them before; all that is known then."""
+    known: Found = json.loads(file.read_text()) if file.exists() else {}
+    known = dict(sorted((known | found).items()))
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+    return known
+
+
+def show(known: Found) -> None:
+    """Write the tables into the README, between their marks."""
+    head, rest = README.read_text().split(MARKS[0])
+    _, tail = rest.split(MARKS[1])
+    README.write_text(f"{head}{MARKS[0]}\n{tables(known)}\n{MARKS[1]}{tail}")
+
+
+def tables(known: Found) -> str:
+    """Every part with its date and its machine, each of which opens by itself."""
+    return "\n\n".join(_table(name, one) for name, one in known.items())
+
+
+def _table(name: str, one: dict[str, Any]) -> str:
+    rows = [Row(**row) for row in one["rows"]]
+    bound = [row for row in rows if row.limit is not None]
+    met = f"{sum(row.is_met for row in bound)} of {len(bound)} limits met" if bound else "no limits"
+    return (
+        f"<details><summary><b>{name}</b>, {one['date']}: {met}</summary>\n\n"
+        f"{_circumstances(one)}\n\n{markdown(rows)}\n\n</details>"
+    )
+
+
+def _circumstances(one: dict[str, Any]) -> str:
+    machine, sizes = one["machine"], ", ".join(f"{key}={value}" for key, value in one["sizes"].items())
+    versions = ", ".join(f"{key} {machine[key]}" for key in ("Python", "SQLite", "PostgreSQL"))
+    return (
+        f"{machine['cores']} cores ({machine['processor']}), {machine['memory']}, Linux {machine['kernel']}, "
+        f"{versions}; it took {one['minutes']} minutes, load before {one['load before']}."
+        f"{f' Smaller than it should be: {sizes}.' if sizes else ''}"
+    )
