@@ -28,6 +28,8 @@ from portal.ui.htmx import done, render_page, toast
 RECENT = 8
 LOOKS = 100
 ACTIVITY = 15
+# Of what waits so many lines are shown at first, the worst.
+FIRST = 10
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -56,11 +58,13 @@ def attention_section(request: StaffRequest) -> dict[str, Any]:
     group = request.GET.get("show", "")
     group = group if group in ("mine", "snoozed", *GROUPS) else ""
     items = found.shown(group)
-    borrowers = borrowers_of(items)
+    shown = items if "all" in request.GET else items[:FIRST]
+    borrowers = borrowers_of(shown)
     return {
         "attention": found,
         "group": group,
-        "items": [(item, borrowers.get(item.borrower_uuid)) for item in items],
+        "items": [(item, borrowers.get(item.borrower_uuid)) for item in shown],
+        "folded": len(items) - len(shown),
         "left_out": found.left_out(group),
         "may_snooze": request.can("home.snooze"),
     }

@@ -126,6 +126,15 @@ class TestAttention:
         html = servicer.get("/").content.decode()
         assert html.index("loan small") < html.index("loan large")
 
+    def test_a_long_list_begins_with_the_worst_and_tells_how_many_more_wait(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        for number in range(12):
+            flagged(desk, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
+        assert [fact.split()[0] for fact in facts(servicer)] == [f"${12 - number}.00" for number in range(10)]
+        assert "The worst 10; 2 more wait" in servicer.get("/").content.decode()
+        assert len(facts(servicer, "?all=1")) == 12
+
     def test_a_loan_whose_installment_is_near_is_in_it(self, desk: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(desk)
         near = [
