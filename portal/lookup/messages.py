@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from portal.messaging.models import Message
+from portal.messaging.links import Row, rows_of
 from portal.messaging.query import Found
 from portal.registry.query import Query
 
@@ -20,7 +20,7 @@ class MessageHits:
     """The newest messages that match, and where all of them are."""
 
     asked: Mapping[str, Any]
-    messages: Sequence[Message]
+    rows: Sequence[Row]
 
     @cached_property
     def total(self) -> int:
@@ -36,7 +36,7 @@ def messages(query: Query, most: int) -> MessageHits | None:
     """The newest of them; nothing where none matches, or where the query is about records alone."""
     asked = _asked(query)
     found = Found(asked).page(most) if asked else []
-    return MessageHits(asked, found) if found else None
+    return MessageHits(asked, rows_of(found)) if found else None
 
 
 def _asked(query: Query) -> dict[str, Any]:
@@ -47,6 +47,9 @@ def _asked(query: Query) -> dict[str, Any]:
         return {"id": query.uuids[0]}
     if query.amount is not None:
         return {"least": query.amount, "most": query.amount}
-    if len(query.alternatives) != 1 or any(len(term) < SHORTEST or '"' in term for term in query.words):
+    if len(query.alternatives) != 1 and not query.read_as:
         return {}
-    return {"q": " ".join(f'"{term}"' if " " in term else term for term in query.words)}
+    words = next(iter(query.alternatives), ())
+    if not words or any(len(term) < SHORTEST or '"' in term for term in words):
+        return {}
+    return {"q": " ".join(f'"{term}"' if " " in term else term for term in words)}

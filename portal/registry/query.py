@@ -39,8 +39,13 @@ _PHONE = re.compile(
     r"(?<![\w.,])(?<!\+\d\d[\s.-])(?<!\+\d\d\d[\s.-])(?:(?:\+|00[\s.-]*|011[\s.-]*)?1[\s./-]*)?\(?[2-9]\d{2}\)?[\s./-]*\d{3}[\s./-]*\d{4}(?![\da-wyz]|[.,]\d)"
 )
 _PART_OF_PHONE = re.compile(r"[\d(+][\d\s().-]{5,}\d")
-_DOLLARS = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?)")
-_AMOUNT = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,15}(?:\.\d{1,4})?")
+_DOLLARS = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?(?:[km](?![a-z]))?)")
+_AMOUNT = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,15}(?:\.\d{1,4})?)([km]?)", re.IGNORECASE)
+_THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
+# What has another form than a reference: a nine-digit ZIP code, a day.
+_REFERENCE = re.compile(
+    r"(?<![\w-])(?!\d{5}-\d{4}\b|\d{4}-\d\d-\d\d\b)(?=(?:[a-z-]*\d){4})[0-9a-z-]{8,}(?![\w-])"
+)
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?\s*(.*)", re.DOTALL)
 _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", None: ""}
 _PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("‘’ʼ", "'"))
@@ -111,7 +116,7 @@ def read(text: str, *, operators: bool = True) -> Query:
     return replace(
         meant,
         text=typed,
-        name=" ".join(rest.replace('"', " ").split()) if meant.name and not asked.problems else "",
+        name=" ".join(rest.replace('"', " ").split()) if meant.name and asked.may_name else "",
         kinds=tuple(kind for kind in SEARCHED_KINDS if kind in asked.kinds),
         conditions=asked.conditions,
         problems=(*problems, *asked.problems, *meant.problems),
@@ -147,6 +152,9 @@ def _recognised(text: str, *, phrases: bool) -> Query:
         return Query(amount=amount, alternatives=((text,),) if text.isdigit() else ())
     if _PART_OF_PHONE.fullmatch(text):
         return Query(alternatives=((_digits(text),), tuple(text.split()[:MAX_TERMS])))
+    if (found := _REFERENCE.search(text)) and " " in text and '"' not in text:
+        query = _pasted(text, found[0], f"the reference {found[0]}, or as words")
+        return replace(query, alternatives=(*query.alternatives, tuple(text.split()[:MAX_TERMS])))
     return _words(text, phrases=phrases)
 
 
@@ -159,7 +167,9 @@ def _digits(text: str) -> str:
 
 
 def _money(text: str) -> Decimal | None:
-    return Decimal(text.replace(",", "")) if _AMOUNT.fullmatch(text) else None
+    """An amount as people write it, such as 25,000 or 25k."""
+    found = _AMOUNT.fullmatch(text)
+    return Decimal(found[1].replace(",", "")) * _THOUSANDS[found[2].lower()] if found else None
 
 
 def _words(text: str, *, phrases: bool) -> Query:
@@ -189,6 +199,11 @@ class _Asked:
     @property
     def kinds(self) -> set[Kind]:
         return self.possible & self.types if self.types else self.possible
+
+    @property
+    def may_name(self) -> bool:
+        """Whether the words beside the operators may be the name of a borrower."""
+        return not self.problems and Kind.BORROWER in self.kinds
 
     def take(self, name: str, value: str) -> None:
         if not value:

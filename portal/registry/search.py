@@ -21,6 +21,8 @@ from portal.registry.search_index import index_of
 TRIGRAM: Final = 3
 # Up to so many matches are fetched by their keys; where there are more, going through the list finds a page sooner.
 FEW: Final = 5_000
+# Kinds that are found by the name of their borrower too, where somebody asks for them alone.
+OWNED: Final = (Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT)
 # Kinds whose text names other records, or bank accounts, by identifiers.
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 # Of so many borrowers at most a list shows what is theirs.
@@ -95,6 +97,10 @@ def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     if query.alternatives and (kind in MENTIONING or not query.uuids):
         for key, rank in _by_text(kind, query, limit).items():
             found.setdefault(key, rank)
+    if query.is_limited and kind in OWNED:
+        theirs, _ = of_borrowers(query, [kind])
+        for key in _keys(records.filter(theirs).order_by("-id"), limit) if theirs else ():
+            found.setdefault(key, len(FORMS) + 2)
     return dict(list(found.items())[:limit])
 
 

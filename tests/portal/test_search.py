@@ -81,6 +81,20 @@ class TestReading:
     def test_an_amount_is_the_same_however_it_is_written(self, typed: str) -> None:
         assert read(typed).amount == Decimal(25000)
 
+    @pytest.mark.parametrize("typed", ["25k", "$25k", "paid $0.025M today", "25K"])
+    def test_thousands_and_millions_may_be_letters(self, typed: str) -> None:
+        assert read(typed).amount == 25_000
+
+    @pytest.mark.parametrize("typed", ["ACH af19d63dc2ce bounced", "batch 20261111", "loan LN-70137 of ours"])
+    def test_a_reference_is_taken_out_of_a_line_which_may_as_well_be_words(self, typed: str) -> None:
+        reference, words = read(typed).alternatives
+        assert read(typed).read_as == f"the reference {reference[0]}, or as words"
+        assert set(reference) < set(words) == set(typed.lower().split())
+
+    @pytest.mark.parametrize("typed", ["Portland 97205-2679", "since 2026-11-01", "3 Rivers Tool"])
+    def test_neither_a_zip_code_nor_a_day_is_a_reference(self, typed: str) -> None:
+        assert not read(typed).read_as
+
     @pytest.mark.parametrize("typed", ["1,25,000", "ach-25000", "25000 26000", "$", "9" * 30])
     def test_what_only_looks_like_an_amount_is_none(self, typed: str) -> None:
         assert read(typed).amount is None

@@ -86,6 +86,13 @@ class TestSuggestions:
         Record.objects.filter(pk=loan.pk).update(amount=25000)
         assert "$25,000.00, Acme LLC" in suggestions(viewer, text)
 
+    def test_a_kind_that_is_asked_for_is_found_by_its_borrower_too(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        given.account(Kind.LOAN, given.borrower(desk, first_name="Acme LLC"), "loan-1")
+        assert "/loans/loan-1/" in suggestions(viewer, "type:loan acme")
+        assert "/loans/loan-1/" not in suggestions(viewer, "acme")
+
     def test_pages_and_actions_are_found_by_their_words(self, viewer: Browser, servicer: Browser) -> None:
         assert 'href="/lines/"' in suggestions(viewer, "lines cred")
         assert 'href="/borrowers/new/"' in suggestions(servicer, "new borr")
