@@ -134,7 +134,8 @@ class ImportForm(StaffForm):
         label="Identifiers (CSV)",
         required=False,
         validators=[is_not_too_large],
-        help_text="kind,uuid,borrower_uuid,label",
+        help_text="The first line names the columns: kind,uuid,borrower_uuid,label. "
+        f"A kind is one of {', '.join(NAMED_KINDS)}.",
     )
     profiles = forms.FileField(
         label="Profiles (JSON Lines)",

@@ -1,6 +1,7 @@
 """The ids a sandbox holds, as a lender would have them in its own records. Hides their labels."""
 
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 
 from servicing.sandbox.shapes import Wire
@@ -17,10 +18,10 @@ def listed_ids(world: World) -> Iterator[Row]:
         for person in user.get("key_people", ()):
             yield "key_person", person["uuid"], user["uuid"], f"{_name(person)}, {person['title'].lower()}"
     for record in world.store.all("line_application"):
-        label = f"Application for {_dollars(record.body['amount'])}, {record.body['created_at'][:10]}"
+        label = f"Application for {_dollars(record.body['amount'])}, {_day(record.body['created_at'][:10])}"
         yield "application", record.uuid, record.owner, label
     for record in world.store.all("loan"):
-        label = f"Loan of {_dollars(record.body['amount'])}, opened {record.body['opening_date']}"
+        label = f"Loan of {_dollars(record.body['amount'])}, opened {_day(record.body['opening_date'])}"
         yield "loan", record.uuid, record.owner, label
     for record in world.store.all("line"):
         label = f"Line of {_dollars(record.body['credit_limit'])}"
@@ -30,6 +31,10 @@ def listed_ids(world: World) -> Iterator[Row]:
 def _name(person: Wire) -> str:
     parts = (person["first_name"], person["middle_name"], person["last_name"])
     return " ".join(part for part in parts if part)
+
+
+def _day(text: str) -> str:
+    return f"{date.fromisoformat(text):%-d %b %Y}"
 
 
 def _dollars(amount: Decimal) -> str:
