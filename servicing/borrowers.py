@@ -59,7 +59,8 @@ class Borrower(Record, frozen=True, kw_only=True):
 
     @property
     def is_business(self) -> bool:
-        return same_word(self.user_type, "BUSINESS")
+        """Whether the service tells so, in whichever way; whoever is no business is an individual."""
+        return bool(same_word(self.user_type, "BUSINESS") or self.entity or self.key_people)
 
 
 # Sent

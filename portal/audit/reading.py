@@ -77,9 +77,11 @@ def streamed(entries: QuerySet[Entry]) -> Iterator[Line]:
 
 
 def history(kind: str, uuid: str) -> QuerySet[Entry]:
-    """What happened to one record; of a borrower also to everything it has."""
+    """What happened to one record, of a borrower also to what it has; of a settled write the outcome alone."""
     named = {"borrower_uuid": uuid} if kind == "borrower" else {"subject_uuid": uuid}
-    return Entry.objects.filter(**named)
+    entries = Entry.objects.filter(**named)
+    outcomes = entries.filter(phase=Entry.Phase.OUTCOME).order_by().values("intent_id")
+    return entries.exclude(phase=Entry.Phase.ATTEMPT, intent_id__in=outcomes)
 
 
 def neighbours(entry: Entry) -> tuple[Entry | None, Entry | None]:

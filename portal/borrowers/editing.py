@@ -64,9 +64,8 @@ class Subject:
 
     @property
     def is_business(self) -> bool:
-        """Whether the service tells so, in whichever way; then there is no SSN."""
-        copy = self.copy
-        return isinstance(copy, Borrower) and bool(copy.is_business or copy.entity or copy.key_people)
+        """Whether it is known as one; then there is no SSN."""
+        return isinstance(self.copy, Borrower) and self.copy.is_business
 
     @property
     def label(self) -> str:

@@ -23,6 +23,8 @@ from servicing import Application
 LOOKED_AT = 500
 # Of name, e-mail and phone so many are the same in two descriptions of one person.
 LIKE = 2
+# What the type of an individual is called; the interface names that of a business alone.
+PERSONS = ("PERSON", "INDIVIDUAL")
 SECRETS = {"ssn": "SSN", "dob": "date of birth"}
 
 
@@ -90,7 +92,7 @@ def handover(
 ) -> list[Task]:
     """The asset report, SSN and date of birth of everybody, the first application and its consent."""
     sent = sent or Sent.of([record.uuid])[record.uuid]
-    persons = people if people or record.product != "PERSON" else [record]
+    persons = people if people or record.product not in PERSONS else [record]
     return [
         _report(record, sent),
         *(task for person in persons for task in _secrets(record, person, sent)),

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from portal.borrowers.handover import incomplete
+from portal.borrowers.handover import PERSONS, incomplete
 from portal.registry.lists import OPEN, Filter, Position, known, positions
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day, midnight
@@ -19,7 +19,6 @@ from servicing import rules
 
 BATCH: Final = 500
 MOST_OWNERS: Final = 50
-PERSONS: Final = ("PERSON", "INDIVIDUAL")
 
 SORTS: Final = {
     "activity": "-updated_at",

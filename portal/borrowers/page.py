@@ -13,10 +13,9 @@ from django.utils import timezone
 
 from portal.accounts.roles import reason_for, requires
 from portal.audit.models import Actor, Entry, Sighting, WriteIntent
-from portal.audit.reading import lines
+from portal.audit.reading import history, lines
 from portal.audit.sightings import saw
-from portal.borrowers.handover import SECRETS, Sent, handover
-from portal.borrowers.listed import PERSONS
+from portal.borrowers.handover import PERSONS, SECRETS, Sent, handover
 from portal.borrowers.position import Position
 from portal.borrowers.refreshing import progress
 from portal.borrowers.timeline import KINDS, PAGE, timeline
@@ -137,7 +136,7 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
     borrower = memory.last(record, Borrower)
     return {
         "borrower": borrower,
-        "is_business": borrower.is_business if borrower else record.product != "PERSON",
+        "is_business": borrower.is_business if borrower else record.product not in PERSONS,
         "provider_url": https_only(borrower.provider_customer_url) if borrower else None,
         "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
         "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=timezone.localdate()),
@@ -195,7 +194,7 @@ def tab_context(
 ) -> dict[str, Any]:
     """The tabs with their counts, and what the open one shows."""
     people = list(known(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id"))
-    entries = Entry.objects.filter(borrower_uuid=record.uuid)
+    entries = history(record.kind, record.uuid)
     notes = Note.objects.filter(borrower_uuid=record.uuid)
     follow_ups = FollowUp.objects.filter(borrower_uuid=record.uuid)
     repayments = repayments_in(readings["card-last"])
@@ -209,7 +208,7 @@ def tab_context(
         "history": entries.count(),
     }
     # An individual has no key people; those that are known all the same are not hidden.
-    left_out = {"people"} if record.product.upper() in PERSONS and not people and tab != "people" else set()
+    left_out = {"people"} if record.product in PERSONS and not people and tab != "people" else set()
     context: dict[str, Any] = {
         "tabs": [(name, words, counts.get(name)) for name, words in TABS.items() if name not in left_out]
     }

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from portal.readings import Freshness, Reading
 from portal.registry.models import Record
+from portal.ui import wording
 from servicing import Loan, Repayment, Statement
 from servicing.schedules import schedule_of, total
 
@@ -57,6 +58,10 @@ class LinesCard:
     def used(self) -> Decimal | None:
         """What is drawn: limit less available."""
         return None if self.limit is None or self.available is None else self.limit - self.available
+
+    @property
+    def used_percent(self) -> int | None:
+        return wording.percent(self.used, self.limit)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import groupby
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.audit.sentences import sentence
+from portal.audit.reading import Change, Line, lines
 from portal.notes.models import Note
 from portal.payments import account_of
 from portal.readings import Reading
@@ -32,6 +32,7 @@ class Event:
     text: str
     meta: str = ""
     url: str = ""
+    changes: Sequence[Change] = ()
 
     @property
     def order(self) -> tuple[date, bool, float]:
@@ -60,7 +61,9 @@ def timeline(record: Record, readings: Sequence[Reading], *, kind: str = "", sho
 
 def _events(record: Record, readings: Sequence[Reading]) -> Iterator[Event]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
-    yield from map(_of_entry, entries.exclude(action__endswith=".detail")[:500])
+    # A look is no change, and a note stands there itself.
+    told = entries.exclude(action__endswith=".detail").exclude(action="notes.add")
+    yield from map(_of_line, lines(told[:500]))
     yield from map(_of_note, Note.objects.filter(borrower_uuid=record.uuid)[:500])
     for reading in readings:
         for repayment in reading.repayments:
@@ -70,7 +73,8 @@ def _events(record: Record, readings: Sequence[Reading]) -> Iterator[Event]:
             yield from _of_statements(reading.answer, reading.record)
 
 
-def _of_entry(entry: Entry) -> Event:
+def _of_line(line: Line) -> Event:
+    entry = line.entry
     state = {"confirmed": "ok", "rejected": "bad", "unknown": "bad", "not_sent": "warn"}.get(
         entry.result, "neutral"
     )
@@ -81,8 +85,9 @@ def _of_entry(entry: Entry) -> Event:
         at=entry.at,
         state=state,
         icon="help-circle" if entry.result == "unknown" else "pencil",
-        text=f"{entry.actor_name} {sentence(entry)}",
+        text=f"{entry.actor_name} {line.sentence}",
         meta=f"{reason}{entry.request_id}",
+        changes=line.changes,
     )
 
 
@@ -99,7 +104,8 @@ def _of_note(note: Note) -> Event:
 
 
 def _of_repayment(repayment: Repayment, day: date, record: Record) -> Event:
-    look = wording.status(repayment.status or "unknown")
+    look, account = wording.status(repayment.status or "unknown"), account_of(record)
+    named = f"{account.get_kind_display()} {account.uuid[:8]}"
     return Event(
         kind="payments",
         day=day,
@@ -107,8 +113,8 @@ def _of_repayment(repayment: Repayment, day: date, record: Record) -> Event:
         state=look.state,
         icon=look.icon,
         text=f"Repayment of {wording.money(repayment.amount) or 'an amount that was not told'}: {look.word.lower()}",
-        meta=repayment.error_description or "",
-        url=account_of(record).get_absolute_url(),
+        meta=f"{named}. {repayment.error_description}" if repayment.error_description else named,
+        url=account.get_absolute_url(),
     )
 
 

@@ -111,7 +111,7 @@ def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
     return {
         "line": line,
         "used": used,
-        "used_percent": int(used / limit * 100) if used is not None and limit else None,
+        "used_percent": wording.percent(used, limit),
         "marks": (settings.UTILISATION_WARN, settings.UTILISATION_BAD),
         "past_due": past_due_words(line),
         "aloud": read_aloud(line, timezone.localdate()),

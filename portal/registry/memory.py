@@ -239,7 +239,7 @@ def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
         case Borrower():
             return _person_columns(answer) | {
                 "label": full_name(answer),
-                "product": (answer.user_type or "").upper(),
+                "product": (answer.user_type or ("BUSINESS" if answer.is_business else "PERSON")).upper(),
                 "entity": str(answer.entity or ""),
                 "search_text": search_text(
                     full_name(answer),

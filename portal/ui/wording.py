@@ -153,6 +153,11 @@ def status(value: str) -> Status:
     return STATUSES.get(value.upper(), Status("neutral", value, "circle-dot"))
 
 
+def percent(part: Decimal | None, whole: Decimal | None) -> int | None:
+    """How much of the whole a part is, where that means anything."""
+    return None if part is None or not whole or whole < 0 else int(part / whole * 100)
+
+
 def monogram(name: str) -> str:
     """Two letters for a name."""
     words = [word for word in re.split(r"[\W_]+", name) if word]

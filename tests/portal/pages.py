@@ -1,6 +1,8 @@
 """How tests read a page: as a browser with scripts gets it (from copies), one of its panels, or without scripts."""
 
+import re
 from datetime import timedelta
+from html import unescape
 
 from django.test import Client as Browser
 
@@ -34,6 +36,11 @@ def panel(browser: Browser, address: str, name: str) -> str:
             return shown
         address = address.replace("&refresh=1", "").replace("?refresh=1", "")
     raise AssertionError(f"{name} has no answer after {HOLD * 20} s")
+
+
+def words(shown: str) -> str:
+    """What a person reads, in one line."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
 def forget(record: Record) -> None:

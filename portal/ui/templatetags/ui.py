@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.messages.storage.base import Message
 from django.core.paginator import Page
 from django.templatetags.static import static
-from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.ui import json_view as json_lines
@@ -27,6 +27,9 @@ register = template.Library()
 
 UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
+
+SHORT = 3
+_BREAKS = re.compile(r"(?<=\w@)(?=\w)|(?<=\w)(?=\.\w)")
 
 STATE_ICONS = {"ok": "check", "waiting": "clock", "warn": "alert-triangle", "bad": "alert-circle"}
 
@@ -42,6 +45,13 @@ def _or_dash(text: str | None) -> str:
 def given(value: Any) -> Any:
     """Any value as it is, or the mark of one that the service did not provide. Zero and False are values."""
     return NOT_PROVIDED if value is None or value in ("", (), []) else value
+
+
+@register.filter
+def breakable(value: Any) -> SafeString:
+    """A text, long addresses in which rather break after an @ or before a dot than within a word."""
+    parts = _BREAKS.split(str(value))
+    return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in parts))  # our own tag
 
 
 @register.simple_tag
@@ -176,9 +186,11 @@ def nulls(parser: template.base.Parser, token: template.base.Token) -> Nulls:
 
 @register.filter
 def highlight(text: str, terms: str | Sequence[str]) -> SafeString:
-    """The text with every occurrence of a search term, or of any of several, marked."""
+    """The text with every occurrence of a search term, or of any of several, marked; of a short one as words begin."""
     wanted = sorted([terms] if isinstance(terms, str) else terms, key=len, reverse=True)
-    found = "|".join(re.escape(term) for term in wanted if term)
+    found = "|".join(
+        rf"\b{re.escape(term)}" if len(term) < SHORT else re.escape(term) for term in wanted if term
+    )
     parts = re.split(f"({found})", text, flags=re.IGNORECASE) if found else [text]
     return _marked(((part, number % 2 == 1) for number, part in enumerate(parts)), "<mark>{}</mark>")
 
@@ -198,8 +210,14 @@ def added(new: str, old: str) -> SafeString:
 
 
 def _marked(pieces: Any, mark: str) -> SafeString:
-    html = (format_html(mark, text) if is_marked else conditional_escape(text) for text, is_marked in pieces)
+    html = (_mark(text, mark) if is_marked else breakable(text) for text, is_marked in pieces)
     return format_html_join("", "{}", ((piece,) for piece in html))
+
+
+def _mark(text: str, mark: str) -> SafeString:
+    """The words marked, not the space and the line ends around them."""
+    before, words, after = text.partition(text.strip() or text)
+    return format_html("{}{}{}", before, format_html(mark, breakable(words)), after)
 
 
 # --- Pieces ---
@@ -274,9 +292,9 @@ def toast_link(message: Message | str) -> str:
 @register.inclusion_tag("ui/_meter.html")
 def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used") -> dict[str, Any]:
     """A share as a bar with marks where its use is high; no bar for what the service did not provide."""
-    if used is None or not limit or limit < 0:
+    percent = wording.percent(used, limit)
+    if percent is None:
         return {"percent": None}
-    percent = int(used / limit * 100)
     warn, bad = settings.UTILISATION_WARN, settings.UTILISATION_BAD
     state = "bad" if percent >= bad else "warn" if percent >= warn else "ok"
     width = max(0, min(100, percent))

@@ -1,5 +1,6 @@
 """One borrower's page: who it is, what warns, and a tab for each thing that is known."""
 
+import re
 from datetime import timedelta
 from uuid import uuid4
 
@@ -12,7 +13,8 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
-from tests.portal.pages import panel
+from tests.portal.borrowers.editor import Editor
+from tests.portal.pages import panel, words
 
 TABS = ["overview", "people", "applications", "loans", "lines", "repayments", "messages", "notes", "history"]
 pytestmark = pytest.mark.django_db(transaction=True)  # the service is asked in other threads
@@ -79,6 +81,34 @@ def test_an_individual_has_a_page_without_key_people(viewer: Browser, desk: Sand
     assert "Ines Duarte" in shown
     assert '"?tab=people"' not in shown
     assert "An individual has no key people" in page(viewer, record, "?tab=people")
+
+
+def test_whoever_is_no_business_is_an_individual_though_no_type_is_told(
+    viewer: Browser, desk: Sandbox
+) -> None:
+    shown = page(viewer, given.individual(desk, first_name="Ines", last_name="Duarte", user_type=None))
+    assert "Individual" in shown
+    assert "?tab=people" not in shown
+    assert "SSN and date of birth of Ines" in shown
+
+
+def test_the_timeline_tells_what_was_changed_and_of_which_account(
+    servicer: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    loan = given.loan(desk, borrower)
+    desk.world.repayment(loan.uuid, amount="310.00")
+    Editor(servicer, borrower).send(email="payables@northwind.example")
+    shown = words(page(servicer, borrower, scripted=False))
+    assert "changed e-mail of Northwind Baking Co LLC" in shown
+    assert f"e-mail: was: {borrower.email} is: payables@northwind.example" in shown
+    assert re.search(rf"Repayment of \$310.00: \w+ Loan {loan.uuid[:8]}", shown)
+
+
+def test_a_settled_write_stands_once_in_the_history(servicer: Browser, borrower: Record) -> None:
+    Editor(servicer, borrower).send(email="payables@northwind.example")
+    shown = words(page(servicer, borrower, "?tab=history"))
+    assert "Confirmed" in shown
+    assert "set out to change" not in shown
 
 
 def test_a_card_without_its_sum_says_what_is_missing(

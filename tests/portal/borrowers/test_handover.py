@@ -13,7 +13,7 @@ from tests import given
 from tests.conftest import htmx
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import SSN, Wizard
-from tests.portal.pages import page, panel
+from tests.portal.pages import page, panel, words
 
 pytestmark = pytest.mark.django_db(transaction=True)  # the service is asked in other threads
 
@@ -22,10 +22,6 @@ def onboarded(servicer: Browser) -> Record:
     """Two key people; of the first the SSN was given, of the second the date of birth."""
     Wizard(servicer).fill().send({"ssn_0": SSN, "ssn_0_again": SSN})
     return Record.objects.filter(kind=Kind.BORROWER).latest("pk")
-
-
-def words(text: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def test_each_line_is_ticked_with_date_and_person_or_leads_to_where_it_is_done(servicer: Browser) -> None:
