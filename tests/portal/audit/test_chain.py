@@ -300,14 +300,24 @@ TAKING_AWAY = [
 @pytest.mark.django_db(transaction=True)
 class TestRoleOfThePortal:
     @pytest.fixture(autouse=True)
-    def role(self) -> Iterator[None]:
-        """A role as the README has it, in which everything from here on is done."""
-        name = f"web_{os.getpid()}"
-        databases.run(f"CREATE ROLE {name}")
-        script = project.BASE_DIR / "docker" / "audit-roles.sql"
-        subprocess.run(
-            ["psql", "-q", "-v", f"web={name}", "-f", script, databases.database_url()], check=True
-        )
+    def role(self, tmp_path: Path) -> Iterator[None]:
+        """A role as the containers make it, in which everything from here on is done."""
+        name, told = f"web_{os.getpid()}", connection.settings_dict
+        files = {"web": tmp_path / "web", "owner": tmp_path / "owner"}
+        files["web"].write_text("postgres://{0}:s3cret@{HOST}:{PORT}/{NAME}".format(name, **told))
+        files["owner"].write_text(databases.database_url())
+        environment = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "WEB_ROLE": name,
+            "POSTGRES_USER": told["USER"],
+            "POSTGRES_DB": told["NAME"],
+            "PGHOST": told["HOST"],
+            "PGPORT": str(told["PORT"]),
+            "PGPASSWORD": told["PASSWORD"],
+        }
+        for command, file in ((["docker/web-role.sh"], "web"), (["docker/as-owner.sh", "upgrade"], "owner")):
+            told_by_file = environment | {"DATABASE_URL_FILE": str(files[file])}
+            subprocess.run(["sh", *command], env=told_by_file, cwd=project.BASE_DIR, check=True)
         databases.run(f"SET ROLE {name}")
         yield
         databases.run("RESET ROLE", f"DROP OWNED BY {name}", f"DROP ROLE {name}")
