@@ -17,6 +17,11 @@ from portal.accounts.seal import seal, unseal
 class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Accounts are made by an administrator."""
 
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "username_password_mismatch": "Sign-in name and password do not belong together.",
+        "too_many_login_attempts": "Too many attempts failed. Wait five minutes, then try again.",
+    }
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Never: staff accounts come from the admin or ``createsuperuser``."""
         return False

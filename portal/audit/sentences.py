@@ -38,7 +38,7 @@ _DONE = {
     "accounts.sign_in": "signed in",
     "accounts.sign_in_failed": "failed to sign in as",
     "accounts.sign_out": "signed out",
-    "accounts.refused": "was refused:",
+    "accounts.refused": "was not allowed to",
     "accounts.profile": "changed their preferences",
     "accounts.staff_created": "made the account",
     "accounts.staff_changed": "changed the account",
@@ -93,6 +93,56 @@ _TRIED = {
     "borrowers.update_key_person": "set out to change key person",
     "applications.submit": "set out to send",
 }
+# What a role may let somebody do, as the end of "was not allowed to".
+ACT_WORDS = {
+    "home.index": "open the first page",
+    "home.snooze": "put lines of the first page aside",
+    "borrowers.index": "open the list of borrowers",
+    "borrowers.create": "create borrowers",
+    "borrowers.edit": "change profiles",
+    "applications.index": "open the list of applications",
+    "applications.detail": "open applications",
+    "applications.submit": "send applications",
+    "applications.open": "open applications by their identifier",
+    "applications.prefer": "prefer an offer",
+    "loans.index": "open the list of loans",
+    "loans.detail": "open loans",
+    "credit_lines.index": "open the list of lines of credit",
+    "credit_lines.detail": "open lines of credit",
+    "credit_lines.pdf": "open statements",
+    "repayments.index": "open the list of repayments",
+    "repayments.detail": "open repayments",
+    "messaging.index": "open messages",
+    "messaging.sync": "read the missing messages",
+    "messaging.link": "say whose bank account it is",
+    "notes.add": "write notes and follow-ups",
+    "approvals.index": "open approvals",
+    "approvals.decide": "approve or refuse changes",
+    "approvals.withdraw": "withdraw changes",
+    "saved_views.save": "save views",
+    "lookup.search": "search",
+    "lookup.add": "add records to the registry",
+    "lookup.correct": "correct the registry",
+    "lookup.archive": "archive records",
+    "lookup.refresh_portfolio": "read the whole portfolio again",
+    "lookup.import_records": "import records",
+    "audit.index": "open the audit trail",
+    "audit.detail": "open entries of the audit trail",
+    "audit.export": "export the audit trail",
+    "audit.history": "open the history of records",
+    "audit.write": "open the record of a write",
+    "audit.resolve": "settle unknown outcomes",
+    "operations.status": "open the integration status",
+    "operations.job": "open background work",
+    "operations.cancel": "cancel background work",
+    "operations.support_bundle": "download the support bundle",
+    "summaries.borrower": "open summaries",
+    "summaries.document": "open documents",
+    "summaries.verify": "compare a file with its document",
+    "summaries.batch": "print many summaries at once",
+    "accounts.profile": "open their own settings",
+    "accounts.staff": "manage accounts",
+}
 # Acts whose sentence names the fields that changed.
 _OF_FIELDS = {"borrowers.update", "borrowers.update_key_person", "accounts.staff_changed", "lookup.correct"}
 _FIELDS = {
@@ -120,7 +170,10 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
         verb = f"{'changed' if is_done else 'set out to change'} {_listed(fields)} of"
     else:
         verb = (_DONE if is_done else _TRIED).get(entry.action, entry.action)
-    text = f"{verb} {entry.subject_label}".strip()
+    subject = entry.subject_label
+    if entry.action == "accounts.refused":
+        subject = ACT_WORDS.get(subject, subject)
+    text = f"{verb} {subject}".strip()
     ending = _ENDED.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
     return f"{text}: {ending}" if ending else text
 

@@ -52,7 +52,7 @@ class TestSigningIn:
     def test_guessing_is_slowed_down(self, anonymous: Browser, maya: User) -> None:
         for guess in range(5):
             sign_in(anonymous, f"guess-{guess}")
-        assert "Too many failed" in sign_in(anonymous).content.decode()
+        assert "Too many attempts failed" in sign_in(anonymous).content.decode()
         assert not is_signed_in(anonymous)
 
     def test_a_deactivated_account_stays_out(self, anonymous: Browser, maya: User) -> None:

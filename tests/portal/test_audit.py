@@ -151,6 +151,10 @@ class TestActor:
         ),
         ({"action": "loans.extend", "phase": "outcome", "result": "odd"}, "loans.extend Northwind LLC: odd"),
         ({"action": "accounts.sign_in", "subject_label": ""}, "signed in"),
+        (
+            {"action": "accounts.refused", "subject_label": "audit.index"},
+            "was not allowed to open the audit trail",
+        ),
     ],
 )
 def test_an_entry_reads_as_a_sentence(fields: dict[str, str], text: str) -> None:

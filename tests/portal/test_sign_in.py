@@ -276,7 +276,7 @@ class TestAddresses:
     def test_one_address_is_slowed_down_over_all_accounts(self, anonymous: Browser, maya: User) -> None:
         for number in range(10):
             anonymous.post("/sign-in/", {"login": f"staff-{number}", "password": "x"})
-        assert "Too many failed" in html(sign_in(anonymous))
+        assert "Too many attempts failed" in html(sign_in(anonymous))
 
 
 class IdentityProvider:

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from portal.accounts.roles import ACTS
 from portal.audit.models import Entry
 from portal.audit.sentences import sentence
 from portal.settings import BASE_DIR
@@ -42,3 +43,8 @@ def test_every_action_has_a_sentence() -> None:
     }
     entries = [Entry(action=action, phase=phase) for action, found in phases.items() for phase in found]
     assert [one.action for one in entries if one.action in sentence(one)] == []
+
+
+def test_every_act_that_is_refused_is_named_in_words() -> None:
+    refused = [Entry(action="accounts.refused", subject_label=act) for act in ACTS]
+    assert [one.subject_label for one in refused if one.subject_label in sentence(one)] == []
