@@ -140,12 +140,15 @@ def syncs(service: "Sandbox") -> list[Figures]:
 
 
 def silence(service: "Sandbox") -> list[Figures]:
-    """The service silent for a whole run."""
-    from tests.faults.away import silent
+    """The service silent, and then away, for a whole run each."""
+    from tests.faults.away import WAYS, left_alone
 
-    found, pages = silent(service)
-    say("silence", found.words)
-    return [counted("the service silent for a whole run", pages, found)]
+    rows = []
+    for way in WAYS:
+        found, took = left_alone(service, way)
+        say(way, found.words)
+        rows.append(counted(f"the service {way}, slowest page {max(took):.2f} s", len(took), found))
+    return rows
 
 
 def inputs(service: "Sandbox") -> list[Figures]:

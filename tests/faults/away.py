@@ -1,4 +1,4 @@
-"""The service is silent for a whole run: every page that is read answers from its copies, at once, and says so.
+"""The service is away for a whole run: every page that is read answers from its copies, at once, and says so.
 
 The portal runs in two processes of its own. People with and without scripts walk every page, and panels load as they
 do; then the service is back, and nobody does anything for the pages to be fresh again.
@@ -6,6 +6,7 @@ do; then the service is back, and nobody does anything for the pages to be fresh
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import requests
 from django.conf import settings
@@ -25,7 +26,6 @@ LONGEST = 1.0
 """Seconds for any page, whatever the service does."""
 TIMEOUT = 5
 """Seconds that the portal waits for an answer here, so that the run is short."""
-SILENT = 40.0
 KNOWN_BY = 40.0
 BACK_BY = 30.0
 LISTS = [
@@ -40,6 +40,11 @@ LISTS = [
 ]
 LISTS += ["/search/?q=bakery", "/status/", "/audit/"]
 SAID = ("Not answering since", "Asking the lending service")
+
+
+WAYS: dict[str, dict[str, Any]] = {"silent": {"delay": 60}, "away": {"cut_before": True}}
+"""It takes what is asked and says nothing, or closes every connection."""
+SECONDS = 40.0
 
 
 class Staff:
@@ -65,25 +70,24 @@ class Staff:
         return answer.text, answer.status_code, time.monotonic() - began
 
 
-def silent(service: Sandbox, seconds: float = SILENT) -> tuple[Verdict, int]:
-    """Walk every page while the service says nothing; what was slow, what did not say so, and how many pages."""
+def left_alone(service: Sandbox, way: str) -> tuple[Verdict, list[float]]:
+    """Walk every page while the service is away; what was slow, what did not say so, and how long each page took."""
     records = known(service)
     portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT), WEB_CONCURRENCY="2")
     staff = [Staff(portal.url, scripts=True), Staff(portal.url, scripts=False)]
     connection.close()
     portal.start()
     try:
-        service.fail_next("*", times=None, delay=60)
-        found, pages = Verdict(), 0
-        for page, person, says_so in walked(staff, records, seconds):
-            look(page, person, found, says_so=says_so)
-            pages += 1
+        service.fail_next("*", times=None, **WAYS[way])
+        found, took = Verdict(), []
+        for page, person, says_so in walked(staff, records, SECONDS):
+            took.append(look(page, person, found, says_so=says_so))
         _asked_seldom(service, found)
         service.heal()
         _well_again(staff[0], records, found)
     finally:
         portal.kill()
-    return found, pages
+    return found, took
 
 
 def known(service: Sandbox) -> list[Record]:
@@ -110,8 +114,8 @@ def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterato
                 yield page, person, is_known
 
 
-def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> None:
-    """One page, with what it must hold."""
+def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
+    """One page with what it must hold; after how many seconds it came."""
     text, status, seconds = person.get(page)
     if status != 200:
         found.lost.append(f"{page} answers {status}")
@@ -119,6 +123,7 @@ def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> None:
         found.untrue.append(f"{page} took {seconds:.1f} s")
     if says_so and not any(words in text for words in SAID):
         found.untrue.append(f"{page} does not say that the service is away")
+    return seconds
 
 
 def _asked_seldom(service: Sandbox, found: Verdict) -> None:
