@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test test-postgres check bench bench-quick faults trial image-check
+.PHONY: setup setup-test run test test-postgres check bench bench-quick faults holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -45,6 +45,12 @@ faults: setup-test
 
 trial: setup-test
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.trial
+
+# Asks the package registry for known holes of the locked versions. It fails where one has a hole, and where the registry does not say.
+holes:
+	@$(PYTHON) -m venv .tools/pip-audit
+	@.tools/pip-audit/bin/python -m pip install --quiet pip-audit
+	@.tools/pip-audit/bin/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict --progress-spinner off
 
 # As root on Debian: it installs what it needs to build and run the image without a container engine.
 image-check: setup-test
