@@ -58,7 +58,9 @@ def open_as(request: StaffRequest) -> HttpResponse:
     try:
         READS[kind](request.servicing, owner.uuid, uuid)
     except NotFound:
-        refusal = f"The lending service has no {Kind(kind).label.lower()} with this identifier under “{owner}”."
+        refusal = (
+            f"The lending service has no {Kind(kind).label.lower()} with this identifier under “{owner}”."
+        )
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
     toasts.success(request, f"The lending service knows it: it is {owner}’s, and is known here from now on.")

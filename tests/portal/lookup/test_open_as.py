@@ -33,7 +33,9 @@ def test_what_the_service_does_not_have_is_said_and_nothing_is_kept(viewer: Brow
     answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
     assert answer.status_code == 404
     html = answer.content.decode()
-    assert "The lending service has no loan with this identifier under “Acme LLC”. Nothing was changed." in html
+    assert (
+        "The lending service has no loan with this identifier under “Acme LLC”. Nothing was changed." in html
+    )
     assert "as line of credit" in html
     assert not Record.objects.filter(uuid=UNKNOWN).exists()
 
