@@ -61,6 +61,8 @@ class Query:
     amount: Decimal | None = None
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
     conditions: Q = field(default_factory=Q)
+    order: str = "-updated_at"
+    """In which order to show what matches only conditions."""
     problems: tuple[str, ...] = ()
     name: str = ""
     """The text as it may name somebody, if it holds nothing but words."""
@@ -119,6 +121,7 @@ def read(text: str, *, operators: bool = True) -> Query:
         name=" ".join(rest.replace('"', " ").split()) if meant.name and asked.may_name else "",
         kinds=tuple(kind for kind in SEARCHED_KINDS if kind in asked.kinds),
         conditions=asked.conditions,
+        order=asked.order,
         problems=(*problems, *asked.problems, *meant.problems),
     )
 
@@ -194,6 +197,7 @@ class _Asked:
     types: set[Kind] = field(default_factory=set)
     possible: set[Kind] = field(default_factory=lambda: set(SEARCHED_KINDS))
     conditions: Q = field(default_factory=Q)
+    order: str = Query.order
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -214,6 +218,7 @@ class _Asked:
         kinds, condition = OPERATORS[name](value)
         self.possible &= set(kinds)
         self.conditions &= condition
+        self.order = ORDERS.get(name, self.order)
 
 
 def _take_operators(text: str) -> tuple[str, _Asked]:
@@ -254,7 +259,8 @@ def _status(value: str) -> tuple[Iterable[Kind], Q]:
     if status in ("DELINQUENT", "PAST_DUE"):  # of a repayment the flag says that it failed
         return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged=True)
     # The service may have statuses that nobody foresaw: whatever it once told can be asked for.
-    if status not in wording.STATUSES and not Record.objects.filter(kind__in=kinds, status=status).exists():
+    told = Record.objects.filter(kind__in=kinds, status=status, archived_at__isnull=True)
+    if status not in wording.STATUSES and not told.exists():
         raise NotUnderstood(f"No record has this status. Among others there are {_listed(STATUSES)}.")
     return kinds, Q(status=status)
 
@@ -357,4 +363,6 @@ OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "past_due": _past_due,
     "created": _created,
 }
+# What is asked for by a figure is shown by it, the most first.
+ORDERS: Final[Mapping[str, str]] = {"past_due": "-past_due", "created": "-created_at"}
 NAMES: Final = ("type", *OPERATORS)

@@ -5,6 +5,7 @@ where a line or a name begins and ends can be looked for like any other letter. 
 SQLite, trigram indexes on PostgreSQL.
 """
 
+import json
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
@@ -13,6 +14,7 @@ from typing import Final
 from django.db import connection
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Lower
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Alternatives, Query, fold, read
@@ -27,8 +29,8 @@ OWNED: Final = (Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT)
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 # Of so many borrowers at most a list shows what is theirs.
 OWNERS: Final = 200
-# Up to so many matches are compared with each other.
-COMPARED: Final = 200
+# So many of the newest matches are compared with each other at least.
+COMPARED: Final = 50
 # Nobody types it, and PostgreSQL takes it for a letter, so that it is part of the trigrams there too.
 MARK: Final = "ǂ"
 # How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
@@ -92,7 +94,7 @@ def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
         return {}
     records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
     if not query.has_text:
-        return dict.fromkeys(_keys(records.order_by("-updated_at", "-id"), limit), 0)
+        return dict.fromkeys(_keys(records.order_by(query.order, "-id"), limit), 0)
     found = dict.fromkeys(_keys(records.filter(_itself(query)).order_by("-id"), limit), 0)
     if query.alternatives and (kind in MENTIONING or not query.uuids):
         for key, rank in _by_text(kind, query, limit).items():
@@ -117,27 +119,46 @@ def _itself(query: Query) -> Q:
 def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     """Matches of the text with their ranks, best first, among equals the newest first.
 
-    While they are not too many all are looked at; else the index is asked for each rank, until there are enough.
+    The newest matches are looked at, then the newest in which the words stand as they were typed. Where there are more,
+    the index is asked for each rank, until there are enough.
     """
     enough = max(limit, COMPARED)
-    newest = None if query.conditions else enough
     phrases = [" ".join(terms) for terms in query.alternatives]
-
-    def containing(alternatives: Alternatives) -> QuerySet[Record]:
-        # The index of a kind holds nothing else: were the kind asked for as well, SQLite might walk all of the kind.
-        return Record.objects.filter(query.conditions, _containing(alternatives, [kind], newest)).order_by(
-            "-id"
-        )
-
-    texts = dict(containing(query.alternatives).values_list("pk", "search_text")[:enough])
-    ranks = {key: _rank(text, phrases) for key, text in texts.items()}
-    better: dict[int, int] = {}
-    for rank, form in enumerate(FORMS, 1):
-        if len(ranks) < enough or len(better) >= limit:
+    as_typed = tuple((phrase,) for phrase in phrases)
+    ranks: dict[int, int] = {}
+    for alternatives in dict.fromkeys((query.alternatives, as_typed)):
+        newest = _newest(kind, query, alternatives, enough)
+        texts = dict(newest.values_list("pk", "search_text"))
+        ranks |= {key: _rank(text, phrases) for key, text in texts.items()}
+        if len(texts) < enough:
             break
-        tier = containing(tuple((form.format(phrase),) for phrase in phrases))
-        better = dict.fromkeys(_keys(tier, limit), rank) | better
-    return dict(sorted((ranks | better).items(), key=lambda item: item[1]))
+    else:
+        for rank, form in enumerate(FORMS, 1):
+            if sum(one <= rank for one in ranks.values()) >= limit:
+                break
+            tier = tuple((form.format(phrase),) for phrase in phrases)
+            better = _called(kind, query, phrases) if rank == 1 else _newest(kind, query, tier, limit)
+            ranks = dict.fromkeys(_keys(better, limit), rank) | ranks
+    return dict(sorted(ranks.items(), key=lambda item: (item[1], -item[0])))
+
+
+def _called(kind: Kind, query: Query, names: Sequence[str]) -> QuerySet[Record]:
+    """The borrowers of exactly these names, by the index that orders their list.
+
+    What else has a name is found by its line as well: its letters stand in too many texts to be looked for twice.
+    """
+    if kind != Kind.BORROWER:
+        return Record.objects.none()
+    known = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
+    return known.alias(name=Lower("label")).filter(name__in=names).order_by("-id")
+
+
+def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
+    """The newest of a kind in which any alternative occurs."""
+    # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
+    found = _containing(alternatives, [kind], None if query.conditions else most)
+    order = ("-updated_at", "-id") if query.conditions else ("-id",)
+    return Record.objects.filter(query.conditions, found).order_by(*order)[:most]
 
 
 def _rank(text: str, phrases: Sequence[str]) -> int:
@@ -155,10 +176,11 @@ def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int |
     if connection.vendor != "sqlite" or not expression:
         return plain
     is_whole = all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in _forms(term))
-    limit = newest if is_whole else None
-    if not limit and not _are_few(kinds, expression):
+    if is_whole and newest:
+        return Q(pk__in=RawSQL(*_select(kinds, expression, newest)))  # noqa: S611 - names of kinds and parameters only
+    if (keys := _few(kinds, expression)) is None:
         return plain
-    indexed = Q(pk__in=RawSQL(*_select(kinds, expression, limit)))  # noqa: S611 - names of kinds and parameters only
+    indexed = Q(pk__in=RawSQL("SELECT value FROM json_each(%s)", [json.dumps(keys)]))
     return indexed if is_whole else indexed & plain
 
 
@@ -188,17 +210,15 @@ def _either(term: str) -> str:
     return "({})".format(" OR ".join(f'"{form}"' for form in quoted))
 
 
-def _select(kinds: Sequence[Kind], expression: str, limit: int | None) -> tuple[str, list[str | int]]:
+def _select(kinds: Sequence[Kind], expression: str, most: int) -> tuple[str, list[str | int]]:
+    """A statement for the newest keys, and its parameters."""
     parts = (f"SELECT rowid FROM {name} WHERE {name} MATCH %s" for name in map(index_of, kinds))  # noqa: S608
-    statement, params = " UNION ALL ".join(parts), [expression] * len(kinds)
-    if limit is None:
-        return statement, [*params]
-    return f"{statement} ORDER BY rowid DESC LIMIT %s", [*params, limit]
+    return f"{' UNION ALL '.join(parts)} ORDER BY rowid DESC LIMIT %s", [*[expression] * len(kinds), most]
 
 
-def _are_few(kinds: Sequence[Kind], expression: str) -> bool:
-    statement, params = _select(kinds, expression, None)
+def _few(kinds: Sequence[Kind], expression: str) -> list[int] | None:
+    """The keys of all that match; nothing if they are too many."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({statement} LIMIT %s)", [*params, FEW + 1])  # noqa: S608
-        (count,) = cursor.fetchone()
-    return bool(count <= FEW)
+        cursor.execute(*_select(kinds, expression, FEW + 1))
+        keys = [key for (key,) in cursor.fetchall()]
+    return keys if len(keys) <= FEW else None
