@@ -13,7 +13,7 @@ from portal.lookup.messages import MessageHits
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
-from portal.registry.search import lines_of, ranked
+from portal.registry.search import counted, lines_of, ranked
 from portal.ui import wording
 from portal.ui.frame import AREAS
 
@@ -116,36 +116,53 @@ class Group:
         return f"{self.total:,}{'+' if self.total >= MOST else ''}"
 
 
+class Ranked(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
+    """The keys of one kind's matches, best first: counted, and put in order only as far as the page goes."""
+
+    def __init__(self, kind: Kind, query: Query, size: int) -> None:
+        super().__init__((), size)
+        self.kind, self.query = kind, query
+
+    @cached_property
+    def count(self) -> int:
+        """How many: at most :data:`MOST`."""
+        return counted(self.kind, self.query, MOST)
+
+    def page(self, number: int | str) -> Page[int]:
+        """The keys of one page."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        best = ranked(self.kind, self.query, min(start + self.per_page, self.count))
+        return Page(list(best)[start:], number, self)
+
+
 def suggested(query: Query) -> list[Group]:
     """A few hits of each kind; the best of all is marked, it is what Enter opens."""
-    found = _found(query, SUGGESTED)
+    ranks = {kind: ranked(kind, query, SUGGESTED) for kind in _kinds(query)}
+    found = {kind: ranks[kind] for kind in ranks if ranks[kind]}
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
     return [
-        _group(kind, list(ranks), query, SUGGESTED, has_best=kind == best) for kind, ranks in found.items()
+        _group(kind, Paginator(list(keys), SUGGESTED).page(1), query, has_best=kind == best)
+        for kind, keys in found.items()
     ]
 
 
 def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
     """The hits of each kind, counted; of the chosen kind one page, of the others the first few."""
-    return [
-        _group(one, list(ranks), query, PER_PAGE, page=page)
+    pages = {
+        one: Ranked(one, query, PER_PAGE).get_page(page)
         if one == kind
-        else _group(one, list(ranks), query, SHOWN)
-        for one, ranks in _found(query, MOST).items()
-    ]
+        else Ranked(one, query, SHOWN).get_page(1)
+        for one in _kinds(query)
+    }
+    return [_group(one, shown, query) for one, shown in pages.items() if shown.paginator.count]
 
 
-def _found(query: Query, most: int) -> dict[Kind, dict[int, int]]:
-    if len(query.text) < SHORTEST:
-        return {}
-    found = {kind: ranked(kind, query, most) for kind in query.kinds}
-    return {kind: ranks for kind, ranks in found.items() if ranks}
+def _kinds(query: Query) -> Sequence[Kind]:
+    return query.kinds if len(query.text) >= SHORTEST else ()
 
 
-def _group(
-    kind: Kind, keys: list[int], query: Query, size: int, *, page: str | None = None, has_best: bool = False
-) -> Group:
-    shown = Paginator(keys, size).get_page(page)
+def _group(kind: Kind, shown: Page[int], query: Query, *, has_best: bool = False) -> Group:
     stored = Record.objects.in_bulk(list(shown.object_list))
     rows = with_borrowers(stored[key] for key in shown.object_list if key in stored)
     hits = [

@@ -96,7 +96,7 @@ def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     if not query.has_text:
         return dict.fromkeys(_keys(records.order_by(query.order, "-id"), limit), 0)
     found = dict.fromkeys(_keys(records.filter(_itself(query)).order_by("-id"), limit), 0)
-    if query.alternatives and (kind in MENTIONING or not query.uuids):
+    if _has_words(kind, query):
         for key, rank in _by_text(kind, query, limit).items():
             found.setdefault(key, rank)
     if query.is_limited and kind in OWNED:
@@ -104,6 +104,24 @@ def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
         for key in _keys(records.filter(theirs).order_by("-id"), limit) if theirs else ():
             found.setdefault(key, len(FORMS) + 2)
     return dict(list(found.items())[:limit])
+
+
+def counted(kind: Kind, query: Query, most: int) -> int:
+    """How many of a kind match: at most so many."""
+    if query.is_empty or kind not in query.kinds:
+        return 0
+    records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
+    if not query.has_text:
+        return records[:most].count()
+    keys = set(_keys(records.filter(_itself(query)), most))
+    if _has_words(kind, query):
+        keys.update(_keys(_newest(kind, query, query.alternatives, most), most))
+    return min(len(keys), most)
+
+
+def _has_words(kind: Kind, query: Query) -> bool:
+    """Whether the texts of a kind are to be searched: an identifier stands in those of some kinds only."""
+    return bool(query.alternatives) and (kind in MENTIONING or not query.uuids)
 
 
 def _keys(records: QuerySet[Record], limit: int) -> list[int]:
@@ -126,19 +144,22 @@ def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     phrases = [" ".join(terms) for terms in query.alternatives]
     as_typed = tuple((phrase,) for phrase in phrases)
     ranks: dict[int, int] = {}
+
+    def look_at(records: QuerySet[Record]) -> int:
+        texts = records.values_list("pk", "search_text")
+        found = {key: _rank(text, phrases) for key, text in texts}
+        ranks.update(found)
+        return len(found)
+
     for alternatives in dict.fromkeys((query.alternatives, as_typed)):
-        newest = _newest(kind, query, alternatives, enough)
-        texts = dict(newest.values_list("pk", "search_text"))
-        ranks |= {key: _rank(text, phrases) for key, text in texts.items()}
-        if len(texts) < enough:
+        if look_at(_newest(kind, query, alternatives, enough)) < enough:
             break
     else:
         for rank, form in enumerate(FORMS, 1):
             if sum(one <= rank for one in ranks.values()) >= limit:
                 break
             tier = tuple((form.format(phrase),) for phrase in phrases)
-            better = _called(kind, query, phrases) if rank == 1 else _newest(kind, query, tier, limit)
-            ranks = dict.fromkeys(_keys(better, limit), rank) | ranks
+            look_at(_called(kind, query, phrases)[:limit] if rank == 1 else _newest(kind, query, tier, limit))
     return dict(sorted(ranks.items(), key=lambda item: (item[1], -item[0])))
 
 
@@ -177,7 +198,14 @@ def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int |
         return plain
     is_whole = all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in _forms(term))
     if is_whole and newest:
-        return Q(pk__in=RawSQL(*_select(kinds, expression, newest)))  # noqa: S611 - names of kinds and parameters only
+        are_apart = any(len(terms) > 1 for terms in alternatives)
+        is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
+        newer = (
+            _apart(kinds[0], alternatives, newest)
+            if len(kinds) == 1 and are_apart and is_long
+            else _select(kinds, expression, newest)
+        )
+        return Q(pk__in=RawSQL(*newer))  # noqa: S611 - names of kinds and parameters only
     if (keys := _few(kinds, expression)) is None:
         return plain
     indexed = Q(pk__in=RawSQL("SELECT value FROM json_each(%s)", [json.dumps(keys)]))
@@ -214,6 +242,30 @@ def _select(kinds: Sequence[Kind], expression: str, most: int) -> tuple[str, lis
     """A statement for the newest keys, and its parameters."""
     parts = (f"SELECT rowid FROM {name} WHERE {name} MATCH %s" for name in map(index_of, kinds))  # noqa: S608
     return f"{' UNION ALL '.join(parts)} ORDER BY rowid DESC LIMIT %s", [*[expression] * len(kinds), most]
+
+
+def _apart(kind: Kind, alternatives: Alternatives, most: int) -> tuple[str, list[str | int]]:
+    """The same for words that may stand apart: the table tells where all their pieces are, the text whether they are.
+
+    Comparing in the table where each three letters of each word stand takes longer than to read the texts it leaves.
+    """
+    table = index_of(kind)
+    pieces = " OR ".join(f"({' AND '.join(map(_pieces, terms))})" for terms in alternatives)
+    occurs = " OR ".join(
+        f"({' AND '.join(['instr(registry_record.search_text, %s)'] * len(terms))})" for terms in alternatives
+    )
+    words = [term for terms in alternatives for term in terms]
+    statement = (
+        f"SELECT id FROM {table} CROSS JOIN registry_record ON id = {table}.rowid"  # noqa: S608
+        f" WHERE {table} MATCH %s AND ({occurs}) ORDER BY {table}.rowid DESC LIMIT %s"
+    )
+    return statement, [pieces, *words, most]
+
+
+def _pieces(term: str) -> str:
+    starts = {*range(0, len(term) - TRIGRAM, TRIGRAM), len(term) - TRIGRAM}
+    pieces = (term[start : start + TRIGRAM].replace('"', '""') for start in sorted(starts))
+    return " AND ".join(f'"{piece}"' for piece in pieces)
 
 
 def _few(kinds: Sequence[Kind], expression: str) -> list[int] | None:

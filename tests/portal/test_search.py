@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.registry.models import Kind, Record
 from portal.registry.query import read
-from portal.registry.search import COMPARED, FEW, matching, ranked, search_text
+from portal.registry.search import COMPARED, FEW, counted, matching, ranked, search_text
 from portal.registry.search_index import index_of, keep_in_step
 
 pytestmark = pytest.mark.django_db
@@ -30,9 +30,9 @@ def record(*lines: str, kind: Kind = Kind.BORROWER, **fields: object) -> Record:
     return Record.objects.create(**values | fields)
 
 
-def found(text: str, kind: Kind = Kind.BORROWER) -> list[str]:
+def found(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
     """The names of what a text finds, best first."""
-    keys = ranked(kind, read(text), 100)
+    keys = ranked(kind, read(text), limit)
     return [Record.objects.get(pk=key).label for key in keys]
 
 
@@ -266,16 +266,30 @@ class TestOrder:
             "Reaustined LLC",
         ]
 
-    def test_the_order_is_the_same_among_very_many(self) -> None:
+    @pytest.mark.parametrize("limit", [5, 100])
+    def test_the_order_is_the_same_among_very_many(self, limit: int) -> None:
         record("Austin")
         record("Denver Foods", "Austin")
         many = (
             {"uuid": f"m-{number}", "search_text": search_text(f"Reaustined {number}")}
-            for number in range(COMPARED)
+            for number in range(max(limit, COMPARED))
         )
         Record.objects.bulk_create(Record(kind=Kind.BORROWER, label="Other", **one) for one in many)
         record("Austin Foods")
-        assert found("austin")[:4] == ["Austin", "Denver Foods", "Austin Foods", "Other"]
+        assert found("austin", limit=limit)[:4] == ["Austin", "Denver Foods", "Austin Foods", "Other"]
+
+    def test_figures_that_are_asked_for_give_the_order(self) -> None:
+        for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
+            one = record(name, past_due=owed)
+            Record.objects.filter(pk=one.pk).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
+        assert found("past_due:>0") == ["Much", "Some", "Little"]
+        assert found("created:>2026-01-01") == ["Little", "Some", "Much"]
+
+    def test_letters_of_a_word_that_stand_apart_are_no_match(self) -> None:
+        record("Ban Ana Tools")
+        record("Toolbox Banana")
+        assert found("banana tool") == ["Toolbox Banana"]
+        assert counted(Kind.BORROWER, read("banana tool"), 10) == 1
 
     def test_equal_matches_are_the_newest_first(self) -> None:
         for name in ("First Acme", "Second Acme", "Third Acme"):
