@@ -260,7 +260,7 @@ def preview(client: Client, subject: Subject, form: ProfileForm) -> dict[str, An
     """The body that will be sent, masked as it will be recorded. ``InvalidInput`` if the library refuses it."""
     stand_in = {name: STAND_IN[name] for name in form.later}
     body: dict[str, Any] = client.preview(lambda it: subject.update(it, form.changes | stand_in)).body
-    return body | {key: "[the file chosen below]" for key in body if key.endswith("_gzip")}
+    return body | {key: "[the chosen file]" for key in body if key.endswith("_gzip")}
 
 
 def write(subject: Subject, form: ProfileForm, given: Mapping[str, Any]) -> Write:
@@ -379,20 +379,24 @@ class Proof:
 
 def proof(subject: Subject, intent: WriteIntent) -> list[Proof]:
     """Each field of a confirmed write, held against the recorded answer."""
-    outcome = Entry.objects.get(intent_id=intent.pk, phase=Entry.Phase.OUTCOME)
-    answer = outcome.detail.get("answer")
+    entries = {entry.phase: entry for entry in Entry.objects.filter(intent_id=intent.pk)}
+    answer = entries[Entry.Phase.OUTCOME].detail.get("answer")
     answer = answer if isinstance(answer, dict) else {}
     sent = intent.request_body or {}
     form = subject.form()
     order = [*form.units, *LATER, *sent]
-    return [_proof(form, name, sent[name], answer) for name in sorted(sent, key=order.index)]
+    changes = entries[Entry.Phase.ATTEMPT].changes
+    return [_proof(form, name, sent[name], answer, changes) for name in sorted(sent, key=order.index)]
 
 
-def _proof(form: ProfileForm, name: str, sent: Any, answer: Mapping[str, Any]) -> Proof:
+def _proof(
+    form: ProfileForm, name: str, sent: Any, answer: Mapping[str, Any], changes: Mapping[str, list[str]]
+) -> Proof:
     field = name.removesuffix("_xml_gzip").removesuffix("_json_gzip")
     label = form.label_of(field)
-    if field in NEVER_RETURNED:
-        return Proof(label, "", "", Verdict.NOT_RETURNED)
+    if field in NEVER_RETURNED:  # of a report its sizes were recorded, of the rest nothing
+        sizes = changes.get(field, ["", ""])[1].removeprefix("sent").removeprefix(", ")
+        return Proof(label, sizes, "", Verdict.NOT_RETURNED)
     before, after = _values(name, sent), _values(name, answer.get(name))
     told = (text_of(name, before), text_of(name, after))
     if name not in answer:

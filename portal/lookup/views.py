@@ -27,7 +27,7 @@ from portal.registry.query import Query, read
 from portal.ui.exports import list_file
 from portal.ui.htmx import done, render_page
 from portal.ui.uploads import takes_files
-from servicing import Loan, NotFound, codec
+from servicing import Loan, NotFound, NotSent, Unavailable, codec
 
 
 @requires("lookup.search")
@@ -62,6 +62,9 @@ def open_as(request: StaffRequest) -> HttpResponse:
             f"The lending service has no {Kind(kind).label.lower()} with this identifier under “{owner}”."
         )
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
+    except (NotSent, Unavailable):
+        refusal = "The lending service is not answering; ask again in a moment."
+        return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=503)
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
     toasts.success(request, f"The lending service knows it: it is {owner}’s, and is known here from now on.")
     return done(request, found.get_absolute_url())

@@ -29,7 +29,7 @@ UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
 
 SHORT = 3
-_BREAKS = re.compile(r"(?<=\w@)(?=\w)|(?<=\w)(?=\.\w)")
+_BREAKS = re.compile(r"(?<=@)|(?=\.[^\W\d_])")
 
 STATE_ICONS = {"ok": "check", "waiting": "clock", "warn": "alert-triangle", "bad": "alert-circle"}
 

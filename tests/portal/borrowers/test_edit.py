@@ -3,6 +3,7 @@
 import base64
 import gzip
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -110,7 +111,9 @@ def test_reports_arrive_byte_for_byte(editor: Editor, borrower: Record, desk: Sa
         "credit_report": SimpleUploadedFile("credit.xml", xml),
         "asset_report": SimpleUploadedFile("assets.json", assets),
     }
-    editor.send(files, with_credit_report="on", with_asset_report="on")
+    page = editor.result(files, with_credit_report="on", with_asset_report="on")
+    for content in (xml, assets):
+        assert re.search(rf"{len(content):,} bytes, [\d,]+ after compression", page)
     assert sent(desk).keys() == {"credit_report_xml_gzip", "asset_report_json_gzip"}
     for field, content in (("credit_report_xml_gzip", xml), ("asset_report_json_gzip", assets)):
         received = desk.world.received_report(borrower.uuid, field)

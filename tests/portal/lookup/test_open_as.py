@@ -44,7 +44,10 @@ def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, desk: S
     owner = given.borrower(desk)
     for _ in range(3):
         desk.fail_next("loans.get", status=503)
-    assert opened(viewer, "loan", UNKNOWN, owner.uuid).status_code == 503
+    answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
+    assert answer.status_code == 503
+    assert "The lending service is not answering" in answer.content.decode()
+    assert "as line of credit" in answer.content.decode()
 
 
 @pytest.mark.parametrize(
