@@ -189,7 +189,7 @@ def highlight(text: str, terms: str | Sequence[str]) -> SafeString:
     """The text with every occurrence of a search term, or of any of several, marked; of a short one as words begin."""
     wanted = sorted([terms] if isinstance(terms, str) else terms, key=len, reverse=True)
     found = "|".join(
-        rf"\b{re.escape(term)}" if len(term) < SHORT else re.escape(term) for term in wanted if term
+        rf"(?<!\w){re.escape(term)}" if len(term) < SHORT else re.escape(term) for term in wanted if term
     )
     parts = re.split(f"({found})", text, flags=re.IGNORECASE) if found else [text]
     return _marked(((part, number % 2 == 1) for number, part in enumerate(parts)), "<mark>{}</mark>")
