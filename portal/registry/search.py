@@ -99,9 +99,8 @@ def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     if _has_words(kind, query):
         for key, rank in _by_text(kind, query, limit).items():
             found.setdefault(key, rank)
-    if query.is_limited and kind in OWNED:
-        theirs, _ = of_borrowers(query, [kind])
-        for key in _keys(records.filter(theirs).order_by("-id"), limit) if theirs else ():
+    if theirs := _theirs(kind, query):
+        for key in _keys(records.filter(theirs).order_by("-id"), limit):
             found.setdefault(key, len(FORMS) + 2)
     return dict(list(found.items())[:limit])
 
@@ -116,7 +115,14 @@ def counted(kind: Kind, query: Query, most: int) -> int:
     keys = set(_keys(records.filter(_itself(query)), most))
     if _has_words(kind, query):
         keys.update(_keys(_newest(kind, query, query.alternatives, most), most))
+    if theirs := _theirs(kind, query):
+        keys.update(_keys(records.filter(theirs), most))
     return min(len(keys), most)
+
+
+def _theirs(kind: Kind, query: Query) -> Q:
+    """What of a kind belongs to the borrowers whom the text finds; nothing unless kinds were asked for."""
+    return of_borrowers(query, [kind])[0] if query.is_limited and kind in OWNED else Q()
 
 
 def _has_words(kind: Kind, query: Query) -> bool:

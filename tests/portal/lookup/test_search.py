@@ -92,6 +92,7 @@ class TestSuggestions:
         given.account(Kind.LOAN, given.borrower(desk, first_name="Acme LLC"), "loan-1")
         assert "/loans/loan-1/" in suggestions(viewer, "type:loan acme")
         assert "/loans/loan-1/" not in suggestions(viewer, "acme")
+        assert 'Loans<span class="sd-count">1</span>' in results(viewer, "type:loan acme")
 
     def test_pages_and_actions_are_found_by_their_words(self, viewer: Browser, servicer: Browser) -> None:
         assert 'href="/lines/"' in suggestions(viewer, "lines cred")
