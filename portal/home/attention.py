@@ -5,8 +5,7 @@ its key, under which somebody may put it aside for a while.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from urllib.parse import urlencode
 
 from django.core.cache import cache
@@ -22,6 +21,7 @@ from portal.audit.intents import settle_stale
 from portal.audit.models import WriteIntent
 from portal.borrowers.handover import Task, left_of
 from portal.borrowers.models import Draft
+from portal.home.lines import Attention, Item, Source, total_of
 from portal.home.models import Snooze
 from portal.jobs.state import state
 from portal.messaging.models import Message, key_from
@@ -42,85 +42,7 @@ DELIVERED = "SUCCESS"
 COUNT_KEPT = 10
 COMMON = "attention"
 
-GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
 VERBS = {Kind.LOAN: "Open loan", Kind.LINE: "Open line", Kind.REPAYMENT: "Open payment"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Item:
-    """One line: what is, what follows, and the one thing to do."""
-
-    key: str
-    group: str
-    state: str
-    icon: str
-    fact: str
-    rest: str = ""
-    meta: str = ""
-    borrower_uuid: str = ""
-    when: datetime | date | None = None
-    url: str
-    verb: str
-    owner_id: int | None = None
-
-    @property
-    def sentence(self) -> str:
-        """What is, as plain text."""
-        return f"{self.fact} {self.rest}".strip()
-
-
-@dataclass(frozen=True)
-class Source:
-    """The lines of one kind. Those that are left out stand in a list of their own, where there is one."""
-
-    items: Sequence[Item]
-    total: int
-    name: str = ""
-    url: str = ""
-
-    @property
-    def left_out(self) -> int:
-        return max(0, self.total - len(self.items))
-
-
-@dataclass(frozen=True)
-class Attention:
-    """The whole list, and how much of it there is of each group."""
-
-    sources: Sequence[Source]
-    user_id: int
-    snoozed: Sequence[Snooze]
-
-    def shown(self, group: str) -> list[Item]:
-        """The lines of one group, those of this person, or all."""
-        items = [item for source in self.sources for item in source.items]
-        if group == "mine":
-            return [item for item in items if item.owner_id == self.user_id]
-        return [item for item in items if not group or item.group == group]
-
-    def left_out(self, group: str) -> list[Source]:
-        """Of which sources more is there than is shown."""
-        return [
-            one for one in self.sources if one.items and one.left_out and group in ("", one.items[0].group)
-        ]
-
-    @property
-    def total(self) -> int:
-        return _total(self.sources)
-
-    @property
-    def mine(self) -> int:
-        return len(self.shown("mine"))
-
-    @property
-    def pills(self) -> list[tuple[str, str, int]]:
-        """Name, words and count of each filter."""
-        counted = {
-            name: sum(one.total for one in self.sources if one.items and one.items[0].group == name)
-            for name in GROUPS
-        }
-        groups = [(name, words, counted[name]) for name, words in GROUPS.items()]
-        return [("", "All", self.total), ("mine", "Mine", self.mine), *groups]
 
 
 def attention(user: User) -> Attention:
@@ -128,7 +50,7 @@ def attention(user: User) -> Attention:
     snoozed = _snoozed()
     hidden = {one.key for one in snoozed}
     common, own = _of_everybody(hidden), _of_person(hidden, user)
-    cache.set_many({COMMON: _total(common), _own(user): _total(own)}, COUNT_KEPT)
+    cache.set_many({COMMON: total_of(common), _own(user): total_of(own)}, COUNT_KEPT)
     (worker, *accounts), (writes, approvals, drafts) = common, own
     sources = (worker, writes, approvals, *accounts, drafts)
     return Attention([source for source in sources if source.items], user.pk, snoozed)
@@ -136,8 +58,8 @@ def attention(user: User) -> Attention:
 
 def waiting(user: User) -> dict[str, int]:
     """How much waits, for the navigation: the name of an area to a number, from a few seconds ago."""
-    common = cache.get_or_set(COMMON, lambda: _total(_of_everybody(_hidden())), COUNT_KEPT)
-    own = cache.get_or_set(_own(user), lambda: _total(_of_person(_hidden(), user)), COUNT_KEPT)
+    common = cache.get_or_set(COMMON, lambda: total_of(_of_everybody(_hidden())), COUNT_KEPT)
+    own = cache.get_or_set(_own(user), lambda: total_of(_of_person(_hidden(), user)), COUNT_KEPT)
     return {"home:index": (common or 0) + (own or 0)}
 
 
@@ -149,10 +71,6 @@ def count_again(user: User) -> None:
 def _own(user: User) -> str:
     """Where the number of what waits for one person is kept."""
     return f"attention:{user.pk}"
-
-
-def _total(sources: Iterable[Source]) -> int:
-    return sum(source.total for source in sources)
 
 
 def _snoozed() -> list[Snooze]:

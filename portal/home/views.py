@@ -16,8 +16,9 @@ from portal.audit.models import Actor, Entry, Sighting
 from portal.audit.sentences import sentence
 from portal.borrowers.models import Draft
 from portal.gateway import StaffRequest
-from portal.home.attention import GROUPS, Item, attention, borrowers_of, count_again
+from portal.home.attention import attention, borrowers_of, count_again
 from portal.home.forms import SnoozeForm
+from portal.home.lines import GROUPS, Item
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
 from portal.home.pinned import choices, pin, pinned
