@@ -16,7 +16,6 @@ from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
-BATCH = 500
 MAX_LINE = 1_000_000
 # After so many lines the database holds other numbers than it plans by.
 MANY = 10_000
@@ -93,7 +92,7 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
             report.refused.append((number, found))
         else:
             batch.append((number, found))
-        if len(batch) >= BATCH:
+        if len(batch) >= memory.BATCH:
             _keep(batch, report, by=by, at=at)
             batch.clear()
     _keep(batch, report, by=by, at=at)

@@ -33,7 +33,7 @@ KIND_OF: dict[type, Kind] = {
     Statement: Kind.LINE,
     Repayment: Kind.REPAYMENT,
 }
-BATCH = 500
+BATCH = 1_000
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 TOO_MUCH = Decimal(10) ** 11
 """SQLite keeps 15 digits of a number exactly: these, and four places behind the point."""
@@ -148,8 +148,15 @@ def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) 
         Record.objects.bulk_update(changed, _WRITTEN, batch_size=100)
         _confirm(same, at)
         Snapshot.objects.bulk_create(snapshots)
-        roll_up(record.borrower_uuid for record in new + changed if record.kind in _ROLLED_UP)
+        roll_up(record.borrower_uuid for record in new + changed if _is_added_up(record))
         return new + changed + same
+
+
+def _is_added_up(record: Record) -> bool:
+    """Whether a borrower's row may say something else now; an account of which nothing was told adds nothing to it."""
+    if record.kind in (Kind.LOAN, Kind.LINE):
+        return bool(record.answer)
+    return record.kind in (Kind.BORROWER, Kind.APPLICATION)
 
 
 def _says_nothing_new(record: Record, item: Known) -> bool:
@@ -168,8 +175,6 @@ def _confirm(records: Sequence[Record], at: datetime) -> None:
             setattr(record, name, value)
 
 
-# What a borrower's row adds up, and that row itself.
-_ROLLED_UP = {Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE}
 # What absorbing an answer may change.
 _WRITTEN = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
