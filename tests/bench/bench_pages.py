@@ -15,7 +15,7 @@ DELAYS = (0, 0.1, 0.5, 1)
 SILENCE = 60
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 CHROMIUM = "/usr/bin/chromium"
-COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.documentElement.dataset.ready !== undefined"
+COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.documentElement?.dataset.ready !== undefined"
 
 
 def rows() -> list[Row]:

@@ -7,7 +7,7 @@ from tests.bench import bench_registry, told
 from tests.bench.database import own
 from tests.bench.table import Row, at_most
 
-MESSAGES, BORROWERS = 100_000, 20_000
+MESSAGES, BORROWERS = min(100_000, told.MESSAGES), min(20_000, bench_registry.BORROWERS)
 """How many are measured."""
 MANY_MESSAGES, MANY_BORROWERS = 100_000_000, 10_000_000
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import requests
 
@@ -30,6 +31,14 @@ class Desk:
     database: Path
     session: requests.Session
     pid: int
+    settings: dict[str, str]
+
+    @contextmanager
+    def served(self, *command: str) -> Iterator[str]:
+        """The same product by another server beside this one, on the same database; its address."""
+        port = free_port()
+        with process([word.format(port) for word in command], self.settings, port):
+            yield f"http://{HOST}:{port}"
 
     def slow(self, seconds: float) -> None:
         """From now on the service is silent that long before each answer."""
@@ -67,11 +76,8 @@ class Desk:
 
 
 @contextmanager
-def running(*server: str, processes: int = 1) -> Iterator[Desk]:
-    """The product on a database of its own, every account read once, stopped at the end.
-
-    `server` is the command that serves it, with braces for the port; gunicorn as it is deployed where none is given.
-    """
+def running(*, processes: int = 1) -> Iterator[Desk]:
+    """The product on a database of its own, every account read once, as it is deployed; stopped at the end."""
     with tempfile.TemporaryDirectory() as name:
         folder, ports = Path(name), [free_port(), free_port()]
         local = environment(folder, ports[1])
@@ -79,12 +85,11 @@ def running(*server: str, processes: int = 1) -> Iterator[Desk]:
         sandbox = [sys.executable, "-m", "servicing.sandbox", *file, "--port", str(ports[1])]
         with process([*sandbox, "--seed", "--control"], local, ports[1]):
             _prepare(folder, local, file)
-            portal = [word.format(ports[0]) for word in server or GUNICORN]
             settings = local | DEPLOYED | {"WEB_CONCURRENCY": str(processes)}
-            with process(portal, settings, ports[0]) as started:
+            with process([word.format(ports[0]) for word in GUNICORN], settings, ports[0]) as started:
                 address, service = (f"http://{HOST}:{port}" for port in ports)
                 database = folder / "portal.sqlite3"
-                yield Desk(address, service, database, signed_in(address), started.pid)
+                yield Desk(address, service, database, signed_in(address), started.pid, settings)
 
 
 GUNICORN = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
@@ -136,24 +141,26 @@ def manage(settings: dict[str, str], *words: str) -> None:
 
 def signed_in(address: str, name: str = "servicer") -> requests.Session:
     """A session as a browser has it once somebody has signed in."""
-    session = requests.Session()
+    session = Trusting()
     session.trust_env = False
     page = session.get(f"{address}/", timeout=30)
-    _trust(session)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     assert token, "the sign-in form has no token"
     form = {"login": name, "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
     headers = {"Referer": page.url}
     answer = session.post(page.url, data=form, headers=headers, timeout=30, allow_redirects=False)
     assert answer.headers.get("Location") == "/", f"not signed in: {answer.status_code}"
-    _trust(session)
     return session
 
 
-def _trust(session: requests.Session) -> None:
-    """As browsers do: this machine is trusted without TLS."""
-    for cookie in session.cookies:
-        cookie.secure = False
+class Trusting(requests.Session):
+    """As browsers do, it trusts this machine without TLS."""
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        answer = super().send(request, **kwargs)
+        for cookie in self.cookies:
+            cookie.secure = False
+        return answer
 
 
 @contextmanager
