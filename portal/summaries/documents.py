@@ -6,8 +6,9 @@ hash is the same whoever prints it, whenever.
 """
 
 import hashlib
+import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -36,6 +37,11 @@ from servicing.credit_lines import StatementDocument
 BROKEN = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # Without letters and digits that are taken for each other.
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+# From this amount on columns take the width of what stands in them.
+LONG = 1_000_000
+# What only a screen can use: what is told under the pointer, and the indentation of templates.
+_HINT = re.compile(r'<(span|time) [^>]*title="[^"]*"[^>]*>([^<]*)</\1>')
+_INDENTATION = re.compile(r">\s*\n\s*<")
 _CANONICAL = msgspec.json.Encoder(order="sorted", decimal_format="string")
 
 
@@ -86,8 +92,17 @@ class Document:
     @cached_property
     def content_hash(self) -> str:
         """The SHA-256 of the canonical content: its figures and words, without the times at which they were told."""
-        told = [self.form.title, self.about, self.options.mode.value, canonical(self.content)]
+        told = [self.form.title, self.about, self.options.mode.value, self._told]
         return hashlib.sha256(_CANONICAL.encode(told)).hexdigest()
+
+    @cached_property
+    def _told(self) -> Any:
+        return canonical(self.content)
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether an amount is too long for columns of a set width."""
+        return any(abs(amount) >= LONG for amount in _amounts(self._told))
 
     @property
     def short_hash(self) -> str:
@@ -105,8 +120,9 @@ class Document:
         return f"{slugify(self.title)[:80] or 'document'}-{timezone.localdate()}.pdf"
 
     def html(self, stamp: Stamp) -> str:
-        """The whole document as HTML, ready to be drawn."""
-        return render_to_string("summaries/print.html", self.context(stamp))
+        """The whole document as HTML, ready to be drawn: each element that is left out is drawn sooner."""
+        page = render_to_string("summaries/print.html", self.context(stamp))
+        return _INDENTATION.sub("><", _HINT.sub(r"\2", page))
 
     def context(self, stamp: Stamp) -> dict[str, Any]:
         """What its templates read."""
@@ -178,3 +194,16 @@ def canonical(value: Any) -> Any:
         case _ if is_dataclass(value):
             return {one.name: canonical(getattr(value, one.name)) for one in fields(value)}
     return str(value)
+
+
+def _amounts(value: Any) -> Iterator[Decimal]:
+    """Every amount in a canonical content."""
+    match value:
+        case Decimal():
+            yield value
+        case Mapping():
+            for one in value.values():
+                yield from _amounts(one)
+        case list():
+            for one in value:
+                yield from _amounts(one)

@@ -3,13 +3,16 @@
 import io
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 from pypdf import PdfReader
+from pypdf.generic import DictionaryObject
 
 from portal.audit.models import Actor
 from portal.readings import Reading, account, read_again
@@ -79,6 +82,32 @@ def test_each_pdf_has_every_figure_of_its_preview_and_leads_to_its_audit_entry(
         assert entry.detail["sha256"] == sha256(drawn.content).hexdigest()
         assert entry.detail["content_sha256"][:4] in text
         assert entry.detail["code"] in text
+
+
+def elements(node: Any) -> Iterator[Any]:
+    """Every element of a structure tree."""
+    if isinstance(node, DictionaryObject):
+        yield node
+        for kid in node.get("/K", []):
+            yield from elements(kid.get_object())
+
+
+def test_each_pdf_is_tagged_so_that_it_can_be_read_aloud(desk: Sandbox, viewer: Browser) -> None:
+    addresses = every_address(desk)
+    addresses["Borrower summary"] = f"{addresses['Offer sheet'].partition('/applications')[0]}/summary"
+    for title, address in addresses.items():
+        pdf = PdfReader(io.BytesIO(viewer.get(f"{address}.pdf?data=copies").content))
+        root = pdf.root_object
+        assert (root["/Lang"], root["/MarkInfo"]["/Marked"].value) == ("en", True)
+        assert root["/ViewerPreferences"]["/DisplayDocTitle"].value is True
+        assert [page["/Tabs"] for page in pdf.pages] == ["/S"] * len(pdf.pages)
+        assert pdf.outline, title
+        found = list(elements(root["/StructTreeRoot"]["/K"][0].get_object()))
+        kinds = [one["/S"] for one in found]
+        assert kinds.count("/H1") == 1
+        assert {"/H2", "/Table", "/THead", "/TBody"} <= set(kinds)
+        assert [one for one in found if one["/S"] == "/Figure" and not one.get("/Alt")] == []
+        assert [one for one in found if one["/S"] == "/TD" and not one["/A"].get("/Headers")] == []
 
 
 def test_a_schedule_has_a_subtotal_for_each_year_and_totals(desk: Sandbox, viewer: Browser) -> None:
