@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 # A job that waits this long is looked for in the engine, which may have lost it.
-LOOK_AGAIN = timedelta(seconds=60)
+LOOK_AGAIN = timedelta(seconds=15)
 
 
 def lease() -> timedelta:

@@ -62,9 +62,10 @@ def forget_old_jobs() -> int:
 
 
 def send_due() -> None:
-    """Hand over jobs that wait for their next attempt, and those that the engine lost."""
+    """Hand over jobs that wait for their next attempt, and those that the engine lost; one that fails stays due."""
     now = timezone.now()
     for job in Job.objects.filter(state=State.WAITING, due_at__lte=now):
         mine = Job.objects.filter(pk=job.pk, state=State.WAITING, due_at=job.due_at)
-        if mine.update(due_at=now + LOOK_AGAIN) and not engine.still_has(job):
-            send(job)
+        with transaction.atomic():
+            if mine.update(due_at=now + LOOK_AGAIN) and not engine.still_has(job):
+                send(job)

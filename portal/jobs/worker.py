@@ -8,13 +8,14 @@ import logging
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME
 from django_tasks_db.management.commands import db_worker
@@ -42,6 +43,16 @@ class Loop(db_worker.Worker):
             max_tasks=None,
             worker_id=running.worker_id()[:64],
         )
+
+    def run(self) -> None:
+        """The engine's loop ends where the database is locked, or away, for too long; here it is entered again."""
+        while self.running:
+            try:
+                super().run()
+            except OperationalError:
+                logger.exception("The database did not answer the worker; it asks again.")
+                connection.close()
+                time.sleep(POLL)
 
     def run_task(self, db_task_result: Any) -> None:
         """As the engine does; what is told to stop and ends in time needs no alarm any more."""

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.core.management import call_command
-from django.db import transaction
+from django.db import DatabaseError, transaction
+from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from portal.jobs import running, upkeep
@@ -14,6 +15,7 @@ from portal.jobs.kinds import Kind
 from portal.jobs.models import LOOK_AGAIN, Job, Worker
 from portal.jobs.queue import start
 from portal.jobs.running import PAUSE, SLICE, Progress
+from tests import databases
 from tests.portal.jobs.scripted import SCRIPTS, patient, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,6 +116,18 @@ def test_what_the_engine_lost_is_sent_again_and_what_it_has_is_not() -> None:
         assert DBTaskResult.objects.count() == 1
     DBTaskResult.objects.all().delete()
     with time_machine.travel(2 * LOOK_AGAIN + timedelta(seconds=2)):
+        upkeep.send_due()
+    assert DBTaskResult.objects.count() == 1
+
+
+def test_what_could_not_be_sent_stays_due() -> None:
+    begun(lambda progress: None)
+    DBTaskResult.objects.all().delete()
+    with time_machine.travel(timezone.now() + LOOK_AGAIN + timedelta(seconds=1), tick=False):
+        databases.fill_the_disk(DBTaskResult._meta.db_table)
+        with pytest.raises(DatabaseError, match="disk is full"):
+            upkeep.send_due()
+        databases.free_the_disk(DBTaskResult._meta.db_table)
         upkeep.send_due()
     assert DBTaskResult.objects.count() == 1
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django_tasks_db.models import DBTaskResult
 
 from portal.audit.models import Entry
 from portal.jobs.models import Job, Worker
@@ -17,7 +19,7 @@ from portal.jobs.queue import start
 from portal.lookup.tasks import refresh_portfolio
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
-from tests import given
+from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET
 from tests.databases import database_url
 
@@ -104,6 +106,18 @@ def test_a_step_that_does_not_end_is_broken_off_after_the_grace(desk: Sandbox, j
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     assert (now(job).state, now(job).attempts) == ("waiting", 0)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a table away is an operational error there alone")
+def test_a_worker_outlives_a_database_that_does_not_answer(desk: Sandbox, job: Job) -> None:
+    table = DBTaskResult._meta.db_table
+    databases.run(f"ALTER TABLE {table} RENAME TO away")
+    with worker(desk) as process:
+        until(Worker.objects.exists)
+        time.sleep(1)
+        assert process.poll() is None
+        databases.run(f"ALTER TABLE away RENAME TO {table}")
+        until(lambda: now(job).state == "done")
 
 
 def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:
