@@ -75,10 +75,7 @@ class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be su
     def count(self) -> int:
         """How many: at most :data:`COUNTED`, or to the last one where that is wanted, of many as of a minute ago."""
         count = self.counted[:COUNTED].count()
-        if count < COUNTED or not self.exact:
-            return count
-        key = hashlib.sha256(str(self.counted.query).encode()).hexdigest()
-        return cache.get_or_set(f"registry.count.{key}", self.counted.count, COUNTED_AGAIN) or 0
+        return count if count < COUNTED or not self.exact else _counted_lately(self.counted)
 
     def page(self, number: int | str) -> Page[Record]:
         """Its keys come from an index alone, and from whichever end is nearer; then its records."""
@@ -146,13 +143,19 @@ class Listing:
 
     @cached_property
     def known(self) -> int:
-        """How many there are without any filter."""
-        return self.records.count()
+        """How many there are without any filter, as of a minute ago."""
+        return _counted_lately(self.records)
 
     @property
     def known_words(self) -> str:
         """The same as it is shown."""
         return f"{self.known:,}"
+
+
+def _counted_lately(records: QuerySet[Record]) -> int:
+    """How many there are or were: it takes a while to count very many."""
+    key = hashlib.sha256(str(records.query).encode()).hexdigest()
+    return cache.get_or_set(f"registry.count.{key}", records.count, COUNTED_AGAIN) or 0
 
 
 def known(kind: str) -> QuerySet[Record]:

@@ -5,8 +5,8 @@ where a line or a name begins and ends can be looked for like any other letter. 
 SQLite, trigram indexes on PostgreSQL.
 """
 
-import json
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
 from typing import Final
@@ -70,10 +70,17 @@ def narrowed(
     if query.alternatives:
         found |= _containing(query.alternatives, kinds, None if query.conditions else newest)
     if query.amount is not None:
-        found |= Q(amount=query.amount)
+        found |= _of_amount(query.amount, kinds)
     if not query.is_limited:
         return records.filter(query.conditions, found)
     return records.filter(query.conditions, found, kind__in=query.kinds)
+
+
+def _of_amount(amount: Decimal, kinds: Sequence[Kind]) -> Q:
+    """By their keys while there are few: beside another condition SQLite may not use the index of amounts."""
+    equal = Q(amount=amount, kind__in=kinds, archived_at__isnull=True)
+    keys = _keys(Record.objects.filter(equal), FEW + 1)
+    return Q(pk__in=keys) if len(keys) <= FEW else equal
 
 
 def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
@@ -203,19 +210,11 @@ def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int |
     if connection.vendor != "sqlite" or not expression:
         return plain
     is_whole = all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in _forms(term))
-    if is_whole and newest:
-        are_apart = any(len(terms) > 1 for terms in alternatives)
-        is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
-        newer = (
-            _apart(kinds[0], alternatives, newest)
-            if len(kinds) == 1 and are_apart and is_long
-            else _select(kinds, expression, newest)
-        )
-        return Q(pk__in=RawSQL(*newer))  # noqa: S611 - names of kinds and parameters only
-    if (keys := _few(kinds, expression)) is None:
-        return plain
-    indexed = Q(pk__in=RawSQL("SELECT value FROM json_each(%s)", [json.dumps(keys)]))
-    return indexed if is_whole else indexed & plain
+    if is_whole and newest and newest < FEW:
+        return _newer(alternatives, kinds, expression, newest)
+    if (keys := _few(kinds, expression)) is not None:
+        return Q(pk__in=keys) if is_whole else Q(pk__in=keys) & plain
+    return _newer(alternatives, kinds, expression, newest) if is_whole and newest else plain
 
 
 def _occurs(term: str) -> Q:
@@ -242,6 +241,17 @@ def _either(term: str) -> str:
         return ""
     quoted = (form.replace('"', '""') for form in forms)
     return "({})".format(" OR ".join(f'"{form}"' for form in quoted))
+
+
+def _newer(alternatives: Alternatives, kinds: Sequence[Kind], expression: str, most: int) -> Q:
+    """The newest that match, at most so many."""
+    are_apart = any(len(terms) > 1 for terms in alternatives)
+    is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
+    if len(kinds) == 1 and are_apart and is_long:
+        statement = _apart(kinds[0], alternatives, most)
+    else:
+        statement = _select(kinds, expression, most)
+    return Q(pk__in=RawSQL(*statement))  # noqa: S611 - names of kinds and parameters only
 
 
 def _select(kinds: Sequence[Kind], expression: str, most: int) -> tuple[str, list[str | int]]:
