@@ -10,6 +10,7 @@ from portal.audit.models import Actor
 from portal.jobs.models import Job
 from portal.jobs.queue import start
 from portal.lookup.imports import MANY, import_ids
+from portal.messaging import sync
 from portal.operations.tasks import forget_old
 from servicing.sandbox import Sandbox
 from tests import given
@@ -20,10 +21,10 @@ pytestmark = [
 ]
 
 
-def is_counted() -> bool:
+def is_counted(table: str = "registry_record") -> bool:
     with connection.cursor() as cursor:
         try:
-            cursor.execute("SELECT count(*) FROM sqlite_stat1 WHERE tbl = 'registry_record'")
+            cursor.execute("SELECT count(*) FROM sqlite_stat1 WHERE tbl = %s", [table])
         except OperationalError:  # There is no such table before the first time.
             return False
         return bool(cursor.fetchone()[0])
@@ -49,3 +50,12 @@ def test_it_is_counted_after_a_large_import_only() -> None:
 def test_it_is_counted_after_records_are_invented() -> None:
     call_command("make_registry", borrowers=1, stdout=StringIO())
     assert is_counted()
+
+
+def test_it_is_counted_after_a_large_sync_only(desk: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "MANY", 2)
+    for number, is_large in enumerate((False, True)):
+        for _ in range(number + 1):
+            desk.world.message("payment.failed", {})
+        call_command("sync_messages", stdout=StringIO())
+        assert is_counted("messaging_message") == is_large
