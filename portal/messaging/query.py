@@ -1,8 +1,8 @@
 """The local copy, narrowed by what a form asks for: a page of it from any place, and how many there are.
 
 Every index is in the order of time, so a page is one short look into an index wherever it begins. Hides in which form
-a database answers best: several values of one column are asked for one by one, a text by its index only where few hold
-it (SQLite: by the newest that do), and a range of amounts by its index only where few lie in it.
+a database answers best: several values of one column are asked for one by one, a text by its index only where few of
+what else is asked for hold it (SQLite: by the newest that do), and a range of amounts only where few lie in it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,11 @@ from decimal import Decimal
 from functools import cached_property, reduce
 from heapq import merge
 from itertools import islice
-from typing import Any, Final
+from operator import or_
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
-from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
+from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, StrIndex
 from django.db.models.lookups import GreaterThan
@@ -31,6 +32,10 @@ from portal.registry.models import Record
 FEW: Final = 5_000
 MANY: Final = 50_000
 PROBED: Final = 1_000
+MET: Final = 20
+"""Where so many of them hold a text, a page meets those that do on the way: its index would bring far more."""
+COMMON: Final = 250
+"""Where so many do, they are counted so too."""
 LOOKED_AT: Final = 10_000
 """So many messages are looked at for their borrower, and on SQLite so many that hold a text."""
 BATCH: Final = 500
@@ -41,6 +46,15 @@ COLUMNS: Final = {
     "product": "product",
     "payment": "payment_status",
 }
+
+
+class _Cut(NamedTuple):
+    """What a form leaves before its text is looked for, and the conditions that cut it into parts."""
+
+    found: QuerySet[Message]
+    conditions: list[Q]
+    hits: list[int]
+    """How many of the newest of each part hold the text."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +119,11 @@ class Found:
 
     @cached_property
     def parts(self) -> list[QuerySet[Message]]:
-        """Parts that have nothing in common, each of which an index answers in order."""
+        """Parts that have nothing in common, each of which an index answers in order, or all at once."""
+        return self._holding(self._cut, MET)
+
+    @cached_property
+    def _cut(self) -> _Cut:
         found = Message.objects.filter(self._time, self._selected)
         if self._by_sum <= FEW:
             found = found.filter(pk__in=self._of_amount.values("pk"))
@@ -118,21 +136,21 @@ class Found:
     def _counted(self) -> list[QuerySet[Message]]:
         """The same for counting, which no order hinders from using the index of amounts where it leaves the fewest."""
         if not self._bounds or self._by_sum <= FEW:
-            return self.parts
+            return self._holding(self._cut, COMMON)
         if self._by_sum > MANY:
             found = Message.objects.filter(self._time, self._selected, **self._bounds)
-            return self._apart(found, is_small=self._is_small)
+            return self._holding(self._apart(found, is_small=self._is_small), COMMON)
         times = {name.replace("pk", "key"): value for name, value in self._time_bounds.items()}
         found = Message.objects.alias(key=F("pk") + 0).filter(self._selected, **self._bounds, **times)
-        return self._apart(found, is_small=True)
+        return self._holding(self._apart(found, is_small=True), COMMON)
 
     @property
     def _is_small(self) -> bool:
         """Whether something else than a column leaves few: then the indexes of columns only lead astray."""
-        is_listed = bool(self._words) and (connection.vendor == "sqlite" or not self._is_common)
+        is_listed = bool(self._words) and connection.vendor == "sqlite"
         return is_listed or bool(self.asked.get("link")) or self._by_sum <= FEW
 
-    def _apart(self, found: QuerySet[Message], *, is_small: bool) -> list[QuerySet[Message]]:
+    def _apart(self, found: QuerySet[Message], *, is_small: bool) -> _Cut:
         several = [(column, self.asked[name]) for name, column in COLUMNS.items() if self.asked.get(name)]
         if len(several) > 1 and not is_small:
             several.sort(key=_commonness)
@@ -141,7 +159,34 @@ class Found:
             met = {f"any_{other}": Coalesce(F(other), Value(""))}
             found = found.alias(**met).filter(**{f"any_{other}__in": wanted})
         values = [Q(**{column: value}) for column, values in first for value in values] or [Q()]
-        return [found.filter(owned, value) for owned in self._owned for value in values]
+        conditions = [owned & value for owned in self._owned for value in values]
+        return _Cut(found, conditions, [self._hits(found.filter(one)) for one in conditions])
+
+    def _holding(self, cut: _Cut, least: int) -> list[QuerySet[Message]]:
+        """Each part that holds the text often; behind them all others at once, by the index of the text."""
+        ordered, listed = cut.found.alias(place=F("pk")), cut.found.alias(place=F("pk") + 0)
+        if not self._words or connection.vendor == "sqlite":
+            return [ordered.filter(one) for one in cut.conditions]
+        if self._is_small:  # In order it would look at every message there is, here as with an index.
+            return [listed.filter(one, self._held) for one in cut.conditions]
+        pairs = list(zip(cut.conditions, cut.hits, strict=True))
+        parts: list[QuerySet[Message]] = [
+            ordered.filter(one, self._held) for one, hits in pairs if hits >= least
+        ]
+        if rare := [one for one, hits in pairs if hits < least]:
+            parts.append(listed.filter(reduce(or_, rare), self._held, self._indexed))
+        return parts
+
+    def _hits(self, part: QuerySet[Message]) -> int:
+        """How many of the newest of a part hold the text; all, as it were, where the part is small."""
+        if not self._words or self._is_small or self._is_common:
+            return PROBED
+        return self._probe(part)
+
+    def _probe(self, part: QuerySet[Message]) -> int:
+        newest = Message.objects.order_by().filter(pk__in=part.order_by("-pk").values("pk")[:PROBED])
+        found = newest.aggregate(all=Count("pk"), held=Count("pk", filter=self._held))
+        return PROBED if found["all"] < PROBED else int(found["held"])
 
     @cached_property
     def _owned(self) -> list[Q]:
@@ -167,8 +212,9 @@ class Found:
 
     @cached_property
     def _selected(self) -> Q:
-        """What hold a text, and of whom nobody knows the borrower."""
-        return self._text & self._unlinked if self.asked.get("link") else self._text
+        """What hold a text, on SQLite, and of whom nobody knows the borrower."""
+        listed = self._listed if self._words and connection.vendor == "sqlite" else Q()
+        return listed & self._unlinked if self.asked.get("link") else listed
 
     @property
     def _unlinked(self) -> Q:
@@ -194,12 +240,9 @@ class Found:
     def _is_json(self) -> bool:
         return str(self.asked.get("q") or "").startswith("{")
 
-    @cached_property
-    def _text(self) -> Q:
-        if not self._words:
-            return Q()
-        if connection.vendor != "sqlite":
-            return self._held if self._is_common else self._held & self._indexed
+    @property
+    def _listed(self) -> Q:
+        """On SQLite: the newest that hold the text."""
         order = "DESC" if self.descends else "ASC"
         statement = f"{self._matching} ORDER BY rowid {order} LIMIT %s"
         return Q(pk__in=RawSQL(statement, [self._expression, *self._rowids, LOOKED_AT]))  # noqa: S611
@@ -218,9 +261,8 @@ class Found:
 
     @cached_property
     def _is_common(self) -> bool:
-        """Whether so many hold the text that they are met on the way, and its index would bring too many."""
-        newest = Message.objects.filter(self._time).order_by("-pk").values("pk")[:PROBED]
-        return Message.objects.order_by().filter(self._held, pk__in=newest).count() > PROBED // 10
+        """Whether so many hold the text, whatever else is asked for, that its index would bring too many."""
+        return self._probe(Message.objects.filter(self._time)) >= COMMON
 
     @property
     def _expression(self) -> str:
@@ -298,7 +340,7 @@ def _disjoint(conditions: Sequence[Q]) -> list[Q]:
 
 def _keys(part: QuerySet[Message], start: int | None, *, descends: bool) -> Iterator[int]:
     """The keys of a part in order, beyond a key: enough for a page at first, more only where somebody goes on."""
-    size, side, order = PAGE, "pk__lt" if descends else "pk__gt", "-pk" if descends else "pk"
+    size, side, order = PAGE, "pk__lt" if descends else "pk__gt", "-place" if descends else "place"
     while True:
         beyond = part if start is None else part.filter(**{side: start})
         keys = list(beyond.order_by(order).values_list("pk", flat=True)[:size])
