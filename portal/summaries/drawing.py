@@ -40,10 +40,10 @@ def look() -> tuple[CSS, FontConfiguration]:
 
 
 def draw(html: str) -> bytes:
-    """The PDF, tagged for assistive technology."""
+    """The PDF, tagged for assistive technology as PDF/UA has it."""
     try:
         style, fonts = look()
         document = HTML(string=html, base_url=BASE, url_fetcher=StaticFiles())
-        return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_tags=True))
+        return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_variant="pdf/ua-1"))
     except (Exception, FatalURLFetchingError) as error:  # the second is no Exception
         raise NotDrawn(f"{type(error).__name__}: {error}") from None

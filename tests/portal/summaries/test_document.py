@@ -107,6 +107,9 @@ def test_each_pdf_is_tagged_so_that_it_can_be_read_aloud(desk: Sandbox, viewer: 
         assert kinds.count("/H1") == 1
         assert {"/H2", "/Table", "/THead", "/TBody"} <= set(kinds)
         assert [one for one in found if one["/S"] == "/Figure" and not one.get("/Alt")] == []
+        in_lists = [kid.get_object()["/S"] for one in found if one["/S"] == "/L" for kid in one["/K"]]
+        assert set(in_lists) == {"/LI"}
+        assert b"pdfuaid:part" in root["/Metadata"].get_data()
         assert [one for one in found if one["/S"] == "/TD" and not one["/A"].get("/Headers")] == []
 
 
