@@ -1,0 +1,345 @@
+"""A day of an operator: processes on one PostgreSQL and one Redis that die under load, and a database that is lost.
+
+    python3 docker/postgres.py -- .venv/bin/python -m tests.trial
+
+Two web processes behind a proxy that is set as in ``docker/proxy.cfg``, and two workers. The servers are Debian's own,
+on loopback: ``haproxy``, and ``redis-server`` where the compose file has Valkey, which Debian 12 lacks.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import requests
+
+from tests.bench.desk import DEPLOYED, GUNICORN, HOST, ROOT, environment, free_port, process, signed_in
+
+PAGES = ("/", "/borrowers/", "/loans/", "/search/?q=an")
+PEOPLE = 4
+BORROWERS, LINES = 500, 10_000
+KILLS = 3
+"""So often a web process and the worker that is busy die."""
+PATIENCE = 180
+
+
+def main() -> None:
+    require("redis-server", "haproxy", "pg_dump")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trial-")))
+        desk = Deployment(stack, folder)
+        address = stack.enter_context(proxy(folder, desk))
+        wait_until("the proxy finds both processes", lambda: all(map(is_ready, [address, *desk.addresses])))
+        session = signed_in(address)
+        move_between(session, desk)
+        for number in range(KILLS):
+            survive(session, address, desk, number)
+        verified(desk)
+        desk.stop()
+        lose_and_restore(desk, folder / "copy")
+    say("all is well")
+
+
+# --- What runs ---
+
+
+class Process:
+    """A process of the portal with its children, which die with it."""
+
+    def __init__(self, *command: str, **settings: str) -> None:
+        self.command, self.settings = command, settings
+        self.start()
+
+    def start(self) -> None:
+        self.running = subprocess.Popen(self.command, env=self.settings, cwd=ROOT, start_new_session=True)
+
+    def kill(self) -> tuple[float, float]:
+        """Without a word, as when a machine loses its power; when that began and when it was over."""
+        began = time.monotonic()
+        os.killpg(self.running.pid, signal.SIGKILL)
+        self.running.wait()
+        return began, time.monotonic()
+
+    def stop(self) -> None:
+        """As a platform does it; whoever is stopped ends well."""
+        if self.running.poll() is None:
+            self.running.terminate()
+            must(self.running.wait(60) in (0, -signal.SIGTERM), "who is told to stop ends well")
+
+
+class Deployment:
+    """A cache, a lending service, a database that knows some of its records, and the processes between them."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        server = os.environ.get("DATABASE_URL") or sys.exit("trial: run it under docker/postgres.py.")
+        self.database = urlsplit(server)._replace(path="/trial").geturl()
+        self.make_database()
+        redis, service = free_port(), free_port()
+        self.settings = environment(folder, service) | {
+            "DATABASE_URL": self.database,
+            "CACHE_URL": f"redis://{HOST}:{redis}/0",
+            "JOB_LEASE_SECONDS": "6",
+            "REFRESH_MINUTES": "0",  # The service does not know what the files name.
+            "LOG_LEVEL": "ERROR",
+            "WEB_CONCURRENCY": "1",
+        }
+        cache = ["redis-server", "--port", str(redis), "--bind", HOST, "--save", "", "--loglevel", "warning"]
+        sandbox = [sys.executable, "-m", "servicing.sandbox", "--port", str(service), "--seed"]
+        stack.enter_context(process([*cache, "--dir", str(folder)], self.settings, redis))
+        stack.enter_context(
+            process([*sandbox, "--db", str(folder / "sandbox.sqlite3")], self.settings, service)
+        )
+        self.prepare()
+        self.settings |= DEPLOYED | {
+            "SECRET_KEY": secrets.token_urlsafe(64),
+            "ALLOWED_HOSTS": f"{HOST},localhost",
+        }
+        self.ports = [free_port(), free_port()]
+        self.webs = [
+            Process(*(word.format(port) for word in GUNICORN), **self.settings) for port in self.ports
+        ]
+        self.workers = [Process(*MANAGE, "work", **self.settings) for _ in range(2)]
+        stack.callback(self.stop)
+
+    @property
+    def addresses(self) -> list[str]:
+        return [f"http://{HOST}:{port}" for port in self.ports]
+
+    def prepare(self) -> None:
+        """Two upgrades at once, as two machines start them; then staff and some records."""
+        upgrades = [Process(*MANAGE, "upgrade", "-v0", **self.settings) for _ in range(2)]
+        must(all(one.running.wait(PATIENCE) == 0 for one in upgrades), "two upgrades at once end well")
+        for words in (["demo_staff"], ["make_registry", "--borrowers", str(BORROWERS)]):
+            self.manage(*words)
+        self.manage("collectstatic", "--noinput", "-v0", **DEPLOYED)
+
+    def manage(self, *words: str, **settings: str) -> str:
+        done = subprocess.run(
+            [*MANAGE, *words], env=self.settings | settings, cwd=ROOT, capture_output=True, text=True
+        )
+        must(done.returncode == 0, f"{words[0]} ends well: {done.stdout[-500:]}{done.stderr[-500:]}")
+        return done.stdout
+
+    def make_database(self) -> None:
+        """An empty one, whatever was there and whoever is connected."""
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+            connection.execute("DROP DATABASE IF EXISTS trial WITH (FORCE)")
+            connection.execute("CREATE DATABASE trial")
+
+    def ask(self, query: str, *values: object) -> tuple[object, ...]:
+        """The first row, empty where there is none."""
+        with psycopg.connect(self.database) as connection:
+            return connection.execute(query.encode(), values).fetchone() or ()
+
+    def stop(self) -> None:
+        for one in (*self.webs, *self.workers):
+            one.stop()
+
+
+MANAGE = (sys.executable, "manage.py")
+
+
+@contextmanager
+def proxy(folder: Path, desk: Deployment) -> Iterator[str]:
+    """The product's own settings, but that it speaks plain HTTP and knows both processes by their ports."""
+    text = (ROOT / "docker/proxy.cfg").read_text()
+    defaults = text[text.index("defaults") : text.index("# Names of web processes")]
+    checks = re.findall(r"^    (?:balance|option httpchk|http-check) ?.*$", text, re.MULTILINE)
+    servers = [f"    server web-{port} {HOST}:{port} check inter 500 fall 1 rise 1" for port in desk.ports]
+    port, file = free_port(), folder / "proxy.cfg"
+    front = ["frontend outside", f"    bind {HOST}:{port}", "    default_backend web", "backend web"]
+    file.write_text("\n".join([defaults, *front, *checks, *servers, ""]))
+    with process(["haproxy", "-db", "-f", str(file)], desk.settings | {"DESK_HOST": "localhost"}, port):
+        yield f"http://{HOST}:{port}"
+
+
+# --- What is tried ---
+
+
+def move_between(session: requests.Session, desk: Deployment) -> None:
+    """A session that began behind the proxy is known to each process."""
+    for address in desk.addresses * 2:
+        page = session.get(f"{address}/borrowers/", timeout=30, allow_redirects=False)
+        must(page.status_code == 200, f"the session is known at {address}")
+    say("a session moves between the processes unnoticed")
+
+
+class Load:
+    """People who turn pages all the time, and what went wrong for them and when."""
+
+    def __init__(self, address: str, cookies: str) -> None:
+        self.address, self.cookies = address, cookies
+        self.asked, self.failed = 0, list[tuple[float, float, str]]()
+        self.over = threading.Event()
+        self.people = [threading.Thread(target=self.browse, daemon=True) for _ in range(PEOPLE)]
+
+    def __enter__(self) -> "Load":
+        for one in self.people:
+            one.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        for one in self.people:
+            one.join(60)
+
+    def browse(self) -> None:
+        with requests.Session() as session:
+            session.trust_env = False
+            session.headers["Cookie"] = self.cookies
+            while not self.over.is_set():
+                for page in PAGES:
+                    self.turn(session, page)
+
+    def turn(self, session: requests.Session, page: str) -> None:
+        began, problem = time.monotonic(), ""
+        try:
+            answer = session.get(self.address + page, timeout=30, allow_redirects=False)
+            if answer.status_code != 200:
+                problem = f"{page} answered {answer.status_code}"
+        except requests.RequestException as error:
+            problem = f"{page}: {type(error).__name__}"
+        self.asked += 1
+        if problem:
+            self.failed.append((began, time.monotonic(), problem))
+
+    def beyond(self, deaths: list[tuple[float, float]]) -> list[str]:
+        """What failed although it was not under way while somebody died."""
+        return [
+            f"{words}, begun {began - deaths[-1][1]:+.3f} s after the last death, {ended - began:.3f} s long"
+            for began, ended, words in self.failed
+            if not any(began <= over and start <= ended for start, over in deaths)
+        ]
+
+
+def survive(session: requests.Session, address: str, desk: Deployment, number: int) -> None:
+    """A web process and the worker that is busy die while people turn pages; both come back."""
+    cookies = "; ".join(f"{each.name}={each.value}" for each in session.cookies)
+    with Load(address, cookies) as load:
+        upload(address, desk, number)
+        worker, web = busy(desk), desk.webs[number % 2]
+        deaths = [worker.kill()]
+        time.sleep(2)
+        deaths.append(web.kill())
+        time.sleep(4)
+        for one in (worker, web):
+            one.start()
+        wait_until("the import ends whole", lambda: is_taken(desk, number))
+        wait_until("the web process is back", lambda: all(map(is_ready, desk.addresses)))
+    must(load.asked > 50, f"people could turn pages: {load.asked}")
+    must(not load.beyond(deaths), f"nobody else saw an error: {load.beyond(deaths)[:5]}")
+    say(
+        f"{load.asked} pages while two processes died, {len(load.failed)} under way were lost; the import went on"
+    )
+
+
+def upload(address: str, desk: Deployment, number: int) -> None:
+    """A supervisor has a file taken in that takes a while."""
+    session = signed_in(address, "supervisor")
+    page = session.get(f"{address}/registry/import/", timeout=30)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    must(token, "the form has a token")
+    (owners,) = desk.ask("SELECT array_agg(uuid) FROM registry_record WHERE kind = 'borrower'")
+    assert isinstance(owners, list)
+    lines = "".join(f"loan,trial-{number}-{line},{owners[line % BORROWERS]},\n" for line in range(LINES))
+    today = re.search(r'name="exported_on" value="([\d-]+)"', page.text)
+    form = {"csrfmiddlewaretoken": token[1] if token else "", "exported_on": today[1] if today else ""}
+    answer = session.post(
+        page.url,
+        data=form,
+        files={"ids": ("ids.csv", f"kind,uuid,borrower_uuid,label\n{lines}")},
+        headers={"Referer": page.url},
+        allow_redirects=False,
+        timeout=60,
+    )
+    must(answer.status_code == 303, f"the import begins: {answer.status_code}")
+
+
+def busy(desk: Deployment) -> Process:
+    """The worker that is in the middle of the import."""
+    query = "SELECT worker FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'running' AND done > 0"
+    wait_until("a worker takes the import", lambda: desk.ask(query))
+    (name,) = desk.ask(query)
+    return next(one for one in desk.workers if str(name).endswith(f"-{one.running.pid}"))
+
+
+def is_taken(desk: Deployment, number: int) -> bool:
+    """Whether every line of it is known, and its job has ended well after more than one attempt."""
+    known = "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s"
+    (count,) = desk.ask(known, f"trial-{number}-%")
+    ended = (
+        "SELECT count(*) FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'done' AND attempts > 1"
+    )
+    return (count, *desk.ask(ended)) == (LINES, number + 1)
+
+
+def verified(desk: Deployment) -> int:
+    """How many entries the trail has, all of them in one unbroken chain."""
+    words = desk.manage("verify_audit")
+    must("one unbroken chain" in words, f"the trail is whole: {words}")
+    (entries,) = desk.ask("SELECT count(*) FROM audit_entry")
+    return int(str(entries))
+
+
+def lose_and_restore(desk: Deployment, copy: Path) -> None:
+    """A copy, no database any more, the copy in its place."""
+    before = verified(desk)
+    desk.manage("backup", str(copy))
+    desk.make_database()
+    desk.manage("restore", str(copy), "--replace")
+    after = verified(desk)
+    must(after >= before, f"no entry is lost: {before}, then {after}")
+    (records,) = desk.ask(
+        "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s", "trial-%"
+    )
+    must(records == KILLS * LINES, f"every record is back: {records}")
+    say(
+        f"copied, lost, put back: {before} entries, then {after}, one unbroken chain; {records} records of files"
+    )
+
+
+# --- Small things ---
+
+
+def is_ready(address: str) -> bool:
+    try:
+        return requests.get(f"{address}/readyz", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def wait_until(what: str, happens: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not happens():
+        must(time.monotonic() < until, f"{what} within {PATIENCE} seconds")
+        time.sleep(0.2)
+
+
+def require(*programs: str) -> None:
+    if missing := [name for name in programs if not shutil.which(name)]:
+        sys.exit(f"trial: these are missing, Debian's packages bring them: {', '.join(missing)}")
+
+
+def must(holds: object, what: str) -> None:
+    if not holds:
+        sys.exit(f"trial: this did not hold: {what}")
+
+
+def say(words: str) -> None:
+    sys.stdout.write(f"trial: {words}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
