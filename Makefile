@@ -20,7 +20,7 @@ test: setup-test
 
 # Nothing here is kept, so that nothing waits for a disk.
 test-postgres: setup-test
-	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 2 --dist loadgroup tests/portal
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 2 --dist loadgroup tests/portal tests/browser tests/test_structure.py
 
 check: setup-test
 	$(BIN)/ruff format --check .

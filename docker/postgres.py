@@ -35,7 +35,12 @@ def main(arguments: list[str]) -> int:
     if os.environ.get("DATABASE_URL"):
         return subprocess.call(command)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Whoever ends this program ends the server too.
-    with tempfile.TemporaryDirectory(prefix="postgres-") as folder, server(Path(folder), options) as address:
+    # The user of the server must reach it, which may not be so where TMPDIR points.
+    where = "/tmp" if UNPRIVILEGED else None  # noqa: S108 - a folder of its own is made in there
+    with (
+        tempfile.TemporaryDirectory(prefix="postgres-", dir=where) as folder,
+        server(Path(folder), options) as address,
+    ):
         return subprocess.call(command, env=os.environ | {"DATABASE_URL": address})
 
 
