@@ -74,12 +74,11 @@ def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[
     status = Path(f"/proc/{worker.pid}/status").read_text()
     peak = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    why = (
-        "the layout is done in Python, and its time is spread evenly over all of it; what a third would cost in looks "
-        "stands in CONTRIBUTING."
-    )
+    why = "the layout is done in Python, and its time is spread evenly over all of it; CONTRIBUTING says what it follows."
     return [
-        compared("a summary of two pages beside headless Chromium", ours, theirs, 1 / 3, why=why),
+        compared(
+            "a summary of two pages beside a headless Chromium started for it", ours, theirs, 1 / 3, why=why
+        ),
         compared("its memory beside Chromium's largest process", peak, largest, 1, unit="MB"),
     ]
 
