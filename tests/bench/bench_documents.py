@@ -74,7 +74,7 @@ def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[
     status = Path(f"/proc/{worker.pid}/status").read_text()
     peak = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    why = "the layout is done in Python, and its time is spread evenly over all of it; CONTRIBUTING says what it follows."
+    why = "the layout is done in Python, and its time is spread evenly; CONTRIBUTING says what it follows."
     return [
         compared(
             "a summary of two pages beside a headless Chromium started for it", ours, theirs, 1 / 3, why=why
