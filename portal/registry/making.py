@@ -94,11 +94,12 @@ class Maker:
 
     def _accounts(self, number: int, owner: str) -> Iterator[Known]:
         is_late = number % 40 == 0
-        yield known(codec.decode(Loan, self._loan(owner, is_late)))[0]
+        loan = known(codec.decode(Loan, self._loan(owner, is_late)))[0]
+        yield loan
         if number % 2 == 0:
             yield known(codec.decode(Statement, self._line(is_late)), uuid=self._uuid())[0]
         if number % 5 == 0:
-            yield known(codec.decode(Repayment, self._repayment(number)))[0]
+            yield known(codec.decode(Repayment, self._repayment(number)), parent_uuid=loan.uuid)[0]
         if number % 10 == 0:
             yield known(codec.decode(Application, self._application(number)))[0]
 
@@ -175,7 +176,8 @@ def _row(item: Known) -> Row:
     text = told.get("search_text") or search_text(item.uuid)
     return (
         told
-        | {"kind": item.kind.value, "uuid": item.uuid, "answer": text_of(item.answer)}
+        | {"kind": item.kind.value, "uuid": item.uuid, "parent_uuid": item.parent_uuid}
+        | {"answer": text_of(item.answer)}
         | {"due_date": due, "search_text": text}
     )
 

@@ -49,6 +49,13 @@ def test_borrowers_tell_what_their_accounts_add_up_to(made: Browser) -> None:
     assert {one["status"] for one in before} == {"", "APPROVED", "OPEN"}
 
 
+def test_a_repayment_belongs_to_a_loan_of_its_borrower(made: Browser) -> None:
+    loans = Record.objects.filter(kind=Kind.LOAN)
+    paid = Record.objects.filter(kind=Kind.REPAYMENT)
+    owners = dict(loans.values_list("uuid", "borrower_uuid"))
+    assert [owners[one.parent_uuid] for one in paid] == [one.borrower_uuid for one in paid]
+
+
 def test_it_can_be_searched_and_listed_and_has_its_indexes(made: Browser) -> None:
     one = Record.objects.filter(kind=Kind.BORROWER).last()
     assert one
