@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from django.core.cache import cache
+from django.core.exceptions import EmptyResultSet
 from django.core.paginator import Page, Paginator
 from django.db.models import F, OrderBy, Q, QuerySet
 from django.http import QueryDict
@@ -74,8 +75,12 @@ class Counted(Paginator):  # type: ignore[type-arg]  # Django's own cannot be su
     @cached_property
     def count(self) -> int:
         """How many: at most :data:`COUNTED`, or to the last one where that is wanted, of many as of a minute ago."""
-        count = self.counted[:COUNTED].count()
-        return count if count < COUNTED or not self.exact else _counted_lately(self.counted)
+        many = f"registry.many.{_digest(self.counted)}"
+        if cache.get(many):
+            count = COUNTED
+        elif (count := self.counted[:COUNTED].count()) == COUNTED:
+            cache.set(many, True, COUNTED_AGAIN)
+        return _counted_lately(self.counted) if self.exact and count == COUNTED else count
 
     def page(self, number: int | str) -> Page[Record]:
         """Its keys come from an index alone, and from whichever end is nearer; then its records."""
@@ -154,8 +159,15 @@ class Listing:
 
 def _counted_lately(records: QuerySet[Record]) -> int:
     """How many there are or were: it takes a while to count very many."""
-    key = hashlib.sha256(str(records.query).encode()).hexdigest()
-    return cache.get_or_set(f"registry.count.{key}", records.count, COUNTED_AGAIN) or 0
+    return cache.get_or_set(f"registry.count.{_digest(records)}", records.count, COUNTED_AGAIN) or 0
+
+
+def _digest(records: QuerySet[Record]) -> str:
+    try:
+        asked = str(records.query)
+    except EmptyResultSet:  # Nothing can match, and nothing is asked.
+        asked = ""
+    return hashlib.sha256(asked.encode()).hexdigest()
 
 
 def known(kind: str) -> QuerySet[Record]:

@@ -247,7 +247,7 @@ def _newer(alternatives: Alternatives, kinds: Sequence[Kind], expression: str, m
     """The newest that match, at most so many."""
     are_apart = any(len(terms) > 1 for terms in alternatives)
     is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
-    if len(kinds) == 1 and are_apart and is_long:
+    if len(kinds) == 1 and are_apart and is_long and most < FEW:
         statement = _apart(kinds[0], alternatives, most)
     else:
         statement = _select(kinds, expression, most)

@@ -50,9 +50,12 @@ def settle() -> None:
     """End the hurry, and leave the tables as a server has them after a while: looked through, with statistics."""
     from django.db import connection
 
-    is_server = connection.vendor == "postgresql"
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if is_server else "ANALYZE")
+    from portal.registry.planning import count_anew
+
+    count_anew()
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE")
     connection.close()
-    if is_server:
+    if connection.vendor == "postgresql":
         connection.close_pool()
