@@ -155,7 +155,9 @@ def proxy(folder: Path, desk: Deployment) -> Iterator[str]:
     """The product's own settings, but that it speaks plain HTTP and knows both processes by their ports."""
     text = (ROOT / "docker/proxy.cfg").read_text()
     defaults = text[text.index("defaults") : text.index("# Names of web processes")]
-    checks = re.findall(r"^    (?:balance|option httpchk|http-check) ?.*$", text, re.MULTILINE)
+    checks = re.findall(
+        r"^    (?:balance|option httpchk|http-check|http-request disable-l7-retry) ?.*$", text, re.MULTILINE
+    )
     servers = [f"    server web-{port} {HOST}:{port} check inter 500 fall 1 rise 1" for port in desk.ports]
     port, file = free_port(), folder / "proxy.cfg"
     front = ["frontend outside", f"    bind {HOST}:{port}", "    default_backend web", "backend web"]
