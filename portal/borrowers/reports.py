@@ -15,14 +15,13 @@ from xml.parsers import expat
 
 import msgspec
 from django import forms
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import InMemoryUploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest
 
 from portal.ui.forms import raise_reasons
-from portal.ui.uploads import largest_file
+from portal.ui.uploads import largest_file, too_large
 
 MAX_DEPTH = 100
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
@@ -70,9 +69,7 @@ class ReportField(forms.FileField):
         if file is None:
             return None
         if file.size > largest_file():
-            raise ValidationError(
-                f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
-            )
+            raise ValidationError(too_large())
         content = file.read().removeprefix(BOM_UTF8)  # Windows writes the mark; JSON must not have it.
         raise_reasons(self.problems(content))
         return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))

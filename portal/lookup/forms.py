@@ -4,7 +4,6 @@ from datetime import date
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
@@ -12,7 +11,7 @@ from portal.lookup.imports import uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.query import uuid_in
 from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
-from portal.ui.uploads import largest_file
+from portal.ui.uploads import largest_file, too_large
 
 KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]
 
@@ -123,8 +122,7 @@ class ArchiveForm(StaffForm):
 def is_not_too_large(file: "UploadedFile[bytes]") -> None:
     """Refuse what would keep the page waiting for minutes."""
     if (file.size or 0) > largest_file():
-        most = f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
-        raise forms.ValidationError(f"{most} Import it in parts, or with manage.py import_ids.")
+        raise forms.ValidationError(f"{too_large()} Import it in parts, or with manage.py import_ids.")
 
 
 class ImportForm(StaffForm):

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any, Final
 
 from django.core.cache import cache
-from django.db.models import BigIntegerField
 from django.http import QueryDict
 
 from portal.messaging.forms import PASSING, SIZES, FilterForm
@@ -24,6 +23,7 @@ from portal.messaging.query import Found
 from portal.messaging.sync import offset_counts
 from portal.registry.lists import COUNTED
 from portal.ui import wording
+from portal.ui.keys import key_in
 from servicing import Client, ServicingError
 from servicing import Message as Told
 from servicing.messages import WALK_LIMIT
@@ -202,9 +202,7 @@ class Explorer:
     def _from_copy(self) -> None:
         side, _, rest = self.state.get("page", "").partition("_")
         key, _, first = rest.partition("_")
-        place = int(key) if key.isascii() and key.isdigit() and len(key) < 20 else None
-        if place is not None and place > BigIntegerField.MAX_BIGINT:  # No database takes it.
-            place = None
+        place = key_in(key)
         backwards = side == "before" and place is not None
         if place is None:
             shown = self.found.page(self.size + 1)

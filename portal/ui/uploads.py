@@ -15,6 +15,11 @@ def largest_file() -> int:
     return settings.UPLOAD_LIMIT_MB * 1024 * 1024
 
 
+def too_large() -> str:
+    """What is said of a larger one."""
+    return f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
+
+
 def takes_files(number: int) -> Callable[[View], View]:
     """Mark a view that may be sent so many files at once."""
 
