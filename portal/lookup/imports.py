@@ -11,14 +11,12 @@ from typing import IO, Any, TextIO
 from portal.registry import memory
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
-from portal.registry.planning import count_anew
+from portal.registry.planning import MANY, count_anew
 from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE = 1_000_000
-# After so many lines the database holds other numbers than it plans by.
-MANY = 10_000
 # What reading puts in the place of bytes that are not UTF-8.
 NOT_UTF_8 = "\ufffd"
 

@@ -21,7 +21,7 @@ from portal.audit.models import Actor
 from portal.gateway import reading
 from portal.messaging.keeping import ONE_DAY, keep, today
 from portal.messaging.models import Day, Message, Run, kept_on
-from portal.registry.planning import count_anew
+from portal.registry.planning import MANY, count_anew
 from servicing import Client, Page, ProtocolError, Unavailable
 from servicing import Message as Told
 from servicing.messages import WALK_LIMIT
@@ -33,8 +33,6 @@ WEEK: Final = timedelta(days=7)
 FRONT_PAGES: Final = 10
 LIMITS: Final = (WALK_LIMIT, 10, 1)
 """How many messages are asked for at once; fewer where an answer cannot be read, for it may be too large."""
-MANY: Final = 10_000
-"""After so many new messages the database holds other numbers than it plans by."""
 PAUSES: Final = (1, 2, 4, 8, 16)
 """Seconds before each further try where the service fails."""
 

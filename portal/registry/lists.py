@@ -200,12 +200,12 @@ def listing(
     theirs, too_many = of_borrowers(asked, kinds) if by_borrower else (Q(), "")
     found = narrowed(records, asked, kinds, besides=theirs).filter(conditions).order_by(*columns)
     only_text = len(kinds) == 1 and not conditions
-    newest = narrowed(records, asked, kinds, newest=COUNTED, besides=theirs)
+    newest = narrowed(records, asked, kinds, newest=COUNTED, besides=theirs) if only_text else found
     is_default = sort == next(iter(sorts))
     pages = Counted(
         found,
         size,
-        counted=newest.filter(conditions) if only_text else found,
+        counted=newest,
         exact=not (asked.text or chosen),
         ahead=ahead if is_default else None,
     )

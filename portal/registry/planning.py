@@ -7,6 +7,8 @@ from django.db import connection
 # Of each index at most so many rows are looked at: more than a list is ever narrowed to by its keys, or they would not
 # be used; and as many for each kind of record, or an index of one kind alone would look better than the one in order.
 LOOKED_AT: Final = 20_000
+# After so many new rows a database holds other numbers than it plans by.
+MANY: Final = 10_000
 
 
 def count_anew() -> None:

@@ -172,19 +172,19 @@ def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
             if sum(one <= rank for one in ranks.values()) >= limit:
                 break
             tier = tuple((form.format(phrase),) for phrase in phrases)
-            look_at(_called(kind, query, phrases)[:limit] if rank == 1 else _newest(kind, query, tier, limit))
+            look_at(_called(kind, query, phrases, limit) if rank == 1 else _newest(kind, query, tier, limit))
     return dict(sorted(ranks.items(), key=lambda item: (item[1], -item[0])))
 
 
-def _called(kind: Kind, query: Query, names: Sequence[str]) -> QuerySet[Record]:
-    """The borrowers of exactly these names, by the index that orders their list.
+def _called(kind: Kind, query: Query, names: Sequence[str], most: int) -> QuerySet[Record]:
+    """The newest borrowers of exactly these names, by the index that orders their list.
 
     What else has a name is found by its line as well: its letters stand in too many texts to be looked for twice.
     """
     if kind != Kind.BORROWER:
         return Record.objects.none()
     known = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
-    return known.alias(name=Lower("label")).filter(name__in=names).order_by("-id")
+    return known.alias(name=Lower("label")).filter(name__in=names).order_by("-id")[:most]
 
 
 def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
@@ -214,7 +214,7 @@ def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int |
         return _newer(alternatives, kinds, expression, newest)
     if (keys := _few(kinds, expression)) is not None:
         return Q(pk__in=keys) if is_whole else Q(pk__in=keys) & plain
-    return _newer(alternatives, kinds, expression, newest) if is_whole and newest else plain
+    return _listed(_select(kinds, expression, newest)) if is_whole and newest else plain
 
 
 def _occurs(term: str) -> Q:
@@ -244,13 +244,15 @@ def _either(term: str) -> str:
 
 
 def _newer(alternatives: Alternatives, kinds: Sequence[Kind], expression: str, most: int) -> Q:
-    """The newest that match, at most so many."""
+    """The newest that match, at most so many, and so few that their texts may be read."""
     are_apart = any(len(terms) > 1 for terms in alternatives)
     is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
-    if len(kinds) == 1 and are_apart and is_long and most < FEW:
-        statement = _apart(kinds[0], alternatives, most)
-    else:
-        statement = _select(kinds, expression, most)
+    if len(kinds) == 1 and are_apart and is_long:
+        return _listed(_apart(kinds[0], alternatives, most))
+    return _listed(_select(kinds, expression, most))
+
+
+def _listed(statement: tuple[str, list[str | int]]) -> Q:
     return Q(pk__in=RawSQL(*statement))  # noqa: S611 - names of kinds and parameters only
 
 

@@ -9,9 +9,10 @@ from django.db import OperationalError, connection
 from portal.audit.models import Actor
 from portal.jobs.models import Job
 from portal.jobs.queue import start
-from portal.lookup.imports import MANY, import_ids
+from portal.lookup.imports import import_ids
 from portal.messaging import sync
 from portal.operations.tasks import forget_old
+from portal.registry.planning import MANY
 from servicing.sandbox import Sandbox
 from tests import given
 
