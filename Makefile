@@ -32,7 +32,7 @@ check: setup-test
 	DEBUG=1 $(BIN)/python manage.py vendor_assets --check
 	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
 
-# Takes hours with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.
+# Takes long with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.
 bench: setup-test
 	$(BIN)/python -m tests.bench
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.bench audit messages registry

@@ -154,18 +154,14 @@ def _lines(readings: Sequence[Reading]) -> LinesCard:
 
 def _why_no_sum(readings: Sequence[Reading], told: int, part: str) -> str:
     """What a sum waits for, or whose call left a part of it out, and when."""
-    if told < len(readings):
-        unread = len(readings) - told
-        return (
-            f"unknown until {unread} more {'is' if unread == 1 else 'are'} read"
-            if told
-            else "unknown until read"
-        )
-    return (
-        readings[0].record.why_null
-        if told == 1
-        else f"no sum, the {part} of one is not provided by the service"
-    )
+    unread = len(readings) - told
+    if unread and told:
+        return f"unknown until {unread} more {'is' if unread == 1 else 'are'} read"
+    if unread:
+        return "unknown until read"
+    if told == 1:
+        return readings[0].record.why_null
+    return f"no sum, the {part} of one is not provided by the service"
 
 
 def _next_due(readings: Sequence[Reading], today: date) -> Due | None:
