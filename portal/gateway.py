@@ -185,20 +185,18 @@ def kept(body: Any) -> Any:
 
 
 class GatewayMiddleware:
-    """Gives each request its id, its time zone and the lending service, and turns failures into pages."""
+    """Gives each request its time zone and the lending service, and turns failures into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: Any) -> HttpResponse:
-        request.request_id = f"r-{secrets.token_hex(6)}"
         request.can = functools.partial(can, request.user)
         request.servicing = SimpleLazyObject(lambda: reading(Actor.of(request)))
         with timezone.override(zoneinfo.ZoneInfo(zone_of(request.user))):
             response = self.get_response(request)
             if response.status_code == HTTPStatus.NOT_FOUND and request.resolver_match is None:
                 response = missing(request, Http404())  # Under DEBUG Django has a page of its own for it.
-        response["X-Request-ID"] = request.request_id
         return response
 
     def process_view(self, request: Any, view: Any, args: Any, kwargs: dict[str, Any]) -> HttpResponse | None:

@@ -1,6 +1,7 @@
 """What goes for every request: how much of it is read, what is told of it in log and counts, and how it travels."""
 
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -20,15 +21,21 @@ QUIET = {"operations:healthz", "operations:readyz", "operations:metrics"}
 
 
 class RequestMiddleware:
-    """The outermost of all: a line in the log and a count of what the browser gets, neither of them about anybody."""
+    """The outermost of all: gives each request its reference, and what the browser gets a line in the log and a count.
+
+    Neither of these is about anybody. The reference is there from the start: also what fails before a view is reached
+    is found by it.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def __call__(self, request: Any) -> HttpResponse:
+        request.request_id = f"r-{secrets.token_hex(6)}"
         token, began = logs.current.set(request), time.monotonic()
         try:
             response = self.get_response(request)
+            response["X-Request-ID"] = request.request_id
             view = request.resolver_match.view_name if request.resolver_match else "none"
             milliseconds = round((time.monotonic() - began) * 1000)
             if view not in QUIET:

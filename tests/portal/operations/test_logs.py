@@ -62,6 +62,12 @@ def test_what_failed_bears_the_same_reference(viewer: Browser, desk: Sandbox, lo
     assert "harbor" not in log.getvalue()
 
 
+def test_what_fails_before_a_view_is_reached_bears_one_too(db: None, log: io.StringIO) -> None:
+    answer = Browser(headers={"Host": "elsewhere.example"}).get("/")
+    assert answer.status_code == 400
+    assert {line["request_id"] for line in lines(log)} == {answer["X-Request-ID"]}
+
+
 def test_an_exception_tells_where_it_happened_and_not_what_was_there(log: io.StringIO) -> None:
     try:
         raise ValueError(f"Maya Lindqvist has {SSN}")
