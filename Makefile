@@ -54,4 +54,4 @@ holes:
 
 # As root on Debian: it installs what it needs to build and run the image without a container engine.
 image-check: setup-test
-	$(BIN)/python -m tests.image
+	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.image

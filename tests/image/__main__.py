@@ -2,8 +2,9 @@
 
     make image-check        (as root, on Debian: it installs the tools it needs with apt-get)
 
-The base is made by debootstrap, the image by buildah. It runs as the user it names, on a root file system that cannot
-be written to, behind its own proxy, and somebody signs in and onboards a borrower against the sandbox.
+The base is made by debootstrap, the image by buildah. Its containers run as the compose file says, beside Debian's
+PostgreSQL, Redis and HAProxy: two upgrades at once, then web, worker and sandbox. Somebody signs in and onboards a
+borrower; the database is copied, and put back.
 """
 
 import json
@@ -16,31 +17,35 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
+import psycopg
 import requests
 
-from tests.portal.borrowers.wizard import BUSINESS, Wizard
+from portal.audit.checkpoints import new_key
+from tests.image.containers import ENVIRONMENT, PATIENCE, PORTS, ROOT, Containers, ended, output, wait_for
+from tests.portal.borrowers.wizard import BUSINESS, EIN, ELENA, PRIYA, Wizard
 
-ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-TOOLS = ["buildah", "debootstrap", "docker-compose", "haproxy", "openssl"]
+TOOLS = ["buildah", "debootstrap", "docker-compose", "haproxy", "openssl", "redis-server"]
 BASE, IMAGE = "localhost/servicing-desk-base:12", "localhost/servicing-desk:check"
 PACKAGES = "ca-certificates,python3,python3-venv,python3-pip"
-PORTS = {"web": 8000, "sandbox": 8001, "http": 8080, "https": 8443}
 PASSWORD = "image-check-" + secrets.token_hex(8)
-PATIENCE = 90
-ENVIRONMENT = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
+STAFF = f"""
+from portal.accounts.models import User
+User.objects.create_user("servicer", password={PASSWORD!r}, role="servicer")
+"""
 
 
 def main() -> None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         sys.exit("image-check: it needs root on Debian, for it mounts and installs.")
+    database = os.environ.get("DATABASE_URL") or sys.exit("image-check: run it under docker/postgres.py.")
     install_tools()
     lint()
     make_base()
@@ -49,21 +54,24 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="image-check-")))
         for name, port in PORTS.items():
             require_free(name, port)
-        root = stack.enter_context(mounted())
-        inside = Inside(root, folder, secrets_in(folder))
-        inside.run("python", "manage.py", "upgrade", "--verbosity", "0")
-        inside.run("python", "manage.py", "shell", "--verbosity", "0", "--command", STAFF)
-        stack.enter_context(
-            inside.server("sandbox", "python", "-m", "servicing.sandbox", "--db", "/data/sandbox.sqlite3")
+        told = secrets_for(database)
+        containers = Containers(
+            IMAGE,
+            stack.enter_context(mounted()),
+            folder,
+            told,
+            CACHE_URL=stack.enter_context(cache(folder)),
+            SERVICING_URL=f"http://127.0.0.1:{PORTS['sandbox']}",
+            CSRF_TRUSTED_ORIGINS=f"https://localhost:{PORTS['https']}",
+            SECOND_FACTOR_REQUIRED="none",
         )
-        web = ["gunicorn", "--config", "python:portal.serving", "--bind", "127.0.0.1:8000", "portal.wsgi"]
-        stack.enter_context(inside.server("web", *web))
-        stack.enter_context(inside.worker())
-        inside.wait_until_healthy()
-        stack.enter_context(proxy(folder))
-        onboard(folder / "certificate.pem")
-        look_after(inside, folder)
-        refuse_writing(inside)
+        make_role(folder, told)
+        upgrade(containers)
+        with at_work(containers, folder):
+            onboard(folder / "certificate.pem")
+            look_after(containers)
+            refuse_writing(containers)
+        copy_and_put_back(containers, told)
     say("all is well")
 
 
@@ -108,18 +116,19 @@ def build() -> None:
     told = [path for path in ("/etc/pip.conf", os.environ.get("SSL_CERT_FILE", "")) if Path(path).is_file()]
     mounts = [flag for path in told for flag in ("--volume", f"{path}:{path}:ro")]
     revision = output("git", "rev-parse", "HEAD")
-    flags = ["--pull-never", "--layers", "--build-arg", f"BASE={BASE}", "--build-arg", f"REVISION={revision}"]
+    # Only this format has the check of health.
+    flags = [
+        "--format",
+        "docker",
+        "--pull-never",
+        "--layers",
+        "--build-arg",
+        f"BASE={BASE}",
+        "--build-arg",
+        f"REVISION={revision}",
+    ]
     call(
-        "buildah",
-        "bud",
-        "--quiet",
-        *mounts,
-        *flags,
-        "--tag",
-        IMAGE,
-        "--file",
-        "docker/Dockerfile",
-        ".",
+        *["buildah", "bud", "--quiet", *mounts, *flags, "--tag", IMAGE, "--file", "docker/Dockerfile", "."],
         quiet=True,
     )
 
@@ -146,129 +155,42 @@ def mounted() -> Iterator[Path]:
         call("buildah", "rm", container, quiet=True)
 
 
-def secrets_in(folder: Path) -> dict[str, str]:
-    """Settings as ``docker/compose.yml`` gives them, secrets as files; the database is SQLite's."""
-    kept = folder / "secrets"
-    kept.mkdir()
-    shared = secrets.token_hex(16)
-    texts = {
-        "SECRET_KEY": secrets.token_urlsafe(64),
-        "SERVICING_SECRET": shared,
-        "METRICS_TOKEN": shared[::-1],
-    }
-    for name, text in texts.items():
-        (kept / name).write_text(text)
-        (kept / name).chmod(0o444)
-    files = {f"{name}_FILE": f"/run/secrets/{name}" for name in texts}
-    return files | {
-        "ALLOWED_HOSTS": "localhost",
-        "CSRF_TRUSTED_ORIGINS": "https://localhost:8443",
-        "BEHIND_TLS_PROXY": "on",
-        "SECOND_FACTOR_REQUIRED": "none",
-        "SERVICING_URL": f"http://127.0.0.1:{PORTS['sandbox']}",
-        "SERVICING_ENVIRONMENT": "sandbox",
-        "SERVICING_CLIENT_ID": "sandbox-client",
-        "SANDBOX_SECRET": shared,
-        "LOG_FORMAT": "json",
-        "LOG_LEVEL": "INFO",
+def secrets_for(database: str) -> dict[str, str]:
+    """What an operator puts into ``docker/secrets``: two roles of one database."""
+    web = secrets.token_hex(16)
+    host = urlsplit(database)
+    return {
+        "owner_database_url": database,
+        "database_url": host._replace(netloc=f"desk_web:{web}@{host.hostname}:{host.port}").geturl(),
+        "secret_key": secrets.token_urlsafe(64),
+        "audit_checkpoint_key": new_key()[0],
+        "metrics_token": secrets.token_hex(16),
+        "servicing_secret": secrets.token_hex(16),
     }
 
 
-STAFF = f"""
-from portal.accounts.models import User
-User.objects.create_user("servicer", password={PASSWORD!r}, role="servicer")
-"""
-# The root cannot be written to; what the platform gives a container stands in it.
-ENTER = """
-set -e
-mount --bind "$1" "$1" && mount -o remount,ro,bind "$1"
-mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev"
-mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs tmpfs "$1/run"
-mkdir "$1/run/secrets" && mount --bind "$2/secrets" "$1/run/secrets" && mount --bind "$2/data" "$1/data"
-root="$1"; shift 2
-exec chroot --userspec=10001:10001 "$root" /usr/bin/env --chdir=/app --ignore-environment "$@"
-"""
+def make_role(folder: Path, told: dict[str, str]) -> None:
+    """As the database's container does when it is new."""
+    owner, file = urlsplit(told["owner_database_url"]), folder / "database_url"
+    file.write_text(told["database_url"])
+    settings = {
+        "POSTGRES_USER": owner.username,
+        "POSTGRES_DB": owner.path[1:],
+        "DATABASE_URL_FILE": str(file),
+    }
+    settings |= {"PGHOST": owner.hostname, "PGPORT": str(owner.port), "PGPASSWORD": owner.password}
+    call("sh", "docker/web-role.sh", **{name: str(text) for name, text in settings.items()})
 
 
-class Inside:
-    """The image's own programs, started as a platform would."""
-
-    def __init__(self, root: Path, folder: Path, settings: dict[str, str]) -> None:
-        self.folder = folder
-        (folder / "data").mkdir(mode=0o700)
-        shutil.chown(folder / "data", 10001, 10001)
-        image = output(
-            "buildah",
-            "inspect",
-            "--type",
-            "image",
-            "--format",
-            "{{range .OCIv1.Config.Env}}{{.}}\n{{end}}",
-            IMAGE,
-        )
-        self.words = [*image.split("\n"), *(f"{name}={text}" for name, text in settings.items())]
-        self.enter = [
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "sh",
-            "-c",
-            ENTER,
-            "sh",
-            str(root),
-            str(folder),
-        ]
-
-    def command(self, *words: str) -> list[str]:
-        return [*self.enter, *self.words, *words]
-
-    def run(self, *words: str) -> str:
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=PATIENCE)
-        if done.returncode:
-            sys.exit(f"image-check: {' '.join(words)} failed.\n{done.stdout}{done.stderr}")
-        return done.stdout
-
-    def wait_until_healthy(self) -> None:
-        """As a platform does before it lets the proxy in: a port opens before there is anybody to answer."""
-        until = time.monotonic() + PATIENCE
-        while subprocess.run(
-            self.command("python", "docker/health.py"), capture_output=True, check=False
-        ).returncode:
-            if time.monotonic() > until:
-                sys.exit(f"image-check: it never became healthy.\n{(self.folder / 'web.log').read_text()}")
-
-    @contextmanager
-    def server(self, name: str, *words: str) -> Iterator[None]:
-        with self.started(name, *words) as process:
-            wait_for(PORTS[name], process, self.folder / f"{name}.log")
-            yield
-
-    @contextmanager
-    def worker(self) -> Iterator[None]:
-        with self.started("worker", "python", "manage.py", "work"):
-            yield
-
-    @contextmanager
-    def started(self, name: str, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
-        with (self.folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(self.command(*words), stdout=log, stderr=log)
-        try:
-            yield process
-        finally:
-            stop(process)
-
-
-def stop(process: "subprocess.Popen[bytes]") -> None:
-    """Tell the program itself: what encloses it lets no signal through, but takes it along when it is killed."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    for child in children:
-        os.kill(int(child), signal.SIGTERM)
-    try:
-        process.wait(50)
-    finally:
-        process.kill()
+@contextmanager
+def cache(folder: Path) -> Iterator[str]:
+    """Debian's Redis, where the compose file has Valkey."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    with outside(command, port, folder / "cache.log"):
+        yield f"redis://127.0.0.1:{port}/0"
 
 
 @contextmanager
@@ -280,15 +202,40 @@ def proxy(folder: Path) -> Iterator[None]:
     call("openssl", *request.split(), *names, quiet=True)
     both.write_text(certificate.read_text() + key.read_text())
     told = {"DESK_CERTIFICATE": str(both), "DESK_HOST": "localhost", "DESK_WEB": f"127.0.0.1:{PORTS['web']}"}
-    with (folder / "proxy.log").open("wb") as log:
-        command = ["haproxy", "-db", "-f", str(ROOT / "docker/proxy.cfg")]
-        process = subprocess.Popen(command, env=os.environ | told, stdout=log, stderr=log)
+    command = ["haproxy", "-db", "-f", str(ROOT / "docker/proxy.cfg")]
+    with outside(command, PORTS["https"], folder / "proxy.log", **told):
+        yield
+
+
+@contextmanager
+def outside(command: list[str], port: int, log: Path, **settings: str) -> Iterator[None]:
+    """One of Debian's servers, for as long as the block lasts."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, env=os.environ | settings, stdout=out, stderr=out)
     try:
-        wait_for(PORTS["https"], process, folder / "proxy.log")
+        wait_for(port, process, log)
         yield
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(10)
+
+
+def upgrade(containers: Containers) -> None:
+    """Two at once, as two machines start them; then somebody who can sign in."""
+    say("upgrading twice at once")
+    both = [containers.begin("upgrade", *containers.words("upgrade")) for _ in range(2)]
+    for one in both:
+        ended(one, "upgrade")
+    containers.run("web", "python", "manage.py", "shell", "--verbosity", "0", "--command", STAFF)
+
+
+@contextmanager
+def at_work(containers: Containers, folder: Path) -> Iterator[None]:
+    """All of it, until the block ends."""
+    with containers.running("sandbox"), containers.running("web"), containers.running("worker"):
+        containers.wait_until_healthy()
+        with proxy(folder):
+            yield
 
 
 # --- What a person does with it ---
@@ -333,52 +280,58 @@ def onboard(certificate: Path) -> None:
     assert visitor.get("/metrics").status_code == 404
 
 
-def look_after(inside: Inside, folder: Path) -> None:
-    """What an operator does."""
-    say("asking the doctor, copying the database")
-    inside.run("python", "manage.py", "verify_audit")
-    sys.stdout.write(inside.run("python", "manage.py", "doctor"))
-    inside.run("python", "manage.py", "backup", "/data/copy")
-    lines = [json.loads(line) for line in (folder / "web.log").read_text().splitlines() if line[:1] == "{"]
-    told = [line for line in lines if line.get("view", "").startswith("borrowers:")]
-    assert told
+def look_after(containers: Containers) -> None:
+    """What an operator does: nothing is left to mend, and the log tells of views, and of nobody."""
+    say("asking the doctor")
+    containers.run("worker", "python", "manage.py", "verify_audit")
+    words = containers.run("web", "python", "manage.py", "doctor")
+    sys.stdout.write(words)
+    assert all(line.startswith("ok ") for line in words.splitlines()), words
+    text = containers.log("web").read_text()
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    told = [line for line in lines if "view" in line]
+    assert any(line["view"].startswith("borrowers:") for line in told)
     assert all(line["request_id"].startswith("r-") for line in told)
+    text += containers.log("worker").read_text()
+    people = [one[name] for one in (BUSINESS, ELENA, PRIYA) for name in ("first_name", "email", "phone")]
+    assert not [word for word in (EIN, *people) if word in text]
 
 
-def refuse_writing(inside: Inside) -> None:
-    tried = subprocess.run(inside.command("touch", "/app/x"), capture_output=True, text=True, check=False)
+def refuse_writing(containers: Containers) -> None:
+    tried = subprocess.run(containers.command("web", "touch", "/app/x"), capture_output=True, text=True)
     assert "Read-only file system" in tried.stderr, tried.stderr
     for tool in ("gcc", "make", "uv"):
-        assert subprocess.run(inside.command("which", tool), capture_output=True, check=False).returncode, (
-            tool
-        )
+        assert subprocess.run(containers.command("web", "which", tool), capture_output=True).returncode, tool
+
+
+def copy_and_put_back(containers: Containers, told: dict[str, str]) -> None:
+    """The compose file's own commands; afterwards the role of web and worker finds all of it again."""
+    say("copying the database, losing it, putting it back")
+    containers.run("backup", *containers.words("backup"))
+    (copy,) = containers.backups.iterdir()
+    before = borrowers(told["database_url"])
+    with psycopg.connect(told["owner_database_url"]) as connection:
+        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    containers.run("restore", *containers.words("restore", f"/backups/{copy.name}", "--replace"))
+    assert borrowers(told["database_url"]) == before > 0
+    assert "one unbroken chain" in containers.run("web", "python", "manage.py", "verify_audit")
+
+
+def borrowers(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        found = connection.execute("SELECT count(*) FROM registry_record WHERE kind = 'borrower'").fetchone()
+        return int(found[0]) if found else 0
 
 
 # --- Small things ---
 
 
-def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    until = time.monotonic() + PATIENCE
-    while process.poll() is None and time.monotonic() < until:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    sys.exit(f"image-check: port {port} never opened.\n{log.read_text()}")
-
-
-def call(*command: str, quiet: bool = False) -> None:
-    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=quiet, text=True, check=False)
+def call(*command: str, quiet: bool = False, **settings: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT | settings, capture_output=quiet, text=True)
     if done.returncode:
         sys.exit(
             f"image-check: {' '.join(command)} failed.\n{(done.stdout + done.stderr)[-6000:] if quiet else ''}"
         )
-
-
-def output(*command: str) -> str:
-    return subprocess.run(
-        command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True
-    ).stdout.strip()
 
 
 def say(text: str) -> None:

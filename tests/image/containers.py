@@ -1,0 +1,154 @@
+"""Containers of ``docker/compose.yml`` without a container engine: with the words, settings and secrets it gives them.
+
+Hides how a process gets the image for its root, which it cannot write to, and sees no secret but its own. What differs:
+all share this machine's network, listen on loopback alone, and find each other there by port.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PORTS = {"web": 8000, "sandbox": 8001, "http": 8080, "https": 8443}
+PATIENCE = 90
+ENVIRONMENT = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
+COMPOSE = ["docker-compose", "--file", "docker/compose.yml", "--profile", "sandbox", "--profile", "tools"]
+# What the platform gives a container stands in its root, which cannot be written to.
+ENTER = """
+set -e
+mount --bind "$1" "$1" && mkdir -p "$1/backups" && mount -o remount,ro,bind "$1"
+mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev"
+mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs tmpfs "$1/run"
+mkdir "$1/run/secrets" && mount --bind "$2/secrets" "$1/run/secrets"
+mount --bind "$2/data" "$1/data" && mount --bind "$3" "$1/backups"
+root="$1"; user="$4"; shift 4
+exec chroot --userspec="$user" "$root" /usr/bin/env --chdir=/app --ignore-environment "$@"
+"""
+
+
+class Containers:
+    """The services of the compose file, each with a folder of its own for what it is given."""
+
+    def __init__(
+        self, image: str, root: Path, folder: Path, secrets: dict[str, str], **settings: str
+    ) -> None:
+        self.root, self.folder, self.secrets, self.settings = root, folder, secrets, settings
+        self.services: dict[str, Any] = yaml.safe_load(output(*COMPOSE, "config"))["services"]
+        self.image: dict[str, Any] = json.loads(output("buildah", "inspect", "--type", "image", image))[
+            "Docker"
+        ]["config"]
+        self.backups = folder / "backups"
+        owned(self.backups)
+
+    def command(self, service: str, *words: str) -> list[str]:
+        """What starts a container of that service, with other words than its own where some are given."""
+        told = self.services[service]
+        given = settings_of(self.image["Env"]) | told["environment"] | self.settings
+        entered = [str(self.root), str(self.given(service)), str(self.backups), self.image["User"]]
+        enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", *entered]
+        return [*enter, *(f"{name}={text}" for name, text in given.items()), *(words or self.words(service))]
+
+    def words(self, service: str, *more: str) -> list[str]:
+        """What it runs: the image's own words where the compose file has none."""
+        told = self.services[service]
+        words = [*told.get("entrypoint", []), *(more or told.get("command", []))] or self.image["Cmd"]
+        return [word.replace("$$", "$").replace("0.0.0.0", "127.0.0.1") for word in words]
+
+    def given(self, service: str) -> Path:
+        """The folder with its secrets and its data."""
+        place = self.folder / service
+        if not place.exists():
+            owned(place / "data")
+            (place / "secrets").mkdir()
+            for secret in self.services[service]["secrets"]:
+                file = place / "secrets" / secret["source"]
+                file.write_text(self.secrets[secret["source"]])
+                file.chmod(0o444)
+        return place
+
+    def run(self, service: str, *words: str) -> str:
+        """Until it ends, which it does well."""
+        return ended(self.begin(service, *words), f"{service} {' '.join(words)}")
+
+    def begin(self, service: str, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            self.command(service, *words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def wait_until_healthy(self) -> None:
+        """As a platform does before it lets the proxy in, by the image's own check."""
+        (kind, *words), until = self.image["Healthcheck"]["Test"], time.monotonic() + PATIENCE
+        assert kind == "CMD", kind
+        while subprocess.run(self.command("web", *words), capture_output=True, check=False).returncode:
+            if time.monotonic() > until:
+                sys.exit(f"image-check: it never became healthy.\n{self.log('web').read_text()}")
+
+    @contextmanager
+    def running(self, service: str) -> Iterator[None]:
+        """A service for as long as the block lasts, from when its port opens."""
+        with self.log(service).open("ab") as log:
+            process = subprocess.Popen(self.command(service), stdout=log, stderr=log)
+        try:
+            if service in PORTS:
+                wait_for(PORTS[service], process, self.log(service))
+            yield
+        finally:
+            stop(process)
+
+    def log(self, service: str) -> Path:
+        return self.folder / f"{service}.log"
+
+
+def settings_of(lines: list[str]) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in lines)
+
+
+def owned(folder: Path) -> None:
+    """A folder that the image's user may write to."""
+    folder.mkdir(mode=0o700, parents=True)
+    shutil.chown(folder, 10001, 10001)
+
+
+def ended(process: "subprocess.Popen[str]", what: str) -> str:
+    told, _ = process.communicate(timeout=PATIENCE)
+    if process.returncode:
+        sys.exit(f"image-check: {what} failed.\n{told}")
+    return told
+
+
+def stop(process: "subprocess.Popen[bytes]") -> None:
+    """Tell the program itself: what encloses it lets no signal through, but takes it along when it is killed."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGTERM)
+    try:
+        process.wait(50)
+    finally:
+        process.kill()
+
+
+def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    sys.exit(f"image-check: port {port} never opened.\n{log.read_text()}")
+
+
+def output(*command: str) -> str:
+    return subprocess.run(
+        command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
