@@ -26,11 +26,13 @@ from django.views import defaults
 from django_htmx.middleware import HtmxDetails
 
 import servicing
+from portal import tracing
 from portal.accounts.models import User
 from portal.accounts.roles import RoleMissing, can
 from portal.audit import intents
 from portal.audit.breaker import Breaker
 from portal.audit.chain import append
+from portal.audit.health import FAILED
 from portal.audit.intents import AlreadySubmitted, Blocked, Write
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.disk import hasty
@@ -111,6 +113,7 @@ class Watcher:
         intent = self.intent if call.kind == "write" else None
         ended = ending(outcome.error)
         row = self._row(call, outcome, intent)  # Masked here: SQLite lets one write at a time.
+        _trace(row)
         # What was read can be read again.
         with hasty() if call.kind == "read" else nullcontext(), transaction.atomic():
             row.save(force_insert=True)
@@ -147,6 +150,20 @@ class Watcher:
             request_body=json_text(call.body),
             answer_body=json_text(outcome.body),
         )
+
+
+def _trace(row: RemoteCall) -> None:
+    told: tracing.Told = {
+        "http.request.method": row.method,
+        "http.response.status_code": row.status,
+        "desk.request_id": row.request_id,
+        "desk.outcome": row.outcome,
+        "desk.tries": row.tries,
+    }
+    span = tracing.Span(row.operation, told)
+    if row.outcome in FAILED:
+        span.fail(row.outcome)
+    tracing.past(span, row.duration_ms, kind="client")
 
 
 def ending(error: servicing.ServicingError | None) -> str:

@@ -9,6 +9,7 @@ record within half a minute unless a person wants it.
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -176,7 +177,11 @@ def begin(actor: Actor, records: Sequence[Record], *, force: bool = False) -> se
     """Read each record that is due, side by side, and wait for none."""
     if connection.in_atomic_block:  # No other thread sees what this one wrote, nor gets to write itself.
         return set()
-    begun = {_pool.submit(_read_in_thread, actor, record) for record in claim(records, force=force)}
+    # Each in the request's context: what it logs and traces belongs to that.
+    begun = {
+        _pool.submit(copy_context().run, _read_in_thread, actor, record)
+        for record in claim(records, force=force)
+    }
     _under_way.update(begun)
     for one in begun:
         one.add_done_callback(_under_way.discard)

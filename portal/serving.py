@@ -6,6 +6,8 @@ lending service. Nothing is logged of a request here: an address may hold what s
 
 from pathlib import Path
 
+from portal import tracing
+
 worker_class = "gthread"
 threads = 16
 # Without it, connections that are kept open pile up on one of the processes.
@@ -22,3 +24,8 @@ limit_request_line = 8190
 # Signs of life are written to memory: a disk may be read-only, or slow.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 control_socket_disable = True
+
+
+def post_worker_init(worker: object) -> None:
+    """In each process, once it is forked and has loaded the portal."""
+    tracing.start()

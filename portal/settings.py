@@ -471,11 +471,20 @@ X_FRAME_OPTIONS = "DENY"
 DEFAULT_EXCEPTION_REPORTER = "portal.audit.redaction.Reporter"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
 
-# --- Logs and metrics ---
+# --- Logs, metrics, traces ---
 
 METRICS_TOKEN = text("METRICS_TOKEN")
 if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
     stop("METRICS_TOKEN must have 16 characters or more, at random: it opens the metrics.")
+OTEL_EXPORTER_OTLP_ENDPOINT = text("OTEL_EXPORTER_OTLP_ENDPOINT").rstrip("/")
+OTEL_EXPORTER_OTLP_HEADERS = text("OTEL_EXPORTER_OTLP_HEADERS")
+OTEL_SERVICE_NAME = filled("OTEL_SERVICE_NAME", "servicing-desk")
+if OTEL_EXPORTER_OTLP_ENDPOINT and not re.fullmatch(
+    r"https?://[^/\s?#@]+(/[^\s?#]*)?", OTEL_EXPORTER_OTLP_ENDPOINT
+):
+    stop("OTEL_EXPORTER_OTLP_ENDPOINT must look like http://collector.example:4318, without user and query.")
+if not re.fullmatch(r"([\w.-]+=[^,\s]+(,\s*|$))*", OTEL_EXPORTER_OTLP_HEADERS, re.ASCII):
+    stop("OTEL_EXPORTER_OTLP_HEADERS must be name=value, several between commas, blanks written as %20.")
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 LOG_FORMAT = one_of("LOG_FORMAT", ["line", "json"], "line")
 LOGGING = {
@@ -491,5 +500,10 @@ LOGGING = {
     },
     "root": {"handlers": ["terminal"], "level": LOG_LEVEL},
     # Django's own handlers would write past the redaction.
-    "loggers": {"django": {"handlers": [], "level": LOG_LEVEL}, "django.server": {"handlers": []}},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL},
+        "django.server": {"handlers": []},
+        # It would tell of a collector that is away every few seconds; portal.tracing tells once.
+        "opentelemetry.exporter": {"level": "CRITICAL"},
+    },
 }

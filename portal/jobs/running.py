@@ -19,6 +19,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from portal import tracing
 from portal.jobs import kinds
 from portal.jobs.models import Job, lease
 
@@ -158,7 +159,8 @@ def claim(job_id: str) -> Job | None:
 
 def _attempt(kind: kinds.Kind, job: Job, progress: Progress) -> None:
     try:
-        result = kind.work(progress, **job.arguments)
+        with tracing.span(job.name, {"desk.job": str(job.pk), "desk.tries": job.attempts}, kind="consumer"):
+            result = kind.work(progress, **job.arguments)
     except Cancelled:
         progress.end(State.CANCELLED, words="")
     except Lost:

@@ -1,8 +1,10 @@
-"""Lets every call of the lending service be counted, whichever process makes it."""
+"""Lets every call of the lending service be counted, whichever process makes it; names what a request failed with."""
 
+import sys
 from typing import Any
 
 from django.apps import AppConfig
+from django.core.signals import got_request_exception
 from django.db.models.signals import post_save
 
 
@@ -12,8 +14,9 @@ class OperationsConfig(AppConfig):
     name = "portal.operations"
 
     def ready(self) -> None:
-        """Listen to the calls as they are recorded."""
+        """Listen to the calls as they are recorded, and to exceptions that nobody caught."""
         post_save.connect(_count, sender="audit.RemoteCall")
+        got_request_exception.connect(_name)
 
 
 def _count(*, instance: Any, created: bool, **_: Any) -> None:
@@ -21,3 +24,8 @@ def _count(*, instance: Any, created: bool, **_: Any) -> None:
 
     if created:
         tallies.count(tallies.CALL, instance.operation, instance.outcome, instance.duration_ms)
+
+
+def _name(*, request: Any, **_: Any) -> None:
+    """The type of an exception; its text may be about anybody."""
+    request.failed_with = type(sys.exception()).__qualname__

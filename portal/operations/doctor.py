@@ -21,6 +21,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 import servicing
+from portal import tracing
 from portal.audit import guard
 from portal.audit.models import Actor
 from portal.gateway import reading
@@ -32,7 +33,7 @@ Grade = Literal["ok", "warn", "bad"]
 CHECKED_LATELY = timedelta(days=2)
 SECRETS = [
     "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY", "METRICS_TOKEN",
-    "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
+    "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
 MOUNTED_SECRETS = Path("/run/secrets")
 
@@ -59,6 +60,7 @@ def findings() -> Findings:
         worker,
         documents,
         shared_cache,
+        traces,
         trail,
     ):
         try:
@@ -162,6 +164,20 @@ def shared_cache() -> Findings:
 def several_processes() -> bool:
     """Whether this deployment is meant for more than one web process."""
     return connection.vendor == "postgresql" or os.environ.get("WEB_CONCURRENCY", "1") not in ("", "1")
+
+
+def traces() -> Findings:
+    """Whether anybody wants traces, and takes them."""
+    if not tracing.is_on():
+        yield Finding("ok", "No traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
+    elif tracing.is_heard():
+        yield Finding("ok", "The collector of traces takes them.")
+    else:
+        yield Finding(
+            "bad",
+            f"The collector at {settings.OTEL_EXPORTER_OTLP_ENDPOINT} takes no traces. "
+            "Look at OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.",
+        )
 
 
 def trail() -> Findings:

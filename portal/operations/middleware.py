@@ -1,16 +1,18 @@
-"""What goes for every request: how much of it is read, what is told of it in log and counts, and how it travels."""
+"""What goes for every request: how much of it is read, what is told of it in log, counts and traces, and how it travels."""
 
 import logging
 import secrets
 import time
 from collections.abc import Callable
-from http import HTTPStatus
+from http import HTTPMethod, HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
+from portal import tracing
 from portal.gateway import error_page
 from portal.operations import logs, tallies
 from portal.ui.uploads import is_too_long
@@ -21,9 +23,9 @@ QUIET = {"operations:healthz", "operations:readyz", "operations:metrics"}
 
 
 class RequestMiddleware:
-    """The outermost of all: gives each request its reference, and what the browser gets a line in the log and a count.
+    """The outermost of all: gives each request its reference, and what the browser gets a log line, a count, a span.
 
-    Neither of these is about anybody. The reference is there from the start: also what fails before a view is reached
+    None of these is about anybody. The reference is there from the start: also what fails before a view is reached
     is found by it.
     """
 
@@ -34,17 +36,40 @@ class RequestMiddleware:
         request.request_id = f"r-{secrets.token_hex(6)}"
         token, began = logs.current.set(request), time.monotonic()
         try:
-            response = self.get_response(request)
-            response["X-Request-ID"] = request.request_id
-            view = request.resolver_match.view_name if request.resolver_match else "none"
-            milliseconds = round((time.monotonic() - began) * 1000)
-            if view not in QUIET:
-                tallies.count(tallies.REQUEST, view, str(response.status_code), milliseconds)
-                told = {"view": view, "method": request.method, "status": response.status_code}
-                logger.info("%s %s", request.method, view, extra=told | {"ms": milliseconds})
+            with tracing.span(kind="server", parent=_parent(request)) as span:
+                response = self.get_response(request)
+                response["X-Request-ID"] = request.request_id
+                view = request.resolver_match.view_name if request.resolver_match else "none"
+                milliseconds = round((time.monotonic() - began) * 1000)
+                if view not in QUIET:
+                    tallies.count(tallies.REQUEST, view, str(response.status_code), milliseconds)
+                    told = {"view": view, "method": request.method, "status": response.status_code}
+                    logger.info("%s %s", request.method, view, extra=told | {"ms": milliseconds})
+                    _describe(span, request, response)
             return response
         finally:
             logs.current.reset(token)
+
+
+def _parent(request: HttpRequest) -> str:
+    """The span of the proxy in front, where it is trusted to tell, or to keep to itself what a browser said."""
+    return request.headers.get("traceparent", "") if settings.TRUSTED_PROXIES else ""
+
+
+def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
+    """By the pattern of the address, not by the address: that may hold identifiers and what was searched for."""
+    method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
+    route = f"/{request.resolver_match.route}" if request.resolver_match else None
+    span.name = f"{method} {route or ''}".strip()
+    span.told |= {
+        "http.request.method": method,
+        "http.route": route,
+        "http.response.status_code": response.status_code,
+        "desk.request_id": request.request_id,
+        "desk.role": getattr(getattr(request, "user", None), "role", None),
+    }
+    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        span.fail(getattr(request, "failed_with", str(response.status_code)))
 
 
 class CompressionMiddleware(GZipMiddleware):

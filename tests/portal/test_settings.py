@@ -139,6 +139,9 @@ def test_what_is_missing_is_named(name: str) -> None:
         ("APPROVAL_ACTS", "legal_name,everything"),
         ("SECOND_FACTOR_REQUIRED", "everybody"),
         ("OIDC_URL", "https://id.example"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:{}@collector.example"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer {}"),
     ],
 )
 def test_what_is_wrong_is_named(name: str, value: str) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import IO
 
 import pytest
 import requests
@@ -22,13 +23,18 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def serving(desk: Sandbox, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+def serving(
+    desk: Sandbox, port: int, stderr: IO[bytes] | None = None, **settings: str
+) -> Iterator["subprocess.Popen[bytes]"]:
     """Two processes of gunicorn, as ``portal.serving`` sets them up."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
-    environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"}
+    environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"} | settings
     command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
     process = subprocess.Popen(
-        [*command, "--bind", f"127.0.0.1:{port}", "--log-level", "error"], env=environment, cwd=BASE_DIR
+        [*command, "--bind", f"127.0.0.1:{port}", "--log-level", "error"],
+        env=environment,
+        cwd=BASE_DIR,
+        stderr=stderr,
     )
     try:
         until(lambda: answers(port))

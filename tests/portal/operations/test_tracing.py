@@ -1,0 +1,271 @@
+"""Traces, as a collector gets them from real processes: what took how long for which reference, and about nobody."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import requests
+from django.conf import LazySettings
+from django.test import Client as Browser
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from portal.jobs.models import Job
+from portal.jobs.queue import start
+from portal.lookup.tasks import refresh_portfolio
+from portal.operations import doctor
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.databases import database_url
+from tests.portal.borrowers.wizard import EIN, SIGNED, Wizard
+from tests.portal.jobs.test_worker import until, worker
+from tests.portal.operations.test_demo import free_port
+from tests.portal.operations.test_serving import serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+# All that a span may tell.
+TOLD = {
+    "http.request.method", "http.route", "http.response.status_code", "error.type",
+    "desk.request_id", "desk.role", "desk.outcome", "desk.tries", "desk.job",
+}  # fmt: skip
+
+
+class Collector:
+    """Takes traces over HTTP."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.answer = 200
+        self.bodies: list[bytes] = []
+        self.authorization: set[str | None] = set()
+
+    def take(self, path: str, headers: Any, body: bytes) -> None:
+        assert path == "/v1/traces"
+        self.authorization.add(headers["Authorization"])
+        self.bodies.append(body)
+
+    @property
+    def spans(self) -> list[Span]:
+        parts = [
+            part for body in self.bodies for part in ExportTraceServiceRequest.FromString(body).resource_spans
+        ]
+        return [span for part in parts for scope in part.scope_spans for span in scope.spans]
+
+    def one(self, name: str) -> Span:
+        (span,) = [span for span in self.spans if span.name == name]
+        return span
+
+    def children(self, of: Span) -> list[Span]:
+        return [
+            span for span in self.spans if (span.trace_id, span.parent_span_id) == (of.trace_id, of.span_id)
+        ]
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    taker = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            taker.take(self.path, self.headers, self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(taker.answer)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        taker.url = f"http://127.0.0.1:{server.server_port}"
+        yield taker
+        server.shutdown()
+
+
+class Visitor:
+    """A browser beside the server's process, signed in as another one is."""
+
+    def __init__(self, port: int, like: Browser) -> None:
+        self.base = f"http://127.0.0.1:{port}"
+        self.session = requests.Session()
+        token = secrets.token_hex(16)
+        self.session.cookies.update({"sessionid": like.cookies["sessionid"].value, "csrftoken": token})
+        self.session.headers["X-CSRFToken"] = token
+
+    def get(self, path: str, **headers: str) -> requests.Response:
+        return self.session.get(self.base + path, headers=headers, timeout=30)
+
+    def post(self, path: str, typed: dict[str, str]) -> requests.Response:
+        return self.session.post(self.base + path, typed, allow_redirects=False, timeout=30)
+
+
+def told(span: Span) -> dict[str, Any]:
+    """What a span says of itself."""
+    return {one.key: one.value.string_value or one.value.int_value for one in span.attributes}
+
+
+def test_requests_and_their_calls_are_told_and_nothing_about_anybody(
+    servicer: Browser, desk: Sandbox, collector: Collector, tmp_path: Path
+) -> None:
+    loan = given.loan(desk, given.borrower(desk, first_name="Hathaway Tulip Farms"))
+    (tmp_path / "headers").write_text("authorization=Bearer%20of-the-collector")
+    given_by = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+        "OTEL_EXPORTER_OTLP_HEADERS_FILE": str(tmp_path / "headers"),
+        "TRUSTED_PROXIES": "1",
+    }
+    port = free_port()
+    with serving(desk, port, **given_by):
+        visitor = Visitor(port, servicer)
+        wizard = Wizard(visitor).fill()
+        sent = wizard.send(SIGNED)
+        visitor.get("/search/?q=Hathaway")
+        visitor.get(loan.get_absolute_url(), traceparent=f"00-{TRACE}-{PARENT}-01")
+        visitor.get("/healthz")
+    (create,) = [span for span in collector.spans if span.name == "borrowers.create_commercial"]
+    (form,) = [span for span in collector.spans if create in collector.children(span)]
+    assert (form.name, form.kind) == (
+        "POST /borrowers/new/<uuid:draft_id>/<str:step>/",
+        Span.SPAN_KIND_SERVER,
+    )
+    assert told(form) == {
+        "http.request.method": "POST",
+        "http.route": "/borrowers/new/<uuid:draft_id>/<str:step>/",
+        "http.response.status_code": 303,
+        "desk.request_id": sent.headers["X-Request-ID"],
+        "desk.role": "servicer",
+    }
+    assert (told(create)["desk.outcome"], told(create)["desk.tries"], create.kind) == (
+        "confirmed",
+        1,
+        Span.SPAN_KIND_CLIENT,
+    )
+    assert told(create)["desk.request_id"].startswith(sent.headers["X-Request-ID"])
+    page = collector.one("GET /borrowers/<str:borrower_uuid>/loans/<str:loan_uuid>/")
+    assert (page.trace_id.hex(), page.parent_span_id.hex()) == (TRACE, PARENT)
+    assert {"loans.get", "repayments.of_loan"} == {span.name for span in collector.children(page)}
+    assert "GET /search/" in {span.name for span in collector.spans}
+    assert "healthz" not in str(collector.spans)
+    assert {name for span in collector.spans for name in told(span)} <= TOLD
+    assert not any(span.events or span.links or span.status.message for span in collector.spans)
+    everything = b"".join(collector.bodies).lower()
+    uuids = [loan.uuid, loan.borrower_uuid, *(user["uuid"] for user in desk.world.users())]
+    for word in (
+        EIN,
+        EIN.replace("-", ""),
+        "oneil",
+        "elena",
+        "hathaway",
+        "q=",
+        "127.0.0.1",
+        "select ",
+        wizard.url,
+        *uuids,
+    ):
+        assert word.lower().encode() not in everything
+    assert collector.authorization == {"Bearer of-the-collector"}
+
+
+def test_a_job_and_its_calls_are_told(desk: Sandbox, collector: Collector) -> None:
+    loan = given.loan(desk, given.borrower(desk))
+    desk.fail_next("loans.get", status=401)
+    job = start(refresh_portfolio)
+    with worker(desk, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url) as process:
+        until(lambda: not Job.objects.get(pk=job.pk).is_open)
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+    work = collector.one("lookup.refresh_portfolio")
+    assert (work.kind, work.parent_span_id, work.status.code) == (
+        Span.SPAN_KIND_CONSUMER,
+        b"",
+        Status.STATUS_CODE_UNSET,
+    )
+    assert told(work) == {"desk.job": str(job.pk), "desk.tries": 1}
+    calls = {span.name: span for span in collector.children(work)}
+    assert set(calls) == {"loans.get", "repayments.of_loan"}
+    assert calls["loans.get"].status.code == Status.STATUS_CODE_ERROR
+    assert (
+        told(calls["loans.get"])["error.type"],
+        told(calls["loans.get"])["http.response.status_code"],
+    ) == ("forbidden", 401)
+    assert loan.borrower_uuid.encode() not in b"".join(collector.bodies)
+
+
+@pytest.mark.urls("tests.portal.trial_urls")
+def test_of_an_exception_the_type_is_told(
+    servicer: Browser, collector: Collector, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")
+    settings.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
+    servicer.raise_request_exception = False
+    servicer.post(
+        "/trial/give-ssn/",
+        {"before": "1", "ssn": "912-45-6789"},
+        headers={"traceparent": f"00-{TRACE}-{PARENT}-01"},
+    )
+    until(lambda: collector.spans)
+    (span,) = collector.spans
+    assert (told(span)["error.type"], span.status.code) == ("LookupError", Status.STATUS_CODE_ERROR)
+    assert b"912-45" not in collector.bodies[0]
+    # No proxy is trusted here: a browser joins no trace.
+    assert span.parent_span_id == b""
+
+
+def test_a_silent_collector_costs_no_page_and_one_line(
+    viewer: Browser, desk: Sandbox, tmp_path: Path
+) -> None:
+    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as silent, (tmp_path / "log").open("wb") as log:
+        away = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "OTEL_BSP_SCHEDULE_DELAY": "10",
+            "WEB_CONCURRENCY": "1",
+        }
+        with serving(desk, port, log, **away) as server:
+            visitor = Visitor(port, viewer)
+            assert visitor.get("/borrowers/").ok
+            until(lambda: b"lost" in (tmp_path / "log").read_bytes())
+            assert visitor.get("/borrowers/").ok
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(15) == 0
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    assert line.endswith("WARNING portal.tracing.sdk The collector does not take traces: they are lost.")
+
+
+def test_the_doctor_asks_the_collector(collector: Collector, settings: LazySettings) -> None:
+    (off,) = doctor.traces()
+    settings.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url
+    (heard,) = doctor.traces()
+    collector.answer = 401
+    (refused,) = doctor.traces()
+    assert [found.grade for found in (off, heard, refused)] == ["ok", "ok", "bad"]
+    assert refused.words.startswith(f"The collector at {collector.url} takes no traces.")
+
+
+def test_without_the_setting_nothing_of_it_is_imported(db: None) -> None:
+    script = """
+import sys
+from portal.wsgi import application
+from django.test import Client
+answer = Client(SERVER_NAME="127.0.0.1").get("/sign-in/")
+print(answer.status_code, [name for name in sys.modules if name.startswith("opentelemetry")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"DATABASE_URL": database_url()},
+        cwd=BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "200 []"
