@@ -1,4 +1,4 @@
-"""What goes for every request: how much of it is read, what is told of it in log, counts and traces, and how it travels."""
+"""What goes for every request: how much of it is read, what log, counts and traces tell of it, and how it travels."""
 
 import logging
 import secrets
@@ -66,7 +66,8 @@ def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
         "http.route": route,
         "http.response.status_code": response.status_code,
         "desk.request_id": request.request_id,
-        "desk.role": getattr(getattr(request, "user", None), "role", None),
+        # Nobody is looked up for this: what failed may be the database.
+        "desk.role": getattr(getattr(request, "_cached_user", None), "role", None),
     }
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         span.fail(getattr(request, "failed_with", str(response.status_code)))
