@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.bench.desk import Desk, running
 from tests.bench.table import Row, at_most, bounded
 
-DELAYS = (0, 0.1, 0.5, 1)
+DELAYS = [float(each) for each in os.environ.get("BENCH_DELAYS", "0,0.1,0.5,1").split(",")]
 """Seconds of silence before each answer of the service."""
 SILENCE = 60
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))

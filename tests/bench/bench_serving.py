@@ -20,7 +20,7 @@ PROCESSES, THREADS = 2, 16
 """Of each server."""
 PEOPLE = 8
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-SECONDS = 4
+SECONDS = int(os.environ.get("BENCH_SECONDS", "4"))
 WORKER_MB = 200
 GRANIAN = [str(Path(sys.executable).with_name("granian")), "--interface", "wsgi", "portal.wsgi:application"]
 GRANIAN += ["--host", HOST, "--port", "{}", "--workers", str(PROCESSES), "--blocking-threads", str(THREADS)]
