@@ -11,8 +11,9 @@ import hypothesis
 import pytest
 
 # The portal as "make run" starts it, whatever the environment and the .env of this machine say. Django reads it now.
-for name in [name for name in os.environ if name.startswith("SERVICING_") and name != "SERVICING_LIVE_URL"]:
-    del os.environ[name]
+for name in [name for name in os.environ if name.startswith(("SERVICING_", "OTEL_"))]:
+    if name != "SERVICING_LIVE_URL":
+        del os.environ[name]
 os.environ |= {
     "DJANGO_SETTINGS_MODULE": "portal.settings",
     "DEBUG": "on",
