@@ -40,6 +40,7 @@ from portal.registry import memory
 from portal.registry.models import Source
 from portal.ui.htmx import render_page
 from servicing import Call, Client, Outcome
+from servicing.transport import Gate
 
 BODY_LIMIT = 20_000
 logger = logging.getLogger(__name__)
@@ -58,6 +59,11 @@ class StaffRequest(HttpRequest):
 @functools.cache
 def client() -> Client:
     """The client of this process, made from the settings; :class:`servicing.ConfigurationError` if they cannot be."""
+    return made(Breaker())
+
+
+def made(gate: Gate | None) -> Client:
+    """A client that asks whenever its gate lets it, and without one in any case."""
     chosen: Any = settings  # one of a closed list each, checked where they are read
     return Client(
         settings.SERVICING_URL,
@@ -75,7 +81,7 @@ def client() -> Client:
         message_filters=chosen.SERVICING_MESSAGE_FILTERS,
         offset_counts=chosen.SERVICING_OFFSET_COUNTS,
         time_zone=settings.SERVICING_TIME_ZONE,
-        gate=Breaker(),
+        gate=gate,
     )
 
 
@@ -87,9 +93,9 @@ def writing(request: StaffRequest, write: Write) -> Client:
     return client().watched_by(Watcher(Actor.of(request), write), request_id=request.request_id)
 
 
-def reading(actor: Actor) -> Client:
+def reading(actor: Actor, *, in_any_case: bool = False) -> Client:
     """The client for work that no request asked for: a command or a background task."""
-    return client().watched_by(Watcher(actor), request_id=actor.request_id)
+    return (made(None) if in_any_case else client()).watched_by(Watcher(actor), request_id=actor.request_id)
 
 
 class Watcher:

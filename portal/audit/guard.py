@@ -56,7 +56,10 @@ def weaknesses(connection: BaseDatabaseWrapper) -> list[str]:
         with connection.cursor() as cursor:
             cursor.execute(_OWNED)
             if cursor.fetchone():
-                found.append("This role owns the audit's table and could take its triggers away.")
+                found.append(
+                    "This role owns the audit's table and could take its triggers away. "
+                    "docker/audit-roles.sql says what another one needs."
+                )
     return found
 
 

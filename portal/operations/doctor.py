@@ -7,12 +7,13 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
@@ -22,11 +23,13 @@ from django.utils import timezone
 
 import servicing
 from portal import tracing
-from portal.audit import guard
+from portal.accounts.seal import Broken, unseal
+from portal.audit import checkpoints, guard
 from portal.audit.models import Actor
 from portal.gateway import reading
 from portal.jobs.state import state
 from portal.operations.readiness import chain, pending_migrations
+from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
 # The worker checks the trail once a day; a day more is no alarm.
@@ -35,6 +38,7 @@ SECRETS = [
     "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY", "METRICS_TOKEN",
     "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
+DRAWING = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
 MOUNTED_SECRETS = Path("/run/secrets")
 
 
@@ -50,35 +54,44 @@ Findings = Iterator[Finding]
 
 
 def findings() -> Findings:
-    """Everything, in the order in which one would mend it."""
-    for check in (
-        in_settings,
-        files,
-        static_files,
-        database,
-        service,
-        worker,
-        documents,
-        shared_cache,
-        traces,
-        trail,
-    ):
-        try:
-            yield from check()
-        except Exception as error:  # Whatever it is, it is a finding.
-            yield Finding(
-                "bad", f"The check of {check.__name__.replace('_', ' ')} failed: {type(error).__name__}."
-            )
+    """Everything, in the order in which one would mend it; what needs the database only where that is in order."""
+    for check in (configuration, files, static_files, documents, traces):
+        yield from tried(check)
+    found = list(tried(database))
+    yield from found
+    if any(one.grade == "bad" for one in found):
+        yield Finding(
+            "warn",
+            "Keys, service, worker, cache and trail were not looked at: the database comes first.",
+        )
+        return
+    for check in (keys, service, worker, shared_cache, trail):
+        yield from tried(check)
 
 
-def in_settings() -> Findings:
+def tried(check: Callable[[], Findings]) -> Findings:
+    """What it finds; that it fails is a finding too."""
+    try:
+        yield from check()
+    except Exception as error:
+        yield Finding("bad", f"The check of {check.__name__.replace('_', ' ')} failed: {in_a_line(error)}")
+
+
+def in_a_line(error: Exception) -> str:
+    """What an exception says, without what follows on further lines."""
+    return masked_text(f"{type(error).__name__}: {error}".splitlines()[0][:300])
+
+
+def configuration() -> Findings:
     """What Django's own checks of a deployment say."""
     if settings.DEBUG:
         yield Finding("bad", "DEBUG is on: demo staff can sign in and nothing is secured. Turn it off.")
         return
     told = checks.run_checks(include_deployment_checks=True)
     yield from (Finding("bad" if one.is_serious() else "warn", f"Settings: {one.msg}") for one in told)
-    if not told:
+    if "*" in settings.ALLOWED_HOSTS:
+        yield Finding("warn", "ALLOWED_HOSTS takes any name. Name the hosts that people type.")
+    elif not told:
         yield Finding("ok", "The settings fit a deployment.")
 
 
@@ -106,9 +119,10 @@ def static_files() -> Findings:
 def database() -> Findings:
     """Whether it answers, is of this version, and guards the trail."""
     try:
+        connected_anew()
         pending = pending_migrations()
     except DatabaseError as error:
-        yield Finding("bad", f"The database does not answer ({type(error).__name__}). Look at DATABASE_URL.")
+        yield Finding("bad", f"The database does not answer. Look at DATABASE_URL. {in_a_line(error)}")
         return
     if pending:
         yield Finding("bad", f"The database lacks {pending} migrations. Run manage.py upgrade.")
@@ -117,10 +131,38 @@ def database() -> Findings:
     yield from (Finding("warn", words) for words in guard.weaknesses(connection))
 
 
+def connected_anew() -> None:
+    """A pool would ask again and again for a while, and then not say why."""
+    alone = connection.copy()
+    if alone.settings_dict["OPTIONS"].pop("pool", None):
+        alone.settings_dict["OPTIONS"]["connect_timeout"] = 5
+    alone.ensure_connection()
+    alone.close()
+
+
+def keys() -> Findings:
+    """Whether what was sealed opens: under another SECRET_KEY nobody's second factor works any more."""
+    factors = Authenticator.objects.filter(type=Authenticator.Type.TOTP).order_by("-pk")[:20]
+    if closed := sum(not opens(one.data["secret"]) for one in factors):
+        yield Finding(
+            "bad",
+            f"{closed} of the last {len(factors)} second factors do not open: SECRET_KEY was changed. "
+            "Put the key before it into SECRET_KEY_FALLBACKS.",
+        )
+
+
+def opens(sealed: str) -> bool:
+    try:
+        unseal(sealed)
+    except Broken:
+        return False
+    return True
+
+
 def service() -> Findings:
     """Whether the lending service answers, knows us, and has our time: a signature is good for a minute."""
     try:
-        reading(Actor.system("doctor")).messages.list(limit=1)
+        reading(Actor.system("doctor"), in_any_case=True).messages.list(limit=1)
     except servicing.ServicingError as error:
         words = "; ".join(dict.fromkeys([error.message, *error.reasons]))
         yield Finding("bad", f"The lending service at {settings.SERVICING_URL} cannot be used: {words}")
@@ -138,9 +180,9 @@ def worker() -> Findings:
 
 
 def documents() -> Findings:
-    """Whether documents can be drawn; tried in a process of its own, as when they are."""
-    tried = subprocess.run([sys.executable, "-c", "import weasyprint"], capture_output=True, check=False)
-    if tried.returncode:
+    """Whether documents can be drawn; tried in a process of its own, as when they are: a missing font ends it."""
+    command = [sys.executable, "-c", DRAWING]
+    if subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603 - our own words
         yield Finding("bad", "No document can be drawn: install what docker/system-packages.txt names.")
     else:
         yield Finding("ok", "Documents can be drawn.")
@@ -149,8 +191,13 @@ def documents() -> Findings:
 def shared_cache() -> Findings:
     """Several processes must count failed sign-ins together."""
     word = secrets.token_hex(8)
-    cache.set("doctor", word, 10)
-    if cache.get("doctor") != word:
+    try:
+        cache.set("doctor", word, 10)
+        is_kept = cache.get("doctor") == word
+    except Exception as error:  # Each kind of cache has errors of its own.
+        yield Finding("bad", f"The cache does not answer. Look at CACHE_URL. {in_a_line(error)}")
+        return
+    if not is_kept:
         yield Finding("bad", "The cache does not keep what it is told. Look at CACHE_URL.")
     elif settings.CACHES["default"]["BACKEND"].endswith("LocMemCache") and several_processes():
         yield Finding(
@@ -185,9 +232,16 @@ def trail() -> Findings:
     found = chain()
     if found.checked and found.checked.result == "broken":
         yield Finding("bad", f"The audit trail is broken. {found.checked.detail.get('problem', '')}")
-    elif found.checked is None or timezone.now() - found.checked.at > CHECKED_LATELY:
+    elif found.checked is None:
+        yield Finding("warn", "The audit trail was never checked. Run manage.py verify_audit.")
+    elif timezone.now() - found.checked.at > CHECKED_LATELY:
         yield Finding("warn", "The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
         yield Finding("ok", f"The audit trail held when it was last checked: {found.entries:,} entries.")
     if not settings.AUDIT_CHECKPOINT_KEY:
         yield Finding("warn", "Nobody signs how the audit trail ends. Run manage.py verify_audit --new-key.")
+        return
+    try:
+        checkpoints.public_half(settings.AUDIT_CHECKPOINT_KEY)
+    except checkpoints.Unusable as problem:
+        yield Finding("bad", str(problem))

@@ -1,11 +1,15 @@
 """What is wrong with a deployment is said in plain words; each thing that is looked at can be found wrong."""
 
+import os
+import subprocess
+import sys
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
 import pytest
 import time_machine
+from allauth.mfa.models import Authenticator
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -13,10 +17,13 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from portal import gateway
+from portal.accounts.models import User
+from portal.accounts.seal import seal
 from portal.audit import checkpoints, guard
 from portal.audit.chain import append
-from portal.audit.models import Actor
+from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
+from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 
 pytestmark = pytest.mark.django_db
@@ -68,16 +75,79 @@ def test_what_is_missing_is_said(
     healthy: Sandbox, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Worker.objects.all().delete()
-    MigrationRecorder.Migration.objects.filter(app="jobs").delete()
     settings.ENV_FILE.write_text("SECRET_KEY=…")
     settings.ENV_FILE.chmod(0o644)
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     monkeypatch.setenv("WEB_CONCURRENCY", "2")
     words = said()
     assert "WRONG  No worker is running" in words
-    assert "lacks 1 migrations. Run manage.py upgrade." in words
     assert f"chmod 600 {settings.ENV_FILE}" in words
     assert "look   Each process throttles sign-ins by itself." in words
+
+
+def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sandbox) -> None:
+    MigrationRecorder.Migration.objects.filter(app="jobs").delete()
+    words = said()
+    assert "lacks 1 migrations. Run manage.py upgrade." in words
+    assert (
+        "look   Keys, service, worker, cache and trail were not looked at: the database comes first." in words
+    )
+    assert "failed" not in words
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("postgres://desk:pass-word-1@127.0.0.1:9/desk", "refused"),
+        ("sqlite:////nowhere/portal.sqlite3", "unable to open database file"),
+    ],
+)
+def test_a_database_that_is_away_is_said_at_once_with_its_reason(
+    address: str, why: str, tmp_path: Path
+) -> None:
+    environment = os.environ | {"DEBUG": "on", "DATA_DIR": str(tmp_path), "DATABASE_URL": address}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor"],
+        env=environment,
+        cwd=BASE_DIR,
+        capture_output=True,
+        text=True,
+        timeout=25,
+    )
+    (told,) = (line for line in done.stdout.splitlines() if "The database does not answer" in line)
+    assert told.startswith("WRONG  The database does not answer. Look at DATABASE_URL. ")
+    assert why in told
+    assert "pass-word-1" not in done.stdout + done.stderr
+    assert done.returncode == 1
+
+
+def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
+    healthy: Sandbox, settings: LazySettings
+) -> None:
+    person = User.objects.create_user("maya")
+    Authenticator.objects.create(user=person, type=Authenticator.Type.TOTP, data={"secret": seal("shared")})
+    before, settings.SECRET_KEY = settings.SECRET_KEY, "another-" + "0" * 60
+    assert "WRONG  1 of the last 1 second factors do not open: SECRET_KEY was changed." in said()
+    settings.SECRET_KEY_FALLBACKS = [before]
+    assert "second factors" not in said()
+
+
+def test_a_service_that_is_left_alone_is_asked_all_the_same(healthy: Sandbox) -> None:
+    now = timezone.now()
+    Outage.objects.create(pk=1, since=now, tries=9, ask_again_at=now + timedelta(hours=1))
+    assert "ok     The lending service answers" in said()
+
+
+def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings: LazySettings) -> None:
+    settings.AUDIT_CHECKPOINT_KEY = "abc"
+    settings.DEBUG, settings.ALLOWED_HOSTS = False, ["*"]
+    settings.TASKS = {"default": {"BACKEND": "nothing.Such"}}
+    words = said()
+    assert "WRONG  AUDIT_CHECKPOINT_KEY is no Ed25519 key" in words
+    assert (
+        "WRONG  The check of configuration failed: InvalidTaskBackendError: Could not find backend 'nothing.Such'"
+        in words
+    )
 
 
 def test_a_trail_that_is_unguarded_and_unchecked_is_said(healthy: Sandbox, settings: LazySettings) -> None:
@@ -98,5 +168,5 @@ def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, setti
     redis = "django.core.cache.backends.redis.RedisCache"
     settings.CACHES = {"default": {"BACKEND": redis, "LOCATION": "redis://127.0.0.1:9/0"}}
     words = said()
-    assert "WRONG  The check of shared cache failed: ConnectionError." in words
+    assert "WRONG  The cache does not answer. Look at CACHE_URL. ConnectionError: Error 111" in words
     assert "WRONG  The audit trail is broken. Entry 1 was altered." in words
