@@ -18,13 +18,13 @@ from typing import Any
 from tests.bench import results
 
 SIZES = {
-    "BENCH_BORROWERS": "2000",
-    "BENCH_MESSAGES": "10000",
-    "BENCH_ADDRESSES": "30",
-    "BENCH_ENTRIES": "20000",
-    "BENCH_SUMMARIES": "10",
-    "BENCH_DELAYS": "0,0.5",
-    "BENCH_SECONDS": "2",
+    "BENCH_BORROWERS": "1000",
+    "BENCH_MESSAGES": "5000",
+    "BENCH_ADDRESSES": "10",
+    "BENCH_ENTRIES": "10000",
+    "BENCH_SUMMARIES": "6",
+    "BENCH_DELAYS": "0,0.1",
+    "BENCH_SECONDS": "1",
     "BENCH_ROUNDS": "2",
 }
 """What can be made smaller, and how small it is with ``--quick``."""

@@ -35,7 +35,7 @@ ALIKE = 1.1
 """By so much two runs of the same page differ."""
 MANY = 100_000
 """Among fewer the admin's page, which shows less, is the quicker one."""
-WRITTEN = 5_000
+WRITTEN = min(5_000, MESSAGES)
 PAGE = 100
 """So many messages are in an answer of the service."""
 Asked = dict[str, Any]

@@ -89,8 +89,10 @@ def starting() -> Row:
         folder = Path(name)
         local = environment(folder, free_port()) | {"PYTHONPATH": name, "WEB_CONCURRENCY": "1"}
         (folder / "bare.py").write_text(BARE)
+        (folder / "settings_of_server.py").write_text(f'worker_class, threads = "gthread", {THREADS}')
         manage(local, "migrate", "-v0")
-        bare = ["bare:application" if word == "portal.wsgi" else word for word in GUNICORN]
+        other = {"portal.wsgi": "bare:application", "python:portal.serving": "python:settings_of_server"}
+        bare = [other.get(word, word) for word in GUNICORN]
         taken = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
     ours, theirs = ([pair[which] for pair in taken] for which in (0, 1))
     return compared("start until the first answer, times a bare project", ours, theirs, None, unit="s")
