@@ -22,8 +22,8 @@ SIZES = {
     "BENCH_MESSAGES": "5000",
     "BENCH_ADDRESSES": "10",
     "BENCH_ENTRIES": "10000",
-    "BENCH_SUMMARIES": "6",
-    "BENCH_DELAYS": "0,0.1",
+    "BENCH_SUMMARIES": "10",
+    "BENCH_DELAYS": "0,0.5",
     "BENCH_SECONDS": "1",
     "BENCH_ROUNDS": "2",
 }

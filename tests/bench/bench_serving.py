@@ -6,6 +6,7 @@ Whoever asks runs beside the server on the same cores, so that what counts is th
 import http.client
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.bench.desk import DEPLOYED, GUNICORN, HOST, Desk, environment, free_port, manage, process, running
+from tests.bench.desk import DEPLOYED, GUNICORN, HOST, Desk, environment, free_port, prepare, process, running
 from tests.bench.table import Row, at_most, compared
 
 PROCESSES, THREADS = 2, 16
@@ -90,7 +91,7 @@ def starting() -> Row:
         local = environment(folder, free_port()) | {"PYTHONPATH": name, "WEB_CONCURRENCY": "1"}
         (folder / "bare.py").write_text(BARE)
         (folder / "settings_of_server.py").write_text(f'worker_class, threads = "gthread", {THREADS}')
-        manage(local, "migrate", "-v0")
+        prepare(folder)
         other = {"portal.wsgi": "bare:application", "python:portal.serving": "python:settings_of_server"}
         bare = [other.get(word, word) for word in GUNICORN]
         taken = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
@@ -101,9 +102,11 @@ def starting() -> Row:
 def answered(command: list[str], settings: dict[str, str]) -> float:
     """Seconds until a server that is started now has said that it is well."""
     port, began = free_port(), time.perf_counter()
-    with process([word.format(port) for word in command], settings, port):
+    with process([word.format(port) for word in command], settings, port) as server:
         connection = http.client.HTTPConnection(HOST, port, timeout=60)
         connection.request("GET", "/healthz")
         answer = connection.getresponse()
         assert answer.status == 200, answer.status
-        return time.perf_counter() - began
+        taken = time.perf_counter() - began
+        server.send_signal(signal.SIGQUIT)  # At once: nobody is served any more.
+        return taken

@@ -84,7 +84,7 @@ def running(*, processes: int = 1) -> Iterator[Desk]:
         address, service = (f"http://{HOST}:{port}" for port in ports)
         settings = environment(folder, ports[1]) | DEPLOYED | {"WEB_CONCURRENCY": str(processes)}
         kept = ["--db", str(folder / "sandbox.sqlite3")]
-        _prepare(folder)
+        prepare(folder)
         # The service ends first: whoever waits for its answer then waits no longer.
         with (
             process([word.format(ports[0]) for word in GUNICORN], settings, ports[0]) as started,
@@ -125,7 +125,7 @@ def environment(folder: Path, service_port: int) -> dict[str, str]:
 SANDBOX = [sys.executable, "-m", "servicing.sandbox"]
 
 
-def _prepare(folder: Path) -> None:
+def prepare(folder: Path) -> None:
     """Static files, database, staff, everything the service has, read once; copied where a part before had it made."""
     made = os.environ.get("BENCH_DESK")
     if not made:
