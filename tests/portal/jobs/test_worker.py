@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from portal.audit.models import Entry
@@ -128,3 +130,13 @@ def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:
         until(lambda: Job.objects.filter(name=refresh_portfolio.name, state="done").exists())
     names = list(Job.objects.values_list("name", flat=True))
     assert len(names) == len(set(names))
+
+
+def test_another_engine_carries_what_the_clock_hands_on(desk: Sandbox, job: Job) -> None:
+    long_ago = timezone.now() - timedelta(minutes=1)
+    Job.objects.filter(pk=job.pk).update(state="running", worker="gone", attempts=1, lease_until=long_ago)
+    DBTaskResult.objects.all().delete()
+    with worker(desk, TASK_BACKEND="django_tasks.backends.immediate.ImmediateBackend"):
+        until(lambda: not now(job).is_open)
+    assert (now(job).state, now(job).done, now(job).attempts) == ("done", ACCOUNTS, 2)
+    assert not DBTaskResult.objects.exists()
