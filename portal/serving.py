@@ -4,9 +4,16 @@
 lending service. Nothing is logged of a request here: an address may hold what somebody searched for.
 """
 
+import os
 from pathlib import Path
+from typing import Any
+
+from gunicorn.glogging import Logger
 
 from portal import tracing
+from portal.operations.logs import JsonFormatter
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 worker_class = "gthread"
 threads = 16
@@ -24,6 +31,18 @@ limit_request_line = 8190
 # Signs of life are written to memory: a disk may be read-only, or slow.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 control_socket_disable = True
+
+
+class logger_class(Logger):  # type: ignore[misc]  # gunicorn looks for this name
+    """What the server says of itself has the form of all that is logged."""
+
+    def setup(self, cfg: Any) -> None:
+        from portal.settings import LOG_FORMAT
+
+        super().setup(cfg)
+        if LOG_FORMAT == "json":
+            for handler in self.error_log.handlers:
+                handler.setFormatter(JsonFormatter())
 
 
 def post_worker_init(worker: object) -> None:

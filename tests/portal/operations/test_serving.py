@@ -1,5 +1,6 @@
 """The portal under its real server: who is told to stop, first ends what is under way."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO
 
 import pytest
@@ -24,14 +26,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def serving(
-    desk: Sandbox, port: int, stderr: IO[bytes] | None = None, **settings: str
+    desk: Sandbox, port: int, stderr: IO[bytes] | None = None, level: str = "error", **settings: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Two processes of gunicorn, as ``portal.serving`` sets them up."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
     environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"} | settings
     command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
     process = subprocess.Popen(
-        [*command, "--bind", f"127.0.0.1:{port}", "--log-level", "error"],
+        [*command, "--bind", f"127.0.0.1:{port}", "--log-level", level],
         env=environment,
         cwd=BASE_DIR,
         stderr=stderr,
@@ -58,3 +60,12 @@ def test_a_request_under_way_is_answered_and_then_nobody_is_left(viewer: Browser
         assert server.wait(40) == 0
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{base}/healthz", timeout=5)
+
+
+def test_what_the_server_says_of_itself_is_json_too(desk: Sandbox, tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "log"
+    with log.open("wb") as out, serving(desk, port, out, "info", LOG_FORMAT="json"):
+        requests.get(f"http://127.0.0.1:{port}/borrowers/?q=Lindqvist", timeout=30)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {line["logger"] for line in lines} >= {"gunicorn.error"}
+    assert "Lindqvist" not in log.read_text()
