@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gunicorn.glogging import Logger
+from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
 from portal import tracing
 from portal.operations.logs import JsonFormatter
