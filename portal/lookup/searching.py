@@ -1,7 +1,7 @@
 """What the search box answers: hits by kind, pages and acts, and for an unknown identifier what could resolve it."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -68,7 +68,7 @@ class Hit:
     record: Record
     borrower: Record | None
     words: Sequence[str]
-    is_best: bool
+    is_best: bool = False
 
     @property
     def title(self) -> str:
@@ -141,10 +141,9 @@ def suggested(query: Query) -> list[Group]:
     ranks = {kind: ranked(kind, query, SUGGESTED) for kind in _kinds(query)}
     found = {kind: ranks[kind] for kind in ranks if ranks[kind]}
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
-    return [
-        _group(kind, Paginator(list(keys), SUGGESTED).page(1), query, has_best=kind == best)
-        for kind, keys in found.items()
-    ]
+    return _groups(
+        {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}, query, best
+    )
 
 
 def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
@@ -155,21 +154,24 @@ def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
         else Ranked(one, query, SHOWN).get_page(1)
         for one in _kinds(query)
     }
-    return [_group(one, shown, query) for one, shown in pages.items() if shown.paginator.count]
+    return _groups({one: shown for one, shown in pages.items() if shown.paginator.count}, query)
 
 
 def _kinds(query: Query) -> Sequence[Kind]:
     return query.kinds if len(query.text) >= SHORTEST else ()
 
 
-def _group(kind: Kind, shown: Page[int], query: Query, *, has_best: bool = False) -> Group:
-    stored = Record.objects.in_bulk(list(shown.object_list))
-    rows = with_borrowers(stored[key] for key in shown.object_list if key in stored)
-    hits = [
-        Hit(record, borrower, query.words, is_best=has_best and number == 0)
-        for number, (record, borrower) in enumerate(rows)
-    ]
-    return Group(kind, hits, shown)
+def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[Group]:
+    """The records of each kind's page and their borrowers, read for all kinds at once."""
+    stored = Record.objects.in_bulk([key for shown in pages.values() for key in shown])
+    rows = {record.pk: (record, borrower) for record, borrower in with_borrowers(stored.values())}
+    groups = []
+    for kind, shown in pages.items():
+        found = [rows[key] for key in shown if key in rows]
+        marked = kind == best
+        hits = [Hit(*row, query.words, is_best=marked and row is found[0]) for row in found]
+        groups.append(Group(kind, hits, shown))
+    return groups
 
 
 def places(query: Query, may: Callable[[str], bool]) -> list[Place]:

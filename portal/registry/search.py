@@ -1,15 +1,15 @@
 """Finds known records by what staff have in hand; best first: what it is called, a whole line, a beginning, any part.
 
 A record's search text holds one thing a line, between two marks, and a further mark stands before what it is called: so
-where a line or a name begins and ends can be looked for like any other letter. Hides the two indexes: trigram tables on
-SQLite, trigram indexes on PostgreSQL.
+where a line or a name begins and ends can be looked for like any other letter. Hides the two indexes, which both are a
+table of texts for each kind: of trigrams on SQLite, with an index of trigrams on PostgreSQL.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -18,7 +18,7 @@ from django.db.models.functions import Lower
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Alternatives, Query, fold, read
-from portal.registry.search_index import index_of
+from portal.registry.search_index import LINES, MARK, SPACE, index_of
 
 TRIGRAM: Final = 3
 # Up to so many matches are fetched by their keys; where there are more, going through the list finds a page sooner.
@@ -31,10 +31,12 @@ MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 OWNERS: Final = 200
 # So many of the newest matches are compared with each other at least.
 COMPARED: Final = 50
-# Nobody types it, and PostgreSQL takes it for a letter, so that it is part of the trigrams there too.
-MARK: Final = "ǂ"
 # How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
 FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))
+
+
+# A statement, in which nothing but names of kinds is written out, and its parameters.
+Statement = tuple[str, list[Any]]
 
 
 def search_text(*parts: str | None) -> str:
@@ -121,7 +123,7 @@ def counted(kind: Kind, query: Query, most: int) -> int:
         return records[:most].count()
     keys = set(_keys(records.filter(_itself(query)), most))
     if _has_words(kind, query):
-        keys.update(_keys(_newest(kind, query, query.alternatives, most), most))
+        keys.update(_matching_keys(kind, query, most))
     if theirs := _theirs(kind, query):
         keys.update(_keys(records.filter(theirs), most))
     return min(len(keys), most)
@@ -158,21 +160,25 @@ def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     as_typed = tuple((phrase,) for phrase in phrases)
     ranks: dict[int, int] = {}
 
-    def look_at(records: QuerySet[Record]) -> int:
-        texts = records.values_list("pk", "search_text")
+    def look_at(texts: Iterable[tuple[int, str]]) -> int:
         found = {key: _rank(text, phrases) for key, text in texts}
         ranks.update(found)
         return len(found)
 
-    for alternatives in dict.fromkeys((query.alternatives, as_typed)):
-        if look_at(_newest(kind, query, alternatives, enough)) < enough:
+    # SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference.
+    looks = (query.alternatives, as_typed) if connection.vendor == "sqlite" else (query.alternatives,)
+    for alternatives in dict.fromkeys(looks):
+        if look_at(_newest_texts(kind, query, alternatives, enough)) < enough:
             break
     else:
         for rank, form in enumerate(FORMS, 1):
             if sum(one <= rank for one in ranks.values()) >= limit:
                 break
             tier = tuple((form.format(phrase),) for phrase in phrases)
-            look_at(_called(kind, query, phrases, limit) if rank == 1 else _newest(kind, query, tier, limit))
+            if rank == 1:
+                look_at(_called(kind, query, phrases, limit).values_list("pk", "search_text"))
+            else:
+                look_at(_newest_texts(kind, query, tier, limit))
     return dict(sorted(ranks.items(), key=lambda item: (item[1], -item[0])))
 
 
@@ -195,6 +201,25 @@ def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> 
     return Record.objects.filter(query.conditions, found).order_by(*order)[:most]
 
 
+def _newest_texts(
+    kind: Kind, query: Query, alternatives: Alternatives, most: int
+) -> Iterable[tuple[int, str]]:
+    """The keys of the same with their texts."""
+    if query.conditions or connection.vendor == "sqlite":
+        return _newest(kind, query, alternatives, most).values_list("pk", "search_text")
+    return _newest_by_index(kind, alternatives, most)
+
+
+def _matching_keys(kind: Kind, query: Query, most: int) -> Iterable[int]:
+    """The keys of a kind's matches of the text: at most so many, in no order."""
+    if query.conditions or connection.vendor == "sqlite":
+        return _keys(_newest(kind, query, query.alternatives, most), most)
+    statement, parameters = _texts([kind], query.alternatives, None)
+    with connection.cursor() as cursor:
+        cursor.execute(f"{statement} LIMIT %s", [*parameters, most])
+        return [key for (key,) in cursor.fetchall()]
+
+
 def _rank(text: str, phrases: Sequence[str]) -> int:
     forms = (
         rank for rank, form in enumerate(FORMS, 1) if any(form.format(phrase) in text for phrase in phrases)
@@ -205,9 +230,14 @@ def _rank(text: str, phrases: Sequence[str]) -> int:
 def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int | None = None) -> Q:
     """The condition that any alternative occurs, in the form that the index answers best."""
     living = reduce(or_, (Q(kind=kind, archived_at__isnull=True) for kind in kinds))
+    if connection.vendor == "postgresql":
+        if newest and newest < FEW and len(kinds) == 1:
+            return Q(pk__in=[key for key, _ in _newest_by_index(kinds[0], alternatives, newest)])
+        found = _listed(_texts(kinds, alternatives, newest))
+        return found if newest else living & found
     plain = living & reduce(or_, (reduce(and_, map(_occurs, terms)) for terms in alternatives))
     expression = _expression(alternatives)
-    if connection.vendor != "sqlite" or not expression:
+    if not expression:
         return plain
     is_whole = all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in _forms(term))
     if is_whole and newest and newest < FEW:
@@ -224,6 +254,95 @@ def _occurs(term: str) -> Q:
 def _forms(term: str) -> tuple[str, ...]:
     """What to look for: a term too short for an index of trigrams only counts where a word begins."""
     return (term,) if len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
+
+
+def _listed(statement: Statement) -> Q:
+    return Q(pk__in=RawSQL(*statement))  # noqa: S611 - names of kinds and parameters only
+
+
+def _pieces(term: str) -> list[str]:
+    """The fewest trigrams that hold all of a term."""
+    starts = {*range(0, len(term) - TRIGRAM, TRIGRAM), len(term) - TRIGRAM}
+    return [term[start : start + TRIGRAM] for start in sorted(starts)]
+
+
+# --- The tables of PostgreSQL ---
+
+
+# Of so many of the newest texts it is looked at how many match; where so many do, the next ones are not far.
+SAMPLED: Final = 1_000
+FREQUENT: Final = 4
+# Of a longer word not all trigrams are looked up; where two words meet stands the rarest of all.
+LONG: Final = 12
+
+
+def _texts(kinds: Sequence[Kind], alternatives: Alternatives, newest: int | None) -> Statement:
+    """A statement for the keys, the newest so many of them, and its parameters."""
+    where, parameters = _where(alternatives, _has)
+    parts = (f"SELECT rowid FROM {name} WHERE {where}" for name in map(index_of, kinds))  # noqa: S608
+    statement = " UNION ALL ".join(parts)
+    if newest is None:
+        return statement, parameters * len(kinds)
+    return f"{statement} ORDER BY rowid DESC LIMIT %s", [*parameters * len(kinds), newest]
+
+
+def _newest_by_index(kind: Kind, alternatives: Alternatives, most: int) -> list[tuple[int, str]]:
+    """The newest texts that match, with their keys.
+
+    A sample tells which way is the shorter one: along the newest, or through the index, which finds them in no order.
+    The planner knows only roughly how frequent letters are, and would walk through a million for some that are rare.
+    """
+    table = index_of(kind)
+    sample = f"(SELECT * FROM {table} ORDER BY rowid DESC LIMIT {SAMPLED}) AS newest"  # noqa: S608
+
+    def found(source: str, order: str, where: str, parameters: list[Any]) -> list[tuple[int, str]]:
+        cursor.execute(
+            f"SELECT rowid, search_text FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT %s",  # noqa: S608
+            [*parameters, most],
+        )
+        return [(key, text.replace(SPACE, " ")) for key, text in cursor.fetchall()]
+
+    with connection.cursor() as cursor:
+        texts = [] if most < COMPARED else found(sample, "rowid", *_where(alternatives, _has))
+        if len(texts) == most:
+            return texts
+        if len(texts) >= FREQUENT:
+            return found(table, "rowid", *_where(alternatives, _has))
+        return found(table, "rowid + 0", *_where(alternatives, _by_pieces))
+
+
+def _where(alternatives: Alternatives, has: Callable[[str], Statement]) -> Statement:
+    """The condition that any alternative occurs, and its parameters."""
+    parameters: list[Any] = []
+
+    def stands(term: str) -> str:
+        parts = [has(form) for form in _forms(term)]
+        parameters.extend(value for _, values in parts for value in values)
+        return f"({' OR '.join(condition for condition, _ in parts)})"
+
+    return " OR ".join(f"({' AND '.join(map(stands, terms))})" for terms in alternatives), parameters
+
+
+def _has(form: str) -> Statement:
+    return "search_text LIKE %s", [_pattern(form)]
+
+
+def _by_pieces(form: str) -> Statement:
+    """The same for the index: of a long word every third trigram is enough, for what they find is looked at anyway."""
+    if form == f"{MARK}{form.strip(MARK)}{MARK}":
+        # Letters and marks of a whole line stand in very many texts, in one line or another.
+        return f"{LINES} @> %s", [[form.strip(MARK).replace(" ", SPACE)]]
+    if len(form) <= LONG or " " in form:
+        return _has(form)
+    pieces = [_pattern(piece) for piece in _pieces(form)]
+    return " AND ".join([*["search_text LIKE %s"] * len(pieces), "strpos(search_text, %s) > 0"]), [
+        *pieces,
+        form.replace(" ", SPACE),
+    ]
+
+
+def _pattern(form: str) -> str:
+    return f"%{connection.ops.prep_for_like_query(form.replace(' ', SPACE))}%"
 
 
 # --- The trigram tables of SQLite ---
@@ -252,23 +371,19 @@ def _newer(alternatives: Alternatives, kinds: Sequence[Kind], expression: str, m
     return _listed(_select(kinds, expression, most))
 
 
-def _listed(statement: tuple[str, list[str | int]]) -> Q:
-    return Q(pk__in=RawSQL(*statement))  # noqa: S611 - names of kinds and parameters only
-
-
-def _select(kinds: Sequence[Kind], expression: str, most: int) -> tuple[str, list[str | int]]:
+def _select(kinds: Sequence[Kind], expression: str, most: int) -> Statement:
     """A statement for the newest keys, and its parameters."""
     parts = (f"SELECT rowid FROM {name} WHERE {name} MATCH %s" for name in map(index_of, kinds))  # noqa: S608
     return f"{' UNION ALL '.join(parts)} ORDER BY rowid DESC LIMIT %s", [*[expression] * len(kinds), most]
 
 
-def _apart(kind: Kind, alternatives: Alternatives, most: int) -> tuple[str, list[str | int]]:
+def _apart(kind: Kind, alternatives: Alternatives, most: int) -> Statement:
     """The same for words that may stand apart: the table tells where all their pieces are, the text whether they are.
 
     Comparing in the table where each three letters of each word stand takes longer than to read the texts it leaves.
     """
     table = index_of(kind)
-    pieces = " OR ".join(f"({' AND '.join(map(_pieces, terms))})" for terms in alternatives)
+    pieces = " OR ".join(f"({' AND '.join(map(_matches, terms))})" for terms in alternatives)
     occurs = " OR ".join(
         f"({' AND '.join(['instr(registry_record.search_text, %s)'] * len(terms))})" for terms in alternatives
     )
@@ -280,10 +395,8 @@ def _apart(kind: Kind, alternatives: Alternatives, most: int) -> tuple[str, list
     return statement, [pieces, *words, most]
 
 
-def _pieces(term: str) -> str:
-    starts = {*range(0, len(term) - TRIGRAM, TRIGRAM), len(term) - TRIGRAM}
-    pieces = (term[start : start + TRIGRAM].replace('"', '""') for start in sorted(starts))
-    return " AND ".join(f'"{piece}"' for piece in pieces)
+def _matches(term: str) -> str:
+    return " AND ".join('"{}"'.format(piece.replace('"', '""')) for piece in _pieces(term))
 
 
 def _few(kinds: Sequence[Kind], expression: str) -> list[int] | None:

@@ -1,81 +1,134 @@
-"""The index behind search: one for each kind of record, over records that are not archived.
+"""The index behind search: a table for each kind of record, with the texts of those that are not archived.
 
-On SQLite a table of trigrams for each kind, kept in step by triggers; on PostgreSQL a partial trigram index for each
-kind, which it keeps in step by itself. Nothing but the names of kinds enters the statements.
+Each has the columns ``rowid``, the record's key, and ``search_text``; triggers keep it in step. On SQLite it is a
+table of trigrams. On PostgreSQL it is a plain one with an index of trigrams, and with statistics of its own: what is
+frequent among people may be rare among loans. Nothing but the names of kinds enters the statements.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from portal.registry.models import SEARCHED_KINDS, Kind
 
+# Stands before and behind each line of a text. Nobody types it, and PostgreSQL takes it for a letter, so that it is
+# part of the trigrams there too.
+MARK: Final = "ǂ"
+# What stands for a space in PostgreSQL's tables: its trigrams end at a space, and at any other mark alike.
+SPACE: Final = "ǀ"
+# The lines of a text there: letters of a frequent word stand in many lines, together in one of few.
+LINES: Final = f"string_to_array(search_text, '{MARK}')"
+
 
 def index_of(kind: Kind) -> str:
-    """The name of the kind's index."""
+    """The name of the kind's table."""
     return f"registry_search_{kind.value}"
 
 
 def create(apps: Any, schema_editor: Any) -> None:
-    """Make the index and take in what is known already."""
-    if schema_editor.connection.vendor == "postgresql":
+    """Make the tables and take in what is known already."""
+    connection = schema_editor.connection
+    if connection.vendor == "postgresql":
         schema_editor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
     for kind in SEARCHED_KINDS:
-        for statement in _STATEMENTS[schema_editor.connection.vendor]:
+        for statement in _STATEMENTS[connection.vendor]:
             schema_editor.execute(statement.format(index=index_of(kind), kind=kind.value))
-    if schema_editor.connection.vendor == "sqlite":
-        keep_in_step(schema_editor.connection)
+    keep_in_step(connection)
+
+
+def create_tables(apps: Any, schema_editor: Any) -> None:
+    """Put them into the place of the partial indexes that PostgreSQL had once."""
+    connection = schema_editor.connection
+    with connection.cursor() as cursor:
+        if index_of(Kind.BORROWER) in connection.introspection.table_names(cursor):
+            return
+    for kind in SEARCHED_KINDS:
+        schema_editor.execute(f"DROP INDEX {index_of(kind)}")
+    create(apps, schema_editor)
 
 
 def drop(apps: Any, schema_editor: Any) -> None:
-    """Take the index away."""
+    """Take the tables away."""
+    on = " ON registry_record" if schema_editor.connection.vendor == "postgresql" else ""
     for kind in SEARCHED_KINDS:
-        if schema_editor.connection.vendor == "postgresql":
-            schema_editor.execute(f"DROP INDEX IF EXISTS {index_of(kind)}")
-            continue
-        for name in _TRIGGERS:
-            schema_editor.execute(f"DROP TRIGGER IF EXISTS {index_of(kind)}_{name}")
+        for name in _TRIGGERS[schema_editor.connection.vendor]:
+            schema_editor.execute(f"DROP TRIGGER IF EXISTS {index_of(kind)}_{name}{on}")
+        if on:
+            schema_editor.execute(f"DROP FUNCTION IF EXISTS {index_of(kind)}()")
         schema_editor.execute(f"DROP TABLE IF EXISTS {index_of(kind)}")
 
 
 def keep_in_step(connection: BaseDatabaseWrapper) -> None:
     """Make the triggers that are missing: a migration that rebuilds the table of records on SQLite drops them."""
-    if connection.vendor != "sqlite":
-        return
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
         for kind in SEARCHED_KINDS:
-            if index_of(kind) not in tables:
-                continue
-            for name, statement in _TRIGGERS.items():
-                head = f"CREATE TRIGGER IF NOT EXISTS {index_of(kind)}_{name}"
-                cursor.execute(head + statement.format(index=index_of(kind), kind=kind.value))
+            if index_of(kind) in tables:
+                for statement in _triggers(connection.vendor, kind):
+                    cursor.execute(statement)
 
 
+def _triggers(vendor: str, kind: Kind) -> Iterator[str]:
+    head = {"sqlite": "CREATE TRIGGER IF NOT EXISTS", "postgresql": "CREATE OR REPLACE TRIGGER"}[vendor]
+    for name, statement in _TRIGGERS[vendor].items():
+        yield f"{head} {index_of(kind)}_{name} " + statement.format(index=index_of(kind), kind=kind.value)
+
+
+_LIVING = " FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL ORDER BY id"
 _STATEMENTS = {
     "sqlite": [
         "CREATE VIRTUAL TABLE {index} USING fts5(search_text, content='', tokenize='trigram')",
-        "INSERT INTO {index} (rowid, search_text) SELECT id, search_text FROM registry_record"
-        " WHERE kind = '{kind}' AND archived_at IS NULL ORDER BY id",
+        "INSERT INTO {index} (rowid, search_text) SELECT id, search_text" + _LIVING,
     ],
+    # A word that no text of a thousand has is looked for in the index, a more frequent one along the newest keys.
     "postgresql": [
-        "CREATE INDEX {index} ON registry_record USING gin (search_text gin_trgm_ops)"
-        " WHERE kind = '{kind}' AND archived_at IS NULL",
+        "CREATE TABLE {index} (rowid bigint PRIMARY KEY, search_text text NOT NULL)",
+        "ALTER TABLE {index} ALTER search_text SET STATISTICS 200",
+        f"INSERT INTO {{index}} SELECT id, replace(search_text, ' ', '{SPACE}')" + _LIVING,
+        "CREATE INDEX {index}_trigrams ON {index} USING gin (search_text gin_trgm_ops)",
+        f"CREATE INDEX {{index}}_lines ON {{index}} USING gin (({LINES}))",
+        # It writes as its owner: the role of the portal need not be allowed to yet while this version is rolled out.
+        f"""CREATE FUNCTION {{index}}() RETURNS trigger LANGUAGE plpgsql
+            SECURITY DEFINER SET search_path FROM CURRENT AS $$
+        BEGIN
+            IF TG_OP = 'TRUNCATE' THEN
+                TRUNCATE {{index}};
+            ELSIF TG_OP = 'DELETE' OR new.archived_at IS NOT NULL THEN
+                DELETE FROM {{index}} WHERE rowid = old.id;
+            ELSE
+                INSERT INTO {{index}} VALUES (new.id, replace(new.search_text, ' ', '{SPACE}'))
+                    ON CONFLICT (rowid) DO UPDATE SET search_text = excluded.search_text;
+            END IF;
+            RETURN NULL;
+        END $$""",  # noqa: S608 - names of kinds only
     ],
 }
-# A table without content forgets a row only when it is told the text that it took in.
+_IS_NEW = "(old.search_text <> new.search_text OR (old.archived_at IS NULL) <> (new.archived_at IS NULL))"
 _TRIGGERS = {
-    "insert": """ AFTER INSERT ON registry_record WHEN new.kind = '{kind}' AND new.archived_at IS NULL BEGIN
+    # A table without content forgets a row only when it is told the text that it took in.
+    "sqlite": {
+        "insert": """AFTER INSERT ON registry_record WHEN new.kind = '{kind}' AND new.archived_at IS NULL BEGIN
         INSERT INTO {index} (rowid, search_text) VALUES (new.id, new.search_text);
     END""",
-    "delete": """ AFTER DELETE ON registry_record WHEN old.kind = '{kind}' AND old.archived_at IS NULL BEGIN
+        "delete": """AFTER DELETE ON registry_record WHEN old.kind = '{kind}' AND old.archived_at IS NULL BEGIN
         INSERT INTO {index} ({index}, rowid, search_text) VALUES ('delete', old.id, old.search_text);
     END""",
-    "update": """ AFTER UPDATE OF search_text, archived_at ON registry_record WHEN new.kind = '{kind}'
-        AND (old.search_text <> new.search_text OR (old.archived_at IS NULL) <> (new.archived_at IS NULL)) BEGIN
-        INSERT INTO {index} ({index}, rowid, search_text)
+        "update": f"""AFTER UPDATE OF search_text, archived_at ON registry_record WHEN new.kind = '{{kind}}'
+        AND {_IS_NEW} BEGIN
+        INSERT INTO {{index}} ({{index}}, rowid, search_text)
             SELECT 'delete', old.id, old.search_text WHERE old.archived_at IS NULL;
-        INSERT INTO {index} (rowid, search_text)
+        INSERT INTO {{index}} (rowid, search_text)
             SELECT new.id, new.search_text WHERE new.archived_at IS NULL;
     END""",
+    },
+    "postgresql": {
+        "insert": "AFTER INSERT ON registry_record FOR EACH ROW"
+        " WHEN (new.kind = '{kind}' AND new.archived_at IS NULL) EXECUTE FUNCTION {index}()",
+        "delete": "AFTER DELETE ON registry_record FOR EACH ROW"
+        " WHEN (old.kind = '{kind}') EXECUTE FUNCTION {index}()",
+        "update": "AFTER UPDATE OF search_text, archived_at ON registry_record FOR EACH ROW"
+        f" WHEN (new.kind = '{{kind}}' AND {_IS_NEW}) EXECUTE FUNCTION {{index}}()",
+        "truncate": "AFTER TRUNCATE ON registry_record FOR EACH STATEMENT EXECUTE FUNCTION {index}()",
+    },
 }
