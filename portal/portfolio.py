@@ -23,7 +23,7 @@ from portal.audit.models import Actor, Sighting
 from portal.gateway import StaffRequest
 from portal.readings import DEADLINE, HOLD, PATIENCE, account, ask, coverage
 from portal.registry import changes
-from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
+from portal.registry.lists import Filter, Listing, known, listing, occurring, with_borrowers
 from portal.registry.memory import IDENTIFIER
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood
@@ -126,7 +126,7 @@ def index(request: StaffRequest, of: Portfolio) -> HttpResponse:
         "listing": found,
         "rows": list(_rows(found.page, Actor.of(request))),
         "columns": [(column, found.sort_links.get(column.name)) for column in of.columns if column.form],
-        "statuses": _statuses(of) if any(one.name == "status" for one in of.filters) else [],
+        "statuses": occurring(of.kind, "status") if any(one.name == "status" for one in of.filters) else [],
         "coverage": coverage(of.kind),
         "views": menu(request.user, f"{of.area}:index", found.query_string, of.views),
         "at_once": AT_ONCE,
@@ -161,11 +161,6 @@ def _listing(request: StaffRequest, of: Portfolio) -> Listing:
     return listing(
         known(of.kind), state, sorts=of.sorts, filters=of.filters, kinds=[of.kind], by_borrower=True
     )
-
-
-def _statuses(of: Portfolio) -> list[str]:
-    """Those that occur, whatever the service calls them."""
-    return sorted(set(known(of.kind).order_by().values_list("status", flat=True).distinct()) - {""})
 
 
 def _rows(records: Iterable[Record], actor: Actor | None = None) -> Iterator[Row]:

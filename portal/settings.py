@@ -319,7 +319,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     # One pool for all threads of a process: those that read side by side come and go.
     DATABASE_POOL = {"pool": {"min_size": 1, "max_size": at_least("DATABASE_POOL", 2, 20)}}
-    DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | DATABASE_POOL
+    # PostgreSQL's defaults are for discs that turn: on others, and in memory, an index is worth its steps sooner; and
+    # compiling a query takes longer than any page may.
+    PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off"}
+    DATABASES["default"]["OPTIONS"] = PLANNED | DATABASES["default"].get("OPTIONS", {}) | DATABASE_POOL
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     # Processes that share a server share their cache in a table of it, unless something faster is named.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"

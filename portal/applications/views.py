@@ -17,7 +17,7 @@ from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.readings import Reading, coverage
 from portal.registry import memory
-from portal.registry.lists import Filter, Listing, known, listing, with_borrowers
+from portal.registry.lists import Filter, Listing, known, listing, occurring, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import calendar_day, midnight
 from portal.saved_views.menu import menu
@@ -113,8 +113,8 @@ def index(request: StaffRequest) -> HttpResponse:
     context = {
         "listing": found,
         "rows": list(rows_of(found.page)),
-        "products": [(value, product(value)) for value in values("product")],
-        "decisions": [(value, decision(value)) for value in values("status")],
+        "products": [(value, product(value)) for value in occurring(Kind.APPLICATION, "product")],
+        "decisions": [(value, decision(value)) for value in occurring(Kind.APPLICATION, "status")],
         "coverage": coverage(Kind.APPLICATION),
         "views": menu(request.user, "applications:index", found.query_string, VIEWS),
     }
@@ -145,12 +145,6 @@ def applications(state: QueryDict) -> Listing:
     """What the query string asks for."""
     records, kinds = known(Kind.APPLICATION), [Kind.APPLICATION]
     return listing(records, state, sorts=SORTS, filters=FILTERS, kinds=kinds, by_borrower=True)
-
-
-def values(column: str) -> list[str]:
-    """What occurs in a column, whatever the service calls it."""
-    told = known(Kind.APPLICATION).exclude(**{column: ""}).order_by(column)
-    return list(told.values_list(column, flat=True).distinct())
 
 
 def rows_of(records: Iterable[Record]) -> Iterator[Row]:

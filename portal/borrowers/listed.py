@@ -11,7 +11,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from portal.borrowers.handover import PERSONS, incomplete
-from portal.registry.lists import OPEN, Filter, Position, known, positions
+from portal.registry.lists import OPEN, Filter, Position, known, occurring, positions
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day, midnight
 from portal.ui import wording
@@ -178,11 +178,5 @@ VIEWS: Final = {
 
 
 def owners() -> list[str]:
-    """Who added borrowers: one look into the index for each name, not one for each borrower."""
-    found: list[str] = []
-    names = known(Kind.BORROWER).order_by("created_by").values_list("created_by", flat=True)
-    while len(found) < MOST_OWNERS and (
-        name := names.filter(created_by__gt=found[-1] if found else "").first()
-    ):
-        found.append(name)
-    return found
+    """Who added borrowers."""
+    return occurring(Kind.BORROWER, "created_by", MOST_OWNERS)

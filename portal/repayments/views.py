@@ -13,7 +13,6 @@ from django.db.models import (
     DecimalField,
     ExpressionWrapper,
     F,
-    Min,
     Q,
     QuerySet,
     Sum,
@@ -34,7 +33,7 @@ from portal.messaging.told import messages_of
 from portal.payments import SCHEDULED, SUCCEEDED, Group, Opened, Row, Summary, Table
 from portal.readings import REPAYMENTS_OF, Freshness, coverage, show
 from portal.registry import memory
-from portal.registry.lists import COUNTED, Filter, Listing, known, listing, with_borrowers
+from portal.registry.lists import COUNTED, Filter, Listing, known, listing, occurring, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
 from portal.saved_views.menu import menu
@@ -190,15 +189,11 @@ def repayments(state: QueryDict) -> Listing:
 
 def options() -> dict[str, Any]:
     """The values that the selects offer: those that occur, whatever the service calls them."""
-    named = [(status, wording.status(status).word) for status in occurring("status")]
-    return {"products": list(occurring("product")), "statuses": named, "types": list(occurring("entity"))}
-
-
-def occurring(column: str) -> Iterator[str]:
-    """Each value of a column, with one step along its index: reading every row would take too long."""
-    value, every = "", known(Kind.REPAYMENT)
-    while value := every.filter(**{f"{column}__gt": value}).aggregate(least=Min(column))["least"] or "":
-        yield value
+    products, statuses, types = (
+        occurring(Kind.REPAYMENT, column) for column in ("product", "status", "entity")
+    )
+    named = [(status, wording.status(status).word) for status in statuses]
+    return {"products": products, "statuses": named, "types": types}
 
 
 def rows_of(records: Iterable[Record]) -> Iterator[Row]:
