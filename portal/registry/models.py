@@ -59,10 +59,11 @@ def _list_indexes() -> list[models.Index]:
         Kind.APPLICATION: [["product", "id"]],
         Kind.LOAN: [["rate", "id"]],
         Kind.LINE: [["past_due", "id"]],
-        # The second alone answers every filter of their list, and adds up what they leave.
+        # The second alone answers every filter of their list, and adds up what they leave. SQLite sees that only where the
+        # column of its condition is in it.
         Kind.REPAYMENT: [
             ["product", "id"],
-            ["due_date", "id", "status", "product", "entity", "flagged", "amount"],
+            ["due_date", "id", "status", "product", "entity", "flagged", "amount", "archived_at"],
         ],
     }
     listed = models.Q(archived_at__isnull=True)

@@ -4,27 +4,10 @@ Indexes of one kind alone begin without it: what stands in the condition of an i
 columns, and reads all of it.
 """
 
-from typing import Any
-
 from django.db import migrations
 
+from portal.registry.planning import leave_the_kind_out
 from portal.registry.search_index import create_tables
-
-OF_ONE_KIND = (
-    "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'registry_record'"
-    " AND indexdef LIKE '%(kind, %' AND indexdef LIKE '%(kind)::text = %'"
-)
-
-
-def leave_the_kind_out(apps: Any, schema_editor: Any) -> None:
-    """The same indexes without the column that is the same in all of their rows."""
-    if schema_editor.connection.vendor != "postgresql":
-        return
-    with schema_editor.connection.cursor() as cursor:
-        cursor.execute(OF_ONE_KIND)
-        for name, statement in cursor.fetchall():
-            cursor.execute(f"DROP INDEX {name}")
-            cursor.execute(statement.replace("(kind, ", "(", 1))
 
 
 class Migration(migrations.Migration):
