@@ -22,7 +22,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseServerEr
 from django.template import loader
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
-from django.views import defaults
 from django_htmx.middleware import HtmxDetails
 
 import servicing
@@ -376,9 +375,9 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Django's handler of 500: nothing that it shows needs the database."""
-    if not wants_notice(request):
-        return defaults.server_error(request)
-    return HttpResponseServerError(loader.render_to_string("500.html#notice"))
+    name = "500.html#notice" if wants_notice(request) else "500.html"
+    shown = {"request_id": getattr(request, "request_id", "")}
+    return HttpResponseServerError(loader.render_to_string(name, {"request": shown}))
 
 
 def zone_of(user: Any) -> str:

@@ -16,6 +16,7 @@ from portal.audit.redaction import LogFilter
 from portal.operations.logs import JsonFormatter
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
+from tests import databases
 
 SSN = "912-45-6789"
 
@@ -66,6 +67,15 @@ def test_what_fails_before_a_view_is_reached_bears_one_too(db: None, log: io.Str
     answer = Browser(headers={"Host": "elsewhere.example"}).get("/")
     assert answer.status_code == 400
     assert {line["request_id"] for line in lines(log)} == {answer["X-Request-ID"]}
+
+
+def test_the_page_of_what_broke_names_the_reference_of_its_line(viewer: Browser, log: io.StringIO) -> None:
+    viewer.raise_request_exception = False
+    databases.run("ALTER TABLE registry_record RENAME TO away")
+    answer = viewer.get("/borrowers/")
+    assert answer.status_code == 500
+    told = next(line for line in lines(log) if "error" in line)
+    assert f"Reference {told['request_id']}" in answer.content.decode()
 
 
 def test_an_exception_tells_where_it_happened_and_not_what_was_there(log: io.StringIO) -> None:
