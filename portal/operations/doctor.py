@@ -28,6 +28,7 @@ from portal.audit import checkpoints, guard
 from portal.audit.models import Actor
 from portal.gateway import reading
 from portal.jobs.state import state
+from portal.operations.models import Tally
 from portal.operations.readiness import chain, pending_migrations
 from servicing.masking import masked_text
 
@@ -126,6 +127,11 @@ def database() -> Findings:
         return
     if pending:
         yield Finding("bad", f"The database lacks {pending} migrations. Run manage.py upgrade.")
+        return
+    try:
+        Tally.objects.filter(pk=0).update(count=0)
+    except DatabaseError as error:  # The role may not, or the server is a replica.
+        yield Finding("bad", f"The database cannot be written to. Look at DATABASE_URL. {in_a_line(error)}")
         return
     yield Finding("ok", "The database answers and is of this version.")
     yield from (Finding("warn", words) for words in guard.weaknesses(connection))

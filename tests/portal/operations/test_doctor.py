@@ -25,6 +25,7 @@ from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
+from tests import databases
 
 pytestmark = pytest.mark.django_db
 
@@ -119,6 +120,13 @@ def test_a_database_that_is_away_is_said_at_once_with_its_reason(
     assert why in told
     assert "pass-word-1" not in done.stdout + done.stderr
     assert done.returncode == 1
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no replica")
+def test_a_database_that_can_only_be_read_is_said(healthy: Sandbox) -> None:
+    databases.run("SET transaction_read_only = on")
+    told = [line for line in said().splitlines() if "The database" in line]
+    assert [line.partition(". ")[0] for line in told] == ["WRONG  The database cannot be written to"]
 
 
 def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
