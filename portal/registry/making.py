@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from portal.registry import search_index
+from portal.registry import rows, search_index
 from portal.registry.lists import DECIDED, OPEN
 from portal.registry.memory import Known, columns, known, text_of
 from portal.registry.models import Kind, Record, Source
@@ -192,20 +192,11 @@ def _standing(accounts: list[Row]) -> Row:
     }
 
 
-def _write(rows: Iterable[Row]) -> None:
+def _write(found: Iterable[Row]) -> None:
     """A batch of rows in one transaction."""
-    first = next(rows := iter(rows))
-    names = list(first)
-    values = [[row[name] for name in names] for row in chain([first], rows)]
-    into = f"registry_record ({', '.join(names)})"
-    with transaction.atomic(), connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            with cursor.copy(f"COPY {into} FROM STDIN") as copy:
-                for one in values:
-                    copy.write_row(one)
-        else:
-            marks = ", ".join(["%s"] * len(names))
-            cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", values)  # noqa: S608 - names of columns
+    first = next(found := iter(found))
+    with transaction.atomic():
+        rows.write(list(first), ([row[name] for name in first] for row in chain([first], found)))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import msgspec
 from django.db import transaction
 from django.utils import timezone
 
+from portal.registry import rows
 from portal.registry.lists import roll_up
 from portal.registry.models import Kind, Record, Snapshot, Source
 from portal.registry.search import search_text
@@ -144,7 +145,7 @@ def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) 
             else:
                 changed.append(record)
             snapshots += _absorb(record, item, source, at)
-        Record.objects.bulk_create(new)
+        rows.create(new)
         Record.objects.bulk_update(changed, _WRITTEN, batch_size=100)
         _confirm(same, at)
         Snapshot.objects.bulk_create(snapshots)

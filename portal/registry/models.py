@@ -59,8 +59,8 @@ def _list_indexes() -> list[models.Index]:
         Kind.APPLICATION: [["product", "id"]],
         Kind.LOAN: [["rate", "id"]],
         Kind.LINE: [["past_due", "id"]],
-        # The second alone answers every filter of their list, and adds up what they leave. SQLite sees that only where the
-        # column of its condition is in it.
+        # The second alone answers every filter of their list, and adds up what they leave. SQLite sees that only where
+        # the column of its condition is in it.
         Kind.REPAYMENT: [
             ["product", "id"],
             ["due_date", "id", "status", "product", "entity", "flagged", "amount", "archived_at"],

@@ -1,0 +1,46 @@
+"""Writes new rows of records in number: hides how each database takes many of them quickly, past their model."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from portal.registry.models import Record
+
+_FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_key]
+_COLUMNS = [str(field.column) for field in _FIELDS]
+
+
+def write(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Insert rows of values as the database takes them; the caller's transaction holds them together."""
+    into = f"registry_record ({', '.join(columns)})"
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with cursor.copy(f"COPY {into} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            marks = ", ".join(["%s"] * len(columns))
+            cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", list(rows))  # noqa: S608 - names of columns
+
+
+def create(records: Sequence[Record]) -> None:
+    """Insert new records, quicker than their model would; they know their keys afterwards."""
+    now = timezone.now()
+    for record in records:
+        record.created_at = record.updated_at = now
+    write(_COLUMNS, map(_values, records))
+    stored = Record.objects.filter(uuid__in=[record.uuid for record in records])
+    keys = {(kind, uuid): key for key, kind, uuid in stored.values_list("pk", "kind", "uuid")}
+    for record in records:
+        record.pk = keys[record.kind, record.uuid]
+        record._state.adding = False
+
+
+def _values(record: Record) -> list[Any]:
+    values = ((field, getattr(record, field.attname)) for field in _FIELDS)
+    return [
+        value if value is None or type(value) is str else field.get_db_prep_save(value, connection)
+        for field, value in values
+    ]
