@@ -31,9 +31,10 @@ def create(apps: Any, schema_editor: Any) -> None:
     connection = schema_editor.connection
     if connection.vendor == "postgresql":
         schema_editor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    schema = _schema(connection)
     for kind in SEARCHED_KINDS:
         for statement in _STATEMENTS[connection.vendor]:
-            schema_editor.execute(statement.format(index=index_of(kind), kind=kind.value))
+            schema_editor.execute(statement.format(index=index_of(kind), kind=kind.value, schema=schema))
     keep_in_step(connection)
 
 
@@ -69,6 +70,15 @@ def keep_in_step(connection: BaseDatabaseWrapper) -> None:
                     cursor.execute(statement)
 
 
+def _schema(connection: BaseDatabaseWrapper) -> str:
+    """Where PostgreSQL makes tables."""
+    if connection.vendor != "postgresql":
+        return ""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT quote_ident(current_schema())")
+        return str(cursor.fetchone()[0])
+
+
 def _triggers(vendor: str, kind: Kind) -> Iterator[str]:
     head = {"sqlite": "CREATE TRIGGER IF NOT EXISTS", "postgresql": "CREATE OR REPLACE TRIGGER"}[vendor]
     for name, statement in _TRIGGERS[vendor].items():
@@ -89,8 +99,10 @@ _STATEMENTS = {
         "CREATE INDEX {index}_trigrams ON {index} USING gin (search_text gin_trgm_ops)",
         f"CREATE INDEX {{index}}_lines ON {{index}} USING gin (({LINES}))",
         # It writes as its owner: the role of the portal need not be allowed to yet while this version is rolled out.
+        # Were it not said where its table is, a temporary one of that role would come first, whose triggers would then
+        # do as the owner what that role may not.
         f"""CREATE FUNCTION {{index}}() RETURNS trigger LANGUAGE plpgsql
-            SECURITY DEFINER SET search_path FROM CURRENT AS $$
+            SECURITY DEFINER SET search_path = {{schema}}, pg_temp AS $$
         BEGIN
             IF TG_OP = 'TRUNCATE' THEN
                 TRUNCATE {{index}};

@@ -21,6 +21,8 @@ from portal.audit.chain import append, seal
 from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
 from portal.audit.verification import verify
+from portal.registry.models import Kind, Record
+from portal.registry.search import matching, search_text
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
@@ -332,3 +334,11 @@ class TestRoleOfThePortal:
             with pytest.raises(ProgrammingError, match=r"denied|must be owner"):
                 databases.run(statement)
         assert verify().entries == 5
+
+    def test_what_the_search_keeps_for_it_as_the_owner_goes_nowhere_else(self) -> None:
+        databases.run(
+            "CREATE TEMPORARY TABLE registry_search_borrower (rowid bigint PRIMARY KEY, search_text text)"
+        )
+        Record.objects.create(kind=Kind.BORROWER, uuid="r-1", label="Acme", search_text=search_text("Acme"))
+        databases.run("DROP TABLE pg_temp.registry_search_borrower")
+        assert matching(Record.objects.all(), "acme").count() == 1
