@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.search_index import UNMARKED
 from portal.ui import wording
 from servicing.rules import US_STATES
 
@@ -114,7 +115,7 @@ def read(text: str, *, operators: bool = True) -> Query:
     problems = [f"Only the first {MAX_LENGTH} characters were read."] if len(typed) > MAX_LENGTH else []
     typed = typed[:MAX_LENGTH]
     rest, asked = _take_operators(_SCHEME.sub(" ", typed)) if operators else (typed, _Asked())
-    meant = _recognised(fold(rest).strip(), phrases=operators)
+    meant = _recognised(fold(rest).translate(UNMARKED).strip(), phrases=operators)
     return replace(
         meant,
         text=typed,

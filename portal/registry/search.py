@@ -17,8 +17,8 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.query import Alternatives, Query, fold, read
-from portal.registry.search_index import LINES, MARK, SPACE, index_of
+from portal.registry.query import MAX_LENGTH, Alternatives, Query, fold, read
+from portal.registry.search_index import LINES, MARK, SPACE, UNMARKED, index_of
 
 TRIGRAM: Final = 3
 # Up to so many matches are fetched by their keys; where there are more, going through the list finds a page sooner.
@@ -40,8 +40,12 @@ Statement = tuple[str, list[Any]]
 
 
 def search_text(*parts: str | None) -> str:
-    """What a record can be found by, folded, a line each: first what it is called."""
-    lines = [f"{MARK}{line}{MARK}\n" for part in parts if part and (line := " ".join(fold(part).split()))]
+    """What a record can be found by, folded, a line each: first what it is called.
+
+    No line is longer than what is read of a typed text, nor than PostgreSQL's index of lines can hold.
+    """
+    folded = (" ".join(fold(part).translate(UNMARKED).split())[:MAX_LENGTH] for part in parts if part)
+    lines = [f"{MARK}{line}{MARK}\n" for line in folded if line]
     return "".join([MARK, *lines]) if lines else ""
 
 
@@ -337,7 +341,7 @@ def _by_pieces(form: str) -> Statement:
     pieces = [_pattern(piece) for piece in _pieces(form)]
     return " AND ".join([*["search_text LIKE %s"] * len(pieces), "strpos(search_text, %s) > 0"]), [
         *pieces,
-        form.replace(" ", SPACE),
+        form,
     ]
 
 

@@ -17,6 +17,8 @@ from portal.registry.models import SEARCHED_KINDS, Kind
 MARK: Final = "ǂ"
 # What stands for a space in PostgreSQL's tables: its trigrams end at a space, and at any other mark alike.
 SPACE: Final = "ǀ"
+# In what is known or typed they stand for nothing.
+UNMARKED: Final = str.maketrans(MARK + SPACE, "  ")
 # The lines of a text there: letters of a frequent word stand in many lines, together in one of few.
 LINES: Final = f"string_to_array(search_text, '{MARK}')"
 

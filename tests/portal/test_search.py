@@ -1,5 +1,6 @@
 """What a search box understands, and in which order it finds."""
 
+import random
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -336,6 +337,13 @@ class TestOrder:
         assert found(typed) == []
         assert list(matching(Record.objects.all(), typed)) == []
 
+    @pytest.mark.parametrize("typed", ["Ana ǂ Ortiz", '"ǂAna Ortizǂ"', "ǂortiz", "Anaǀortiz"])
+    def test_marks_that_the_index_is_made_with_are_read_over_wherever_they_stand(self, typed: str) -> None:
+        record("Ana Ortiz")
+        record("Anaǀ Ortizǂ")
+        record("Anaortiz")
+        assert found(typed)[:2] == ["Anaǀ Ortizǂ", "Ana Ortiz"]
+
     def test_quotation_marks_in_a_name_are_found_as_typed_without_operators(self) -> None:
         record('The "Best" Bakery')
         assert matching(Record.objects.all(), 'the "best"').count() == 1
@@ -361,6 +369,11 @@ class TestIndex:
         keep_in_step(connection)
         record("Acme")
         assert found("acme") == ["Acme"]
+
+    def test_a_line_of_any_length_is_taken_in_and_found_by_its_beginning(self) -> None:
+        name = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=9_000))
+        record(name, "Austin", label="Long")
+        assert found(name[:40]) == found("austin") == ["Long"]
 
     def test_a_word_of_very_many_is_looked_for_along_the_list(self) -> None:
         many = (
