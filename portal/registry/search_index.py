@@ -41,14 +41,22 @@ def create(apps: Any, schema_editor: Any) -> None:
 
 
 def create_tables(apps: Any, schema_editor: Any) -> None:
-    """Put them into the place of the partial indexes that PostgreSQL had once."""
+    """Put them into the place of the partial indexes that PostgreSQL had once: writing waits, reading does not."""
     connection = schema_editor.connection
     with connection.cursor() as cursor:
         if index_of(Kind.BORROWER) in connection.introspection.table_names(cursor):
             return
     for kind in SEARCHED_KINDS:
-        schema_editor.execute(f"DROP INDEX {index_of(kind)}")
+        schema_editor.execute(f"ALTER INDEX {index_of(kind)} RENAME TO {index_of(kind)}_before")
+    schema_editor.execute("LOCK TABLE registry_record IN SHARE ROW EXCLUSIVE MODE")
     create(apps, schema_editor)
+
+
+def drop_indexes(apps: Any, schema_editor: Any) -> None:
+    """Take those indexes away: later, for nobody can read until the transaction ends that does it."""
+    if schema_editor.connection.vendor == "postgresql":
+        for kind in SEARCHED_KINDS:
+            schema_editor.execute(f"DROP INDEX IF EXISTS {index_of(kind)}_before")
 
 
 def drop(apps: Any, schema_editor: Any) -> None:

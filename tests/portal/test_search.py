@@ -6,10 +6,12 @@ from decimal import Decimal
 
 import pytest
 import time_machine
+from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from portal.registry.models import Kind, Record
+from portal.registry import search_index
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import read
 from portal.registry.search import COMPARED, FEW, counted, matching, ranked, search_text
 from portal.registry.search_index import index_of, keep_in_step
@@ -17,6 +19,7 @@ from portal.registry.search_index import index_of, keep_in_step
 pytestmark = pytest.mark.django_db
 ONE = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 TWO = "0f0e0d0c-0000-4000-8000-000000000002"
+LONG_NAME = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=9_000))
 
 
 def record(*lines: str, kind: Kind = Kind.BORROWER, **fields: object) -> Record:
@@ -35,6 +38,13 @@ def found(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[st
     """The names of what a text finds, best first."""
     keys = ranked(kind, read(text), limit)
     return [Record.objects.get(pk=key).label for key in keys]
+
+
+def indexes() -> list[str]:
+    """What PostgreSQL says of each index of records."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'registry_record'")
+        return [statement for (statement,) in cursor.fetchall()]
 
 
 class TestReading:
@@ -371,9 +381,8 @@ class TestIndex:
         assert found("acme") == ["Acme"]
 
     def test_a_line_of_any_length_is_taken_in_and_found_by_its_beginning(self) -> None:
-        name = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=9_000))
-        record(name, "Austin", label="Long")
-        assert found(name[:40]) == found("austin") == ["Long"]
+        record(LONG_NAME, "Austin", label="Long")
+        assert found(LONG_NAME[:40]) == found("austin") == ["Long"]
 
     def test_a_word_of_very_many_is_looked_for_along_the_list(self) -> None:
         many = (
@@ -384,3 +393,28 @@ class TestIndex:
         record("Birch Inc", state="TX")
         assert matching(Record.objects.all(), "llc").count() == FEW + 2
         assert found("state:TX llc") == ["Acme LLC"]
+
+    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite had tables before")
+    @pytest.mark.django_db(transaction=True)
+    def test_a_database_with_indexes_in_place_of_tables_is_brought_to_this_form(self) -> None:
+        call_command("migrate", "registry", "0009", verbosity=0)
+        with connection.schema_editor() as editor:
+            search_index.drop(None, editor)
+            for kind in SEARCHED_KINDS:
+                editor.execute(
+                    f"CREATE INDEX {index_of(kind)} ON registry_record USING gin (search_text gin_trgm_ops)"
+                    f" WHERE kind = '{kind.value}' AND archived_at IS NULL"
+                )
+        record("Acme")
+        record("Acme Gone", archived_at=timezone.now())
+        record(search_text=f"ǂǂ{LONG_NAME}ǂ\n", label="Long")
+        call_command("migrate", "registry", verbosity=0)
+        record("Acme Later")
+        assert (found("acme"), found(LONG_NAME[:40])) == (["Acme", "Acme Later"], ["Long"])
+        assert not [index for index in indexes() if "_before" in index]
+
+    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite looks for the kind in the columns")
+    def test_an_index_of_one_kind_does_not_begin_with_it(self) -> None:
+        of_one_kind = [index for index in indexes() if "(kind)::text =" in index]
+        assert of_one_kind
+        assert not [index for index in of_one_kind if "(kind, " in index]

@@ -1,13 +1,22 @@
-"""On PostgreSQL each kind has a table of its texts, with statistics of its own: it plans by how frequent a word is there.
+"""On PostgreSQL each kind has a table of its texts, with statistics of its own: it plans by how frequent a word is there."""
 
-Indexes of one kind alone begin without it: what stands in the condition of an index, PostgreSQL does not look for in its
-columns, and reads all of it.
-"""
+from typing import Any
 
 from django.db import migrations
+from django.db.models.functions import Length
 
-from portal.registry.planning import leave_the_kind_out
+from portal.registry.query import MAX_LENGTH
+from portal.registry.search import lines_of, search_text
 from portal.registry.search_index import create_tables
+
+
+def shorten(apps: Any, schema_editor: Any) -> None:
+    """A line of an absurd name may be longer than an index of lines can hold."""
+    records = apps.get_model("registry", "Record").objects.alias(length=Length("search_text"))
+    for row in records.filter(length__gt=MAX_LENGTH).only("search_text").iterator():
+        before, row.search_text = row.search_text, search_text(*lines_of(row))
+        if row.search_text != before:
+            row.save(update_fields=["search_text"])
 
 
 class Migration(migrations.Migration):
@@ -16,6 +25,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunPython(shorten, migrations.RunPython.noop),
         migrations.RunPython(create_tables, migrations.RunPython.noop),
-        migrations.RunPython(leave_the_kind_out, migrations.RunPython.noop),
     ]
