@@ -4,11 +4,12 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from portal.environment import stop
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 
 from portal.gateway import client  # noqa: E402  (needs the settings)
-from portal.settings import stop  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:
