@@ -3,7 +3,11 @@
 import subprocess
 from pathlib import Path
 
+from django.core.management import call_command
 from django.db import connection, connections
+
+from portal.registry import search_index
+from portal.registry.models import SEARCHED_KINDS
 
 
 def database_url() -> str:
@@ -40,6 +44,19 @@ def forget_connections() -> None:
     connections.close_all()
     if connection.vendor == "postgresql":
         connection.close_pool()
+
+
+def go_back() -> None:
+    """Its form before there were tables of texts on PostgreSQL; without what else has changed since."""
+    call_command("migrate", "registry", "0009", verbosity=0)
+    if connection.vendor == "postgresql":
+        with connection.schema_editor() as editor:
+            search_index.drop(None, editor)
+            for kind in SEARCHED_KINDS:
+                editor.execute(
+                    f"CREATE INDEX {search_index.index_of(kind)} ON registry_record"
+                    f" USING gin (search_text gin_trgm_ops) WHERE kind = '{kind}' AND archived_at IS NULL"
+                )
 
 
 def run(*statements: str) -> None:

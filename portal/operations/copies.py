@@ -45,8 +45,7 @@ def restore(file: Path) -> None:
         _require_sound(file)
         _copy(file, _database())
     else:
-        flags = ["--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction"]
-        _run("pg_restore", *flags, f"--dbname={_name()}", str(file))
+        _replay(file)
 
 
 def _database() -> Path:
@@ -76,13 +75,58 @@ def _require_sound(file: Path) -> None:
         raise NotCopied(f"{file} is no sound copy of this database.")
 
 
+# A table that an older copy does not know would stand in the way when the copy is brought to this version.
+_EMPTY = """DO $$ DECLARE one regclass; BEGIN
+    FOR one IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LOOP
+        EXECUTE format('DROP TABLE %s CASCADE', one);
+    END LOOP;
+END $$"""
+
+
+def _replay(file: Path) -> None:
+    """One transaction, which ends well only when all of the copy was read."""
+    read = [
+        _program("pg_restore"),
+        "--clean",
+        "--if-exists",
+        "--no-owner",
+        "--no-privileges",
+        "--file=-",
+        str(file),
+    ]
+    quiet = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
+    steps = [
+        "--command=SET client_min_messages = warning",
+        "--command=BEGIN",
+        f"--command={_EMPTY}",
+        "--file=-",
+    ]
+    write = [_program("psql"), *quiet, *steps, _name()]
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(write, env=_environment(), stdin=pipe, stdout=nothing, stderr=pipe) as writing:  # noqa: S603
+        reading = subprocess.run(read, stdout=writing.stdin, stderr=pipe, check=False)  # noqa: S603
+        _, words = writing.communicate(b"" if reading.returncode else b"COMMIT;\n")
+    if reading.returncode or writing.returncode:
+        raise NotCopied(f"The copy cannot be put back: {(words or reading.stderr).decode().strip()}")
+
+
 def _run(*command: str) -> None:
-    """One of PostgreSQL's own programs; the password is in its environment, not in the list of processes."""
-    if not shutil.which(command[0]):
-        raise NotCopied(f"{command[0]} is missing. Install Debian's package postgresql-client.")
-    found = connection.settings_dict
-    told = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
-    environment = os.environ | {name: str(found[key]) for name, key in told.items() if found.get(key)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        [_program(command[0]), *command[1:]], env=_environment(), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise NotCopied(f"{command[0]} failed: {done.stderr.strip()}")
+
+
+def _program(name: str) -> str:
+    """Where one of PostgreSQL's own programs is."""
+    if path := shutil.which(name):
+        return path
+    raise NotCopied(f"{name} is missing. Install Debian's package postgresql-client.")
+
+
+def _environment() -> dict[str, str]:
+    """Where they find the database; the password is there, not in the list of processes."""
+    found = connection.settings_dict
+    told = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    return os.environ | {name: str(found[key]) for name, key in told.items() if found.get(key)}

@@ -111,7 +111,7 @@ _STATEMENTS = {
         # It writes as its owner: the role of the portal need not be allowed to yet while this version is rolled out.
         # Were it not said where its table is, a temporary one of that role would come first, whose triggers would then
         # do as the owner what that role may not.
-        f"""CREATE FUNCTION {{index}}() RETURNS trigger LANGUAGE plpgsql
+        f"""CREATE OR REPLACE FUNCTION {{index}}() RETURNS trigger LANGUAGE plpgsql
             SECURITY DEFINER SET search_path = {{schema}}, pg_temp AS $$
         BEGIN
             IF TG_OP = 'TRUNCATE' THEN

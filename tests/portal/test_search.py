@@ -10,11 +10,11 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from portal.registry import search_index
-from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.models import Kind, Record
 from portal.registry.query import read
 from portal.registry.search import COMPARED, FEW, counted, matching, ranked, search_text
 from portal.registry.search_index import index_of, keep_in_step
+from tests import databases
 
 pytestmark = pytest.mark.django_db
 ONE = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
@@ -397,14 +397,7 @@ class TestIndex:
     @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite had tables before")
     @pytest.mark.django_db(transaction=True)
     def test_a_database_with_indexes_in_place_of_tables_is_brought_to_this_form(self) -> None:
-        call_command("migrate", "registry", "0009", verbosity=0)
-        with connection.schema_editor() as editor:
-            search_index.drop(None, editor)
-            for kind in SEARCHED_KINDS:
-                editor.execute(
-                    f"CREATE INDEX {index_of(kind)} ON registry_record USING gin (search_text gin_trgm_ops)"
-                    f" WHERE kind = '{kind.value}' AND archived_at IS NULL"
-                )
+        databases.go_back()
         record("Acme")
         record("Acme Gone", archived_at=timezone.now())
         record(search_text=f"ǂǂ{LONG_NAME}ǂ\n", label="Long")

@@ -14,9 +14,10 @@ from django.db import connection
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.registry.models import Record
+from portal.registry.search import matching
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
-from tests import given
+from tests import databases, given
 
 pytestmark = pytest.mark.django_db(transaction=True)
 sqlite_only = pytest.mark.skipif(connection.vendor != "sqlite", reason="as SQLite does it")
@@ -53,6 +54,16 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, desk: Sandbox)
         cursor.execute("UPDATE audit_entry SET action = 'x'")
 
 
+def test_a_copy_of_an_earlier_form_is_brought_to_this_one(tmp_path: Path, desk: Sandbox) -> None:
+    databases.go_back()
+    borrower = given.borrower(desk)
+    run("backup", tmp_path / "copy")
+    call_command("migrate", verbosity=0)
+    given.borrower(desk)
+    assert "one unbroken chain" in run("restore", tmp_path / "copy", replace=True)
+    assert list(matching(Record.objects.filter(kind="borrower"), borrower.label)) == [borrower]
+
+
 def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None:
     assert copy.stat().st_mode & 0o777 == 0o600
     with pytest.raises(CommandError, match="File exists"):
@@ -68,10 +79,11 @@ def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
         run("restore", copy)
     with pytest.raises(CommandError, match="There is no file"):
         run("restore", copy.parent / "another", replace=True)
-    other = copy.parent / "other"
-    other.write_text("this is no database" * 100)
-    with pytest.raises(CommandError):
-        run("restore", other, replace=True)
+    other, whole = copy.parent / "other", copy.read_bytes()
+    for content in (b"this is no database" * 100, whole[: len(whole) - 5_000]):
+        other.write_bytes(content)
+        with pytest.raises(CommandError):
+            run("restore", other, replace=True)
     assert Entry.objects.filter(action="lookup.archive").exists()
 
 
