@@ -339,10 +339,8 @@ def _by_pieces(form: str) -> Statement:
     if len(form) <= LONG or " " in form:
         return _has(form)
     pieces = [_pattern(piece) for piece in _pieces(form)]
-    return " AND ".join([*["search_text LIKE %s"] * len(pieces), "strpos(search_text, %s) > 0"]), [
-        *pieces,
-        form,
-    ]
+    conditions = [*["search_text LIKE %s"] * len(pieces), "strpos(search_text, %s) > 0"]
+    return " AND ".join(conditions), [*pieces, form]
 
 
 def _pattern(form: str) -> str:

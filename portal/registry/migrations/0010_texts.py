@@ -1,4 +1,7 @@
-"""On PostgreSQL each kind has a table of its texts, with statistics of its own: it plans by how frequent a word is there."""
+"""On PostgreSQL each kind has a table of its texts, with statistics of its own: it plans by how frequent a word is there.
+
+Not moved by a job: a table that holds some of the texts would hide the others from the search.
+"""
 
 from typing import Any
 
