@@ -118,7 +118,7 @@ def static_files() -> Findings:
 
 
 def database() -> Findings:
-    """Whether it answers, is of this version, and guards the trail."""
+    """Whether it answers, is of this version, lets this role work, and guards the trail."""
     try:
         connected_anew()
         pending = pending_migrations()
@@ -133,8 +133,23 @@ def database() -> Findings:
     except DatabaseError as error:  # The role may not, or the server is a replica.
         yield Finding("bad", f"The database cannot be written to. Look at DATABASE_URL. {in_a_line(error)}")
         return
+    if closed := ", ".join(unreadable()):
+        yield Finding("bad", f"This role may not read {closed}. Run docker/audit-roles.sql as the owner.")
+        return
     yield Finding("ok", "The database answers and is of this version.")
     yield from (Finding("warn", words) for words in guard.weaknesses(connection))
+
+
+def unreadable() -> list[str]:
+    """Tables that the owner made on PostgreSQL since this role was granted anything."""
+    if connection.vendor != "postgresql":
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+            " AND NOT has_table_privilege(oid, 'SELECT') ORDER BY relname"
+        )
+        return [name for (name,) in cursor.fetchall()]
 
 
 def connected_anew() -> None:

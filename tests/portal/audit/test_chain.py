@@ -21,6 +21,7 @@ from portal.audit.chain import append, seal
 from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
 from portal.audit.verification import verify
+from portal.operations import doctor
 from portal.registry.models import Kind, Record
 from portal.registry.search import matching, search_text
 from servicing.sandbox import Sandbox
@@ -334,6 +335,12 @@ class TestRoleOfThePortal:
             with pytest.raises(ProgrammingError, match=r"denied|must be owner"):
                 databases.run(statement)
         assert verify().entries == 5
+
+    def test_the_doctor_names_what_it_was_not_granted_since_a_migration(self) -> None:
+        name = f"web_{os.getpid()}"
+        databases.run("RESET ROLE", f"REVOKE SELECT ON registry_search_loan FROM {name}", f"SET ROLE {name}")
+        (found,) = doctor.database()
+        assert found.words.startswith("This role may not read registry_search_loan.")
 
     def test_what_the_search_keeps_for_it_as_the_owner_goes_nowhere_else(self) -> None:
         databases.run(
