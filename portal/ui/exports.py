@@ -5,11 +5,13 @@ Hides streaming, the byte-order mark that tells spreadsheets the encoding, and t
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import msgspec
+from django.db import connection, transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
@@ -70,8 +72,17 @@ def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[st
         yield write([guarded(value) for value in row])
 
 
+def _read_as_one(lines: Iterable[str | bytes]) -> Iterator[str | bytes]:
+    """The lines, read in one transaction on PostgreSQL: outside one it keeps all rows aside before it gives the first.
+
+    SQLite gives them one by one anyway, and a transaction would keep everybody from writing.
+    """
+    with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
+        yield from lines
+
+
 def _download(name: str, content_type: str, lines: Iterable[str | bytes]) -> StreamingHttpResponse:
-    answer = StreamingHttpResponse(lines, content_type=content_type)
+    answer = StreamingHttpResponse(_read_as_one(lines), content_type=content_type)
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["Cache-Control"] = "no-store"
     return answer
