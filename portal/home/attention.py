@@ -223,7 +223,8 @@ def _of_returned(record: Record) -> Item:
 
 
 def _lines_past_due(hidden: set[str]) -> Source:
-    lines = known(Kind.LINE).filter(flagged=True).order_by(F("past_due").desc(nulls_last=True), "-id")
+    # A list of one value is looked up in the index.
+    lines = known(Kind.LINE).filter(flagged__in=[True]).order_by(F("past_due").desc(nulls_last=True), "-id")
     listed = f"{reverse('credit_lines:index')}?past_due=yes&sort=past_due"
     return _source(lines, hidden, _of_past_due, "lines past due", listed)
 
@@ -249,7 +250,7 @@ def _of_past_due(record: Record) -> Item:
 
 def _loans_delinquent(hidden: set[str]) -> Source:
     """What has been unpaid for longest stands first: how much is overdue only the schedules tell."""
-    loans = known(Kind.LOAN).filter(flagged=True).order_by(F("due_date").asc(nulls_last=True), "id")
+    loans = known(Kind.LOAN).filter(flagged__in=[True]).order_by(F("due_date").asc(nulls_last=True), "id")
     listed = f"{reverse('loans:index')}?delinquent=yes&sort=due"
     return _source(loans, hidden, _of_delinquent, "delinquent loans", listed)
 

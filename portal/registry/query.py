@@ -258,7 +258,7 @@ def _status(value: str) -> tuple[Iterable[Kind], Q]:
     kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT]
     status = _key(value).upper()
     if status in ("DELINQUENT", "PAST_DUE"):  # of a repayment the flag says that it failed
-        return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged=True)
+        return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
     # The service may have statuses that nobody foresaw: whatever it once told can be asked for.
     told = Record.objects.filter(kind__in=kinds, status=status, archived_at__isnull=True)
     if status not in wording.STATUSES and not told.exists():

@@ -82,7 +82,7 @@ FILTERS = [
     Filter("to", "Until", _to, lambda value: wording.day(value) or value),
     Filter("least", "At least", lambda value: Q(amount__gte=_amount(value))),
     Filter("most", "At most", lambda value: Q(amount__lte=_amount(value))),
-    Filter("error", "Failed or with an error", lambda value: Q(flagged=True), lambda value: "yes"),
+    Filter("error", "Failed or with an error", lambda value: Q(flagged__in=[True]), lambda value: "yes"),
 ]
 
 
@@ -298,11 +298,11 @@ def _summary(matching: QuerySet[Record], today: date, too_many: str) -> Summary:
         payments.Count(status.upper(), number, _exact(*sums) if told == number else None)
         for status, number, told, *sums in (() if too_many else found)
     ]
-    following = matching.filter(_is_upcoming(today)).order_by("due_date", "id").first()
+    upcoming = matching.filter(_is_upcoming(today)).order_by("due_date", "id")
+    following = upcoming.values_list("due_date", "amount").first() or (None, None)
     return Summary(
         sorted(counts, key=lambda count: -count.number),
-        following.due_date if following else None,
-        following.amount if following else None,
+        *following,
         too_many,
     )
 
