@@ -18,6 +18,13 @@ def create(apps: Any, schema_editor: Any) -> None:
     install(schema_editor.connection)
 
 
+def renew(apps: Any, schema_editor: Any) -> None:
+    """Make PostgreSQL's triggers as they are made today (for a migration)."""
+    if schema_editor.connection.vendor == "postgresql":
+        remove(schema_editor.connection)
+        install(schema_editor.connection)
+
+
 def drop(apps: Any, schema_editor: Any) -> None:
     """Take the triggers away (for a migration that is undone)."""
     remove(schema_editor.connection)
@@ -72,7 +79,8 @@ _IN_FORCE = {
     "postgresql": "SELECT tgname FROM pg_trigger WHERE tgrelid = 'audit_entry'::regclass AND tgenabled = 'A'",
 }
 _OWNED = "SELECT 1 FROM pg_class WHERE oid = 'audit_entry'::regclass AND pg_has_role(relowner, 'MEMBER')"
-# The third one also stops what the others do not see: INSERT OR REPLACE removes rows without firing a trigger.
+# The third one also stops what the others do not see: INSERT OR REPLACE removes rows without firing a trigger. It says
+# where PostgreSQL finds the trail: a temporary table of that name would come first.
 _STATEMENTS = {
     "sqlite": [
         "CREATE TRIGGER IF NOT EXISTS audit_entry_no_update BEFORE UPDATE ON audit_entry"
@@ -96,7 +104,7 @@ _STATEMENTS = {
         """CREATE OR REPLACE FUNCTION audit_entry_follow() RETURNS trigger LANGUAGE plpgsql AS $$
         DECLARE last record;
         BEGIN
-            SELECT id, hash INTO last FROM audit_entry ORDER BY id DESC LIMIT 1;
+            EXECUTE format('SELECT id, hash FROM %I.audit_entry ORDER BY id DESC LIMIT 1', tg_table_schema) INTO last;
             IF new.id <> 1 + coalesce(last.id, 0) OR new.previous_hash <> coalesce(last.hash, repeat('0', 64)) THEN
                 RAISE EXCEPTION 'Audit entries only follow the last one.'
                     USING ERRCODE = 'integrity_constraint_violation';

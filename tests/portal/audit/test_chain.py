@@ -336,6 +336,15 @@ class TestRoleOfThePortal:
                 databases.run(statement)
         assert verify().entries == 5
 
+    def test_no_table_of_its_own_stands_in_for_the_trail(self) -> None:
+        five()
+        databases.run(f"CREATE TEMPORARY TABLE audit_entry AS SELECT 6 AS id, '{'a' * 64}' AS hash")
+        with pytest.raises(IntegrityError, match="follow the last one"):
+            databases.run(
+                f"INSERT INTO public.audit_entry (id, {COLUMNS}) SELECT 7, {STRANGE} FROM public.audit_entry LIMIT 1"
+            )
+        databases.run("DROP TABLE pg_temp.audit_entry")
+
     def test_the_doctor_names_what_it_was_not_granted_since_a_migration(self) -> None:
         name = f"web_{os.getpid()}"
         databases.run("RESET ROLE", f"REVOKE SELECT ON registry_search_loan FROM {name}", f"SET ROLE {name}")
