@@ -156,8 +156,8 @@ def _itself(query: Query) -> Q:
 def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
     """Matches of the text with their ranks, best first, among equals the newest first.
 
-    The newest matches are looked at, then the newest in which the words stand as they were typed. Where there are more,
-    the index is asked for each rank, until there are enough.
+    The newest matches are looked at, on SQLite then the newest in which the words stand as they were typed. Where there
+    are more, the index is asked for each rank, until there are enough.
     """
     enough = max(limit, COMPARED)
     phrases = [" ".join(terms) for terms in query.alternatives]
