@@ -3,6 +3,7 @@
 import itertools
 import os
 import tempfile
+import zoneinfo
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +28,7 @@ from django.core.cache import cache
 from django.db import connection, connections
 from django.test import Client as Browser
 from django.test import TransactionTestCase
+from django.utils import timezone
 
 from portal import gateway, readings
 from portal.accounts.models import User
@@ -46,6 +48,13 @@ settings.PASSWORD_HASHERS = [
 
 CLIENT_ID = "test-desk"
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+@pytest.fixture(autouse=True)
+def day_of_staff() -> Iterator[None]:
+    """What a test calls today is what a request calls so: for some hours of each night UTC is a day ahead."""
+    with timezone.override(zoneinfo.ZoneInfo(settings.BUSINESS_TIME_ZONE)):
+        yield
 
 
 @pytest.fixture(scope="session")

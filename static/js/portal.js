@@ -202,7 +202,7 @@
   });
 
   on("submit", "form", (form, event) => {
-    if (form.dataset.sent) return event.preventDefault();
+    if ("sent" in form.dataset) return event.preventDefault();
     clearTimeout(timers.get(form));
     dirty.delete(form);
     const button = event.submitter;
