@@ -64,6 +64,15 @@ def test_a_double_click_sends_once(page: Page, desk: Sandbox) -> None:
     assert len(desk.calls) == 1
 
 
+def test_a_form_on_its_way_is_kept_from_being_sent_again(page: Page, desk: Sandbox) -> None:
+    reach_review(page)
+    submit = "new SubmitEvent('submit', {bubbles: true, cancelable: true})"
+    assert page.locator("form#step").evaluate(f"form => [1, 2].map(() => form.dispatchEvent({submit}))") == [
+        True,
+        False,
+    ]
+
+
 def test_a_field_tells_its_rule_as_it_is_left(page: Page, desk: Sandbox) -> None:
     page.goto("/borrowers/new/")
     page.fill("[name=first_name]", "AT&T")
