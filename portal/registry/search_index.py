@@ -101,7 +101,7 @@ _STATEMENTS = {
         "CREATE VIRTUAL TABLE {index} USING fts5(search_text, content='', tokenize='trigram')",
         "INSERT INTO {index} (rowid, search_text) SELECT id, search_text" + _LIVING,
     ],
-    # A word that no text of a thousand has is looked for in the index, a more frequent one along the newest keys.
+    # The planner knows by so many samples how frequent letters are, where something else narrows a list besides.
     "postgresql": [
         "CREATE TABLE {index} (rowid bigint PRIMARY KEY, search_text text NOT NULL)",
         "ALTER TABLE {index} ALTER search_text SET STATISTICS 200",

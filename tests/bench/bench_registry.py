@@ -30,13 +30,10 @@ FIRST_MS, GROWN_MB = 1000, 50
 # Of few rows the admin's plainer page is soon made; what is promised is promised of many.
 MANY = 100_000
 MANY_QUERIES = (
-    "six kinds are asked one after another, up to sixty queries with what makes a row of each: four digits and names of"
-    " two or three words find thousands, of which an index of trigrams tells no order."
+    "six kinds are asked one after another, up to sixty queries with what makes a row of each; four digits and names of"
+    " two or three words find thousands."
 )
-DURABLE = (
-    "each line is written into some twenty indexes, and each thousand waits for the disk; about a third is Django's own"
-    " work on rows."
-)
+DURABLE = "each line is written into some twenty indexes, and each thousand waits for the disk."
 
 
 def rows() -> list[Row]:
