@@ -173,12 +173,32 @@
   });
   document.addEventListener("htmx:afterSettle", (event) => settle(event.detail.elt));
 
-  // What was found of a field is not put over what is being typed into it: whoever came back is told on leaving.
+  // What was found of a field is not put over what is being typed into it, or was typed since it was asked: whoever came
+  // back is told on leaving.
   const TYPED = "input:not([type=radio], [type=checkbox]), select, textarea";
+  const newer = new WeakSet();
 
+  on("input", ".sd-field", (field) => newer.add(field));
+  document.addEventListener("htmx:configRequest", ({ detail }) => newer.delete(detail.elt.closest(".sd-field")));
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    const active = document.activeElement;
-    if (detail.target?.matches(".sd-field") && detail.target.contains(active) && active.matches(TYPED)) detail.shouldSwap = false;
+    const field = detail.target, active = document.activeElement;
+    if (!field?.matches(".sd-field")) return;
+    if (newer.has(field) || (field.contains(active) && active.matches(TYPED))) detail.shouldSwap = false;
+  });
+
+  // What is said of a field moves what stands below it. A press that leaves the field would lose its button to that: the
+  // field is checked when the press is over.
+  let pressed = null;
+
+  document.addEventListener("pointerdown", ({ target }) => (pressed = target), true);
+  for (const end of ["pointerup", "pointercancel", "keydown"]) document.addEventListener(end, () => (pressed = null), true);
+
+  document.addEventListener("htmx:confirm", (event) => {
+    const field = event.detail.elt.closest(".sd-field");
+    if (!field || !pressed || field.contains(pressed)) return;
+    event.preventDefault();
+    const check = () => setTimeout(() => event.detail.issueRequest(true));
+    document.addEventListener("pointerup", check, { once: true });
   });
 
   // --- Forms: sent once, guarded, saved as a draft ---
