@@ -17,6 +17,8 @@ from portal.ui.exports import csv_file, guarded, list_file
 from servicing.sandbox import Sandbox
 from tests.portal.summaries.test_document import every_address
 
+# On PostgreSQL a file is read in one transaction, whatever its rows are.
+pytestmark = pytest.mark.django_db
 LISTS = {
     "borrowers": "/borrowers/export/",
     "loans": "/loans/export.csv",
