@@ -230,9 +230,15 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     cache_url = "locmemcache://"
 else:
     # One pool for all threads of a process: those that read side by side come and go. While the server is away it
-    # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once.
+    # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once. Nobody waits
+    # longer than ten seconds for a page that cannot come.
     DATABASE_POOL = {
-        "pool": {"min_size": 1, "max_size": at_least("DATABASE_POOL", 2, 20), "reconnect_timeout": 5}
+        "pool": {
+            "min_size": 1,
+            "max_size": at_least("DATABASE_POOL", 2, 20),
+            "timeout": 10,
+            "reconnect_timeout": 5,
+        }
     }
     # PostgreSQL's defaults are for discs that turn: on others, and in memory, an index is worth its steps sooner; and
     # compiling a query takes longer than any page may.
