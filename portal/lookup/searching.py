@@ -13,7 +13,7 @@ from portal.lookup.messages import MessageHits
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
-from portal.registry.search import counted, lines_of, ranked
+from portal.registry.search import lines_of, ranked
 from portal.ui import wording
 from portal.ui.frame import AREAS
 
@@ -116,30 +116,9 @@ class Group:
         return f"{self.total:,}{'+' if self.total >= MOST else ''}"
 
 
-class Ranked(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """The keys of one kind's matches, best first: counted, and put in order only as far as the page goes."""
-
-    def __init__(self, kind: Kind, query: Query, size: int) -> None:
-        super().__init__((), size)
-        self.kind, self.query = kind, query
-
-    @cached_property
-    def count(self) -> int:
-        """How many: at most :data:`MOST`."""
-        return counted(self.kind, self.query, MOST)
-
-    def page(self, number: int | str) -> Page[int]:
-        """The keys of one page."""
-        number = self.validate_number(number)
-        start = (number - 1) * self.per_page
-        best = ranked(self.kind, self.query, min(start + self.per_page, self.count))
-        return Page(list(best)[start:], number, self)
-
-
 def suggested(query: Query) -> list[Group]:
     """A few hits of each kind; the best of all is marked, it is what Enter opens."""
-    ranks = {kind: ranked(kind, query, SUGGESTED) for kind in _kinds(query)}
-    found = {kind: ranks[kind] for kind in ranks if ranks[kind]}
+    found = ranked(_kinds(query), query, SUGGESTED)
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
     return _groups(
         {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}, query, best
@@ -148,13 +127,18 @@ def suggested(query: Query) -> list[Group]:
 
 def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
     """The hits of each kind, counted; of the chosen kind one page, of the others the first few."""
+    found = ranked(_kinds(query), query, SHOWN, most=MOST)
     pages = {
-        one: Ranked(one, query, PER_PAGE).get_page(page)
+        one: Paginator(list(ranks), PER_PAGE).get_page(page)
         if one == kind
-        else Ranked(one, query, SHOWN).get_page(1)
-        for one in _kinds(query)
+        else Paginator(list(ranks), SHOWN).get_page(1)
+        for one, ranks in found.items()
     }
-    return _groups({one: shown for one, shown in pages.items() if shown.paginator.count}, query)
+    for one, shown in pages.items():
+        if one == kind:  # So far its matches have to be in order.
+            best = list(ranked([one], query, shown.end_index()).get(one, ()))
+            shown.object_list = best[shown.start_index() - 1 :]
+    return _groups(pages, query)
 
 
 def _kinds(query: Query) -> Sequence[Kind]:
@@ -217,7 +201,7 @@ def unknown(query: Query, of: str, *, told: MessageHits | None) -> Unknown | Non
 
 def _owners(beside: Iterable[Record], of: str) -> Iterator[Record]:
     """The borrowers of what was pasted together, then those that are searched for."""
-    keys = list(ranked(Kind.BORROWER, read(of), OWNERS)) if len(of) >= SHORTEST else []
+    keys = ranked([Kind.BORROWER], read(of), OWNERS).get(Kind.BORROWER, ()) if len(of) >= SHORTEST else ()
     pasted = {record.borrower_uuid for record in beside}
     yield from Record.objects.filter(kind=Kind.BORROWER, uuid__in=pasted, archived_at__isnull=True)
     stored = Record.objects.in_bulk(keys)

@@ -77,7 +77,7 @@ class BorrowerField(TextField):
         known = Record.objects.filter(kind=Kind.BORROWER)
         if found := known.filter(uuid=uuid_in(typed) or typed).first():
             return found
-        ranks = ranked(Kind.BORROWER, read(typed), SUGGESTED)
+        ranks = ranked([Kind.BORROWER], read(typed), SUGGESTED).get(Kind.BORROWER, {})
         best = [key for key, rank in ranks.items() if rank <= 1]
         chosen = list(known.filter(pk__in=best if len(best) == 1 else ranks))
         if not chosen:

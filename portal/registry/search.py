@@ -5,11 +5,11 @@ where a line or a name begins and ends can be looked for like any other letter. 
 table of texts for each kind: of trigrams on SQLite, with an index of trigrams on PostgreSQL.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -30,11 +30,15 @@ MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 # Of so many borrowers at most a list shows what is theirs.
 OWNERS: Final = 200
 # So many of the newest matches are compared with each other at least.
-COMPARED: Final = 50
+COMPARED: Final = 20
 # How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
 FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))
 
 
+# Keys of records, each with how good a match it is.
+Ranks = dict[int, int]
+# Keys of records with their texts.
+Texts = Mapping[Kind, Collection[tuple[int, str]]]
 # A statement, in which nothing but names of kinds is written out, and its parameters.
 Statement = tuple[str, list[Any]]
 
@@ -101,36 +105,36 @@ def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     return (Q(pk__in=theirs.values("pk")) if uuids else Q()), ""
 
 
-def ranked(kind: Kind, query: Query, limit: int) -> dict[int, int]:
-    """The keys of a kind's best matches, best first, each with its rank: 0 is best."""
-    if query.is_empty or kind not in query.kinds:
-        return {}
-    records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
+def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, Ranks]:
+    """For each kind that has any the keys of its matches, each with its rank: 0 is best.
+
+    The first ``limit`` are the best of all, best first. There may be ``most`` of them, so that they can be counted.
+    """
+    kinds = [] if query.is_empty else [kind for kind in kinds if kind in query.kinds]
+    most = max(limit, most)
     if not query.has_text:
-        return dict.fromkeys(_keys(records.order_by(query.order, "-id"), limit), 0)
-    found = dict.fromkeys(_keys(records.filter(_itself(query)).order_by("-id"), limit), 0)
-    if _has_words(kind, query):
-        for key, rank in _by_text(kind, query, limit).items():
-            found.setdefault(key, rank)
-    if theirs := _theirs(kind, query):
-        for key in _keys(records.filter(theirs).order_by("-id"), limit):
-            found.setdefault(key, len(FORMS) + 2)
-    return dict(list(found.items())[:limit])
+        newest = {kind: _known(kind, query).order_by(query.order, "-id") for kind in kinds}
+        return {
+            kind: dict.fromkeys(keys, 0) for kind, records in newest.items() if (keys := _keys(records, most))
+        }
+    by_text = _by_text([kind for kind in kinds if _has_words(kind, query)], query, limit, most)
+    themselves = _themselves(kinds, query, most)
+    found = {}
+    for kind in kinds:
+        ranks = dict.fromkeys(themselves[kind], 0)
+        for key, rank in by_text.get(kind, {}).items():
+            ranks.setdefault(key, rank)
+        if theirs := _theirs(kind, query):
+            for key in _keys(_known(kind, query).filter(theirs).order_by("-id"), most):
+                ranks.setdefault(key, len(FORMS) + 2)
+        if ranks:
+            found[kind] = dict(list(ranks.items())[:most])
+    return found
 
 
-def counted(kind: Kind, query: Query, most: int) -> int:
-    """How many of a kind match: at most so many."""
-    if query.is_empty or kind not in query.kinds:
-        return 0
-    records = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
-    if not query.has_text:
-        return records[:most].count()
-    keys = set(_keys(records.filter(_itself(query)), most))
-    if _has_words(kind, query):
-        keys.update(_matching_keys(kind, query, most))
-    if theirs := _theirs(kind, query):
-        keys.update(_keys(records.filter(theirs), most))
-    return min(len(keys), most)
+def _known(kind: Kind, query: Query) -> QuerySet[Record]:
+    """Those of a kind that fulfil the query's conditions, whatever its text."""
+    return Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
 
 
 def _theirs(kind: Kind, query: Query) -> Q:
@@ -147,54 +151,82 @@ def _keys(records: QuerySet[Record], limit: int) -> list[int]:
     return list(records.values_list("pk", flat=True)[:limit])
 
 
-def _itself(query: Query) -> Q:
-    """What an identifier or an amount stands for."""
-    itself = Q(uuid__in=query.uuids)
-    return itself if query.amount is None else itself | Q(amount=query.amount)
+def _themselves(kinds: Sequence[Kind], query: Query, most: int) -> dict[Kind, list[int]]:
+    """The newest of each kind for which an identifier or an amount stands."""
+    found: dict[Kind, list[int]] = {kind: [] for kind in kinds}
+    if query.uuids:
+        known = Record.objects.filter(query.conditions, kind__in=kinds, archived_at__isnull=True)
+        stored = known.filter(uuid__in=query.uuids).order_by("-id").values_list("kind", "pk")
+        for kind, key in stored:
+            found[Kind(kind)].append(key)
+    if query.amount is not None:  # Neither borrowers nor people have one.
+        for kind in set(kinds) & set(OWNED):
+            found[kind] = _keys(_known(kind, query).filter(amount=query.amount).order_by("-id"), most)
+    return found
 
 
-def _by_text(kind: Kind, query: Query, limit: int) -> dict[int, int]:
+def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict[Kind, Ranks]:
     """Matches of the text with their ranks, best first, among equals the newest first.
 
-    The newest matches are looked at, on SQLite then the newest in which the words stand as they were typed. Where there
-    are more, the index is asked for each rank, until there are enough.
+    The newest matches are looked at, on SQLite then the newest in which the words stand as they were typed. Of kinds
+    that have more, the index is asked for each rank, until there are enough.
     """
     enough = max(limit, COMPARED)
     phrases = [" ".join(terms) for terms in query.alternatives]
-    as_typed = tuple((phrase,) for phrase in phrases)
-    ranks: dict[int, int] = {}
+    ranks: dict[Kind, Ranks] = {kind: {} for kind in kinds}
 
-    def look_at(texts: Iterable[tuple[int, str]]) -> int:
-        found = {key: _rank(text, phrases) for key, text in texts}
-        ranks.update(found)
-        return len(found)
+    def look_at(found: Texts) -> None:
+        for kind, texts in found.items():
+            ranks[kind].update((key, _rank(text, phrases)) for key, text in texts)
 
-    # SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference.
-    looks = (query.alternatives, as_typed) if connection.vendor == "sqlite" else (query.alternatives,)
-    for alternatives in dict.fromkeys(looks):
-        if look_at(_newest_texts(kind, query, alternatives, enough)) < enough:
-            break
-    else:
-        for rank, form in enumerate(FORMS, 1):
-            if sum(one <= rank for one in ranks.values()) >= limit:
-                break
-            tier = tuple((form.format(phrase),) for phrase in phrases)
-            if rank == 1:
-                look_at(_called(kind, query, phrases, limit).values_list("pk", "search_text"))
-            else:
-                look_at(_newest_texts(kind, query, tier, limit))
-    return dict(sorted(ranks.items(), key=lambda item: (item[1], -item[0])))
+    for alternatives in _looks(query, phrases):
+        texts, kinds = _first_texts(kinds, query, alternatives, enough, most)
+        look_at(texts)
+    numerous = kinds
+    for rank, form in enumerate(FORMS, 1):
+        kinds = [kind for kind in kinds if sum(one <= rank for one in ranks[kind].values()) < limit]
+        if rank == 1:
+            look_at(_called(kinds, query, phrases, limit))
+        else:
+            look_at(_newest_texts(kinds, query, tuple((form.format(one),) for one in phrases), limit))
+    found = {kind: dict(sorted(ranks[kind].items(), key=lambda one: (one[1], -one[0]))) for kind in ranks}
+    if most > enough:
+        for kind, keys in _matching_keys(numerous, query, most).items():
+            found[kind] |= {key: len(FORMS) + 1 for key in keys if key not in found[kind]}
+    return found
 
 
-def _called(kind: Kind, query: Query, names: Sequence[str], most: int) -> QuerySet[Record]:
+def _looks(query: Query, phrases: Sequence[str]) -> Iterable[Alternatives]:
+    """SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference."""
+    if connection.vendor != "sqlite":
+        return (query.alternatives,)
+    return dict.fromkeys((query.alternatives, tuple((phrase,) for phrase in phrases)))
+
+
+def _first_texts(
+    kinds: Sequence[Kind], query: Query, alternatives: Alternatives, enough: int, most: int
+) -> tuple[Texts, list[Kind]]:
+    """Texts of each kind that match, and the kinds of which there may be better ones."""
+    if _is_by_index(query):
+        return _by_index(kinds, alternatives, enough, most, best_first=True)
+    texts = _newest_texts(kinds, query, alternatives, enough)
+    return texts, [kind for kind in kinds if len(texts[kind]) >= enough]
+
+
+def _is_by_index(query: Query) -> bool:
+    """Whether PostgreSQL's tables alone can answer: they know nothing but the texts."""
+    return connection.vendor == "postgresql" and not query.conditions
+
+
+def _called(kinds: Sequence[Kind], query: Query, names: Sequence[str], most: int) -> Texts:
     """The newest borrowers of exactly these names, by the index that orders their list.
 
     What else has a name is found by its line as well: its letters stand in too many texts to be looked for twice.
     """
-    if kind != Kind.BORROWER:
-        return Record.objects.none()
-    known = Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
-    return known.alias(name=Lower("label")).filter(name__in=names).order_by("-id")[:most]
+    if Kind.BORROWER not in kinds:
+        return {}
+    called = _known(Kind.BORROWER, query).alias(name=Lower("label")).filter(name__in=names)
+    return {Kind.BORROWER: called.order_by("-id").values_list("pk", "search_text")[:most]}
 
 
 def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
@@ -205,23 +237,21 @@ def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> 
     return Record.objects.filter(query.conditions, found).order_by(*order)[:most]
 
 
-def _newest_texts(
-    kind: Kind, query: Query, alternatives: Alternatives, most: int
-) -> Iterable[tuple[int, str]]:
-    """The keys of the same with their texts."""
-    if query.conditions or connection.vendor == "sqlite":
-        return _newest(kind, query, alternatives, most).values_list("pk", "search_text")
-    return _newest_by_index(kind, alternatives, most)
+def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternatives, most: int) -> Texts:
+    """The keys of the same with their texts, of each kind."""
+    if _is_by_index(query):
+        return _by_index(kinds, alternatives, most)[0]
+    newest = {kind: _newest(kind, query, alternatives, most) for kind in kinds}
+    return {kind: list(records.values_list("pk", "search_text")) for kind, records in newest.items()}
 
 
-def _matching_keys(kind: Kind, query: Query, most: int) -> Iterable[int]:
-    """The keys of a kind's matches of the text: at most so many, in no order."""
-    if query.conditions or connection.vendor == "sqlite":
-        return _keys(_newest(kind, query, query.alternatives, most), most)
-    statement, parameters = _texts([kind], query.alternatives, None)
-    with connection.cursor() as cursor:
-        cursor.execute(f"{statement} LIMIT %s", [*parameters, most])
-        return [key for (key,) in cursor.fetchall()]
+def _matching_keys(kinds: Sequence[Kind], query: Query, most: int) -> Mapping[Kind, Iterable[int]]:
+    """The keys of each kind's matches of the text: at most so many, in no order."""
+    if not _is_by_index(query):
+        return {kind: _keys(_newest(kind, query, query.alternatives, most), most) for kind in kinds}
+    where, parameters = _where(query.alternatives, _has)
+    found = _selected("rowid", [Part(kind, index_of(kind), where, parameters, most) for kind in kinds])
+    return {kind: [key for (key,) in rows] for kind, rows in found.items()}
 
 
 def _rank(text: str, phrases: Sequence[str]) -> int:
@@ -236,7 +266,8 @@ def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int |
     living = reduce(or_, (Q(kind=kind, archived_at__isnull=True) for kind in kinds))
     if connection.vendor == "postgresql":
         if newest and newest < FEW and len(kinds) == 1:
-            return Q(pk__in=[key for key, _ in _newest_by_index(kinds[0], alternatives, newest)])
+            texts, _ = _by_index(kinds, alternatives, newest)
+            return Q(pk__in=[key for key, _ in texts[kinds[0]]])
         found = _listed(_texts(kinds, alternatives, newest))
         return found if newest else living & found
     plain = living & reduce(or_, (reduce(and_, map(_occurs, terms)) for terms in alternatives))
@@ -274,7 +305,7 @@ def _pieces(term: str) -> list[str]:
 
 
 # Of so many of the newest texts it is looked at how many match; where so many do, the next ones are not far.
-SAMPLED: Final = 1_000
+SAMPLED: Final = 2_000
 FREQUENT: Final = 4
 # Of a longer word not all trigrams are looked up; where two words meet stands the rarest of all.
 LONG: Final = 12
@@ -290,29 +321,75 @@ def _texts(kinds: Sequence[Kind], alternatives: Alternatives, newest: int | None
     return f"{statement} ORDER BY rowid DESC LIMIT %s", [*parameters * len(kinds), newest]
 
 
-def _newest_by_index(kind: Kind, alternatives: Alternatives, most: int) -> list[tuple[int, str]]:
-    """The newest texts that match, with their keys.
+class Part(NamedTuple):
+    """What to select of a kind."""
 
-    A sample tells which way is the shorter one: along the newest, or through the index, which finds them in no order.
-    The planner knows only roughly how frequent letters are, and would walk through a million for some that are rare.
+    kind: Kind
+    source: str
+    where: str
+    """The condition, and the order."""
+    parameters: list[Any]
+    most: int
+
+
+def _by_index(
+    kinds: Sequence[Kind], alternatives: Alternatives, enough: int, most: int = 0, *, best_first: bool = False
+) -> tuple[Texts, list[Kind]]:
+    """The newest texts of each kind that match, with their keys, and the kinds of which there may be better ones.
+
+    A sample tells which way is the shorter one: along the newest, or through the index, which finds them in no order;
+    so it may as well give the best, and more of them. The planner knows only roughly how frequent letters are, and
+    would walk through a million for some that are rare.
     """
-    table = index_of(kind)
-    sample = f"(SELECT * FROM {table} ORDER BY rowid DESC LIMIT {SAMPLED}) AS newest"  # noqa: S608
+    along, parameters = _where(alternatives, _has)
+    newest = f"{along} ORDER BY rowid DESC"
+    through, pieces = _where(alternatives, _by_pieces)
+    order, forms = _best_first(alternatives) if best_first else ("rowid + 0 DESC", [])
+    rare = f"{through} ORDER BY {order}"
+    texts: dict[Kind, list[Any]] = {kind: [] for kind in kinds}
+    if enough >= COMPARED:
+        samples = [Part(kind, _sample_of(kind), newest, parameters, enough) for kind in kinds]
+        texts = _selected("rowid, search_text", samples)
+    frequent = [kind for kind in kinds if len(texts[kind]) >= FREQUENT]
+    parts = [
+        Part(kind, index_of(kind), newest, parameters, enough)
+        if kind in frequent
+        else Part(kind, index_of(kind), rare, pieces + forms, max(enough, most))
+        for kind in kinds
+        if len(texts[kind]) < enough
+    ]
+    texts |= _selected("rowid, search_text", parts)
+    told = {kind: [(key, text.replace(SPACE, " ")) for key, text in rows] for kind, rows in texts.items()}
+    return told, [kind for kind in frequent if len(texts[kind]) >= enough]
 
-    def found(source: str, order: str, where: str, parameters: list[Any]) -> list[tuple[int, str]]:
-        cursor.execute(
-            f"SELECT rowid, search_text FROM {source} WHERE {where} ORDER BY {order} DESC LIMIT %s",  # noqa: S608
-            [*parameters, most],
-        )
-        return [(key, text.replace(SPACE, " ")) for key, text in cursor.fetchall()]
 
+def _sample_of(kind: Kind) -> str:
+    return f"(SELECT * FROM {index_of(kind)} ORDER BY rowid DESC LIMIT {SAMPLED}) AS newest"  # noqa: S608
+
+
+def _best_first(alternatives: Alternatives) -> Statement:
+    """An order: the better match first, of equal ones the newest."""
+    phrases = [" ".join(terms) for terms in alternatives]
+    is_one = " OR ".join(["search_text LIKE %s"] * len(phrases))
+    ranks = " ".join(f"WHEN {is_one} THEN {rank}" for rank in range(len(FORMS)))
+    patterns = [_pattern(form.format(phrase)) for form in FORMS for phrase in phrases]
+    return f"CASE {ranks} ELSE {len(FORMS)} END, rowid DESC", patterns
+
+
+def _selected(columns: str, parts: Sequence[Part]) -> dict[Kind, list[Any]]:
+    """The columns of what is to be selected of each kind, in one statement."""
+    found: dict[Kind, list[Any]] = {part.kind: [] for part in parts}
+    if not parts:
+        return found
+    statement = " UNION ALL ".join(
+        f"(SELECT '{kind.value}', {columns} FROM {source} WHERE {where} LIMIT {most})"  # noqa: S608 - names of kinds
+        for kind, source, where, _, most in parts
+    )
     with connection.cursor() as cursor:
-        texts = [] if most < COMPARED else found(sample, "rowid", *_where(alternatives, _has))
-        if len(texts) == most:
-            return texts
-        if len(texts) >= FREQUENT:
-            return found(table, "rowid", *_where(alternatives, _has))
-        return found(table, "rowid + 0", *_where(alternatives, _by_pieces))
+        cursor.execute(statement, [value for part in parts for value in part.parameters])
+        for kind, *row in cursor.fetchall():
+            found[Kind(kind)].append(row)
+    return found
 
 
 def _where(alternatives: Alternatives, has: Callable[[str], Statement]) -> Statement:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from portal.registry.models import Kind, Record
 from portal.registry.query import read
-from portal.registry.search import COMPARED, FEW, counted, matching, ranked, search_text
+from portal.registry.search import COMPARED, FEW, SAMPLED, matching, ranked, search_text
 from portal.registry.search_index import index_of, keep_in_step
 from tests import databases
 
@@ -36,7 +36,7 @@ def record(*lines: str, kind: Kind = Kind.BORROWER, **fields: object) -> Record:
 
 def found(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
     """The names of what a text finds, best first."""
-    keys = ranked(kind, read(text), limit)
+    keys = ranked([kind], read(text), limit).get(kind, ())
     return [Record.objects.get(pk=key).label for key in keys]
 
 
@@ -289,6 +289,25 @@ class TestOrder:
         record("Austin Foods")
         assert found("austin", limit=limit)[:4] == ["Austin", "Denver Foods", "Austin Foods", "Other"]
 
+    def test_the_order_is_the_same_of_what_lies_far_back(self) -> None:
+        record("Austin Foods")
+        record("Austin")
+        for number in range(COMPARED):
+            record(f"Reaustined {number}")
+        strangers = ({"uuid": f"s-{n}", "search_text": search_text(f"Stranger {n}")} for n in range(SAMPLED))
+        Record.objects.bulk_create(Record(kind=Kind.BORROWER, **one) for one in strangers)
+        newest = f"Reaustined {COMPARED - 1}"
+        assert found("austin", limit=3) == ["Austin", "Austin Foods", newest]
+        assert found("austin", limit=100)[:3] == ["Austin", "Austin Foods", newest]
+
+    def test_the_best_come_first_although_more_are_counted(self) -> None:
+        record("Austin")
+        for number in range(COMPARED * 2):
+            record(f"Reaustined {number}")
+        counted = ranked([Kind.BORROWER, Kind.LOAN], read("austin"), 1, most=COMPARED * 2)
+        assert {kind: len(ranks) for kind, ranks in counted.items()} == {Kind.BORROWER: COMPARED * 2}
+        assert Record.objects.get(pk=next(iter(counted[Kind.BORROWER]))).label == "Austin"
+
     def test_figures_that_are_asked_for_give_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
             one = record(name, past_due=owed)
@@ -300,7 +319,7 @@ class TestOrder:
         record("Ban Ana Tools")
         record("Toolbox Banana")
         assert found("banana tool") == ["Toolbox Banana"]
-        assert counted(Kind.BORROWER, read("banana tool"), 10) == 1
+        assert len(ranked([Kind.BORROWER], read("banana tool"), 1, most=10)[Kind.BORROWER]) == 1
 
     def test_equal_matches_are_the_newest_first(self) -> None:
         for name in ("First Acme", "Second Acme", "Third Acme"):
