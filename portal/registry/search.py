@@ -305,8 +305,8 @@ def _pieces(term: str) -> list[str]:
 
 
 # Of so many of the newest texts it is looked at how many match; where so many do, the next ones are not far.
-SAMPLED: Final = 2_000
-FREQUENT: Final = 4
+SAMPLED: Final = 1_000
+FREQUENT: Final = 3
 # Of a longer word not all trigrams are looked up; where two words meet stands the rarest of all.
 LONG: Final = 12
 
