@@ -1,0 +1,34 @@
+"""What was created long ago is found among the last changed by an index alone."""
+
+from typing import Any
+
+from django.db import migrations, models
+
+from portal.registry.planning import count_anew
+
+
+def count(apps: Any, schema_editor: Any) -> None:
+    """Of an index that is new SQLite knows nothing, and reads the table instead."""
+    count_anew()
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("registry", "0011_ahead"),
+    ]
+
+    operations = [
+        migrations.RemoveIndex(
+            model_name="record",
+            name="records_by_updated_at",
+        ),
+        migrations.AddIndex(
+            model_name="record",
+            index=models.Index(
+                condition=models.Q(("archived_at__isnull", True)),
+                fields=["kind", "-updated_at", "-id", "created_at"],
+                name="records_by_updated_at",
+            ),
+        ),
+        migrations.RunPython(count, migrations.RunPython.noop),
+    ]
