@@ -135,7 +135,7 @@ def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
         for one, ranks in found.items()
     }
     for one, shown in pages.items():
-        if one == kind:  # So far its matches have to be in order.
+        if one == kind:  # Up to this page its matches have to be in order.
             best = list(ranked([one], query, shown.end_index()).get(one, ()))
             shown.object_list = best[shown.start_index() - 1 :]
     return _groups(pages, query)

@@ -209,14 +209,14 @@ def listing(
     sort, columns = _order(state.get("sort", ""), sorts)
     size = next((size for size in SIZES if str(size) == state.get("size")), SIZES[0])
     theirs, too_many = of_borrowers(asked, kinds) if by_borrower else (Q(), "")
-    found = narrowed(records, asked, kinds, besides=theirs).filter(conditions).order_by(*columns)
+    narrow = narrowed(records, asked, kinds, counted=COUNTED, besides=theirs)
+    found = narrow.found.filter(conditions).order_by(*columns)
     only_text = len(kinds) == 1 and not conditions
-    newest = narrowed(records, asked, kinds, newest=COUNTED, besides=theirs) if only_text else found
     is_default = sort == next(iter(sorts))
     pages = Counted(
         found,
         size,
-        counted=newest,
+        counted=narrow.counted if only_text else found,
         exact=not (asked.text or chosen),
         ahead=ahead if is_default else None,
     )

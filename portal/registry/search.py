@@ -5,11 +5,11 @@ where a line or a name begins and ends can be looked for like any other letter. 
 table of texts for each kind: of trigrams on SQLite, with an index of trigrams on PostgreSQL.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -18,9 +18,9 @@ from django.db.models.functions import Lower
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import MAX_LENGTH, Alternatives, Query, fold, read
-from portal.registry.search_index import LINES, MARK, SPACE, UNMARKED, index_of
+from portal.registry.search_index import FORMS, MARK, TRIGRAM, UNMARKED, forms_of, index_of, pieces_of
+from portal.registry.search_postgres import COMPARED, Statement, Texts, by_index, keys_of, statement_of
 
-TRIGRAM: Final = 3
 # Up to so many matches are fetched by their keys; where there are more, going through the list finds a page sooner.
 FEW: Final = 5_000
 # Kinds that are found by the name of their borrower too, where somebody asks for them alone.
@@ -29,18 +29,8 @@ OWNED: Final = (Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT)
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 # Of so many borrowers at most a list shows what is theirs.
 OWNERS: Final = 200
-# So many of the newest matches are compared with each other at least.
-COMPARED: Final = 20
-# How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
-FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))
-
-
 # Keys of records, each with how good a match it is.
 Ranks = dict[int, int]
-# Keys of records with their texts.
-Texts = Mapping[Kind, Collection[tuple[int, str]]]
-# A statement, in which nothing but names of kinds is written out, and its parameters.
-Statement = tuple[str, list[Any]]
 
 
 def search_text(*parts: str | None) -> str:
@@ -58,9 +48,16 @@ def lines_of(record: Record) -> list[str]:
     return [line for line in record.search_text.replace("\n", MARK).split(MARK) if line]
 
 
+class Narrowed(NamedTuple):
+    """Those of some records that were asked for, and as many of them as are to be counted, in a quicker way."""
+
+    found: QuerySet[Record]
+    counted: QuerySet[Record]
+
+
 def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:
     """Those of the records in which all of the text occurs: what is pasted is recognised, operators are not."""
-    return narrowed(records, read(text, operators=False))
+    return narrowed(records, read(text, operators=False)).found
 
 
 def narrowed(
@@ -68,22 +65,23 @@ def narrowed(
     query: Query,
     kinds: Sequence[Kind] = SEARCHED_KINDS,
     *,
-    newest: int | None = None,
+    counted: int = FEW,
     besides: Q | None = None,
-) -> QuerySet[Record]:
+) -> Narrowed:
     """Those of the records, which are all of these kinds, that the query asks for. Archived ones are never found.
 
-    ``newest`` says that no more than so many are wanted, and that nothing else narrows the records; what its text does
-    not find ``besides`` may.
+    So many of them can be counted in the quicker way, provided that nothing else narrows the records. What the text
+    does not find ``besides`` may.
     """
-    found = besides or Q()
-    if query.alternatives:
-        found |= _containing(query.alternatives, kinds, None if query.conditions else newest)
+    whole, newest = _containing(query.alternatives, kinds, counted) if query.alternatives else (Q(), Q())
+    others = besides or Q()
     if query.amount is not None:
-        found |= _of_amount(query.amount, kinds)
-    if not query.is_limited:
-        return records.filter(query.conditions, found)
-    return records.filter(query.conditions, found, kind__in=query.kinds)
+        others |= _of_amount(query.amount, kinds)
+    records = records.filter(query.conditions)
+    if query.is_limited:
+        records = records.filter(kind__in=query.kinds)
+    found = records.filter(others | whole)
+    return Narrowed(found, found if query.conditions else records.filter(others | newest))
 
 
 def _of_amount(amount: Decimal, kinds: Sequence[Kind]) -> Q:
@@ -97,7 +95,7 @@ def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     """What of these kinds belongs to the borrowers whom the text finds, and a word where they are too many."""
     if not query.alternatives:
         return Q(), ""
-    owners = Record.objects.filter(_containing(query.alternatives, [Kind.BORROWER], OWNERS + 1))
+    owners = Record.objects.filter(_newest_containing(query.alternatives, Kind.BORROWER, OWNERS + 1))
     uuids = list(owners.values_list("uuid", flat=True)[: OWNERS + 1])
     if len(uuids) > OWNERS:
         return Q(), f"More than {OWNERS} borrowers match; write more of a name to see what is theirs."
@@ -179,10 +177,15 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
         for kind, texts in found.items():
             ranks[kind].update((key, _rank(text, phrases)) for key, text in texts)
 
-    for alternatives in _looks(query, phrases):
-        texts, kinds = _first_texts(kinds, query, alternatives, enough, most)
+    texts, numerous = _first_texts(kinds, query, query.alternatives, enough, most)
+    look_at(texts)
+    kinds = numerous
+    # SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference.
+    as_typed = tuple((phrase,) for phrase in phrases)
+    if connection.vendor == "sqlite" and as_typed != query.alternatives:
+        texts = _newest_texts(kinds, query, as_typed, enough)
         look_at(texts)
-    numerous = kinds
+        kinds = [kind for kind in kinds if len(texts[kind]) >= enough]
     for rank, form in enumerate(FORMS, 1):
         kinds = [kind for kind in kinds if sum(one <= rank for one in ranks[kind].values()) < limit]
         if rank == 1:
@@ -196,19 +199,12 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
     return found
 
 
-def _looks(query: Query, phrases: Sequence[str]) -> Iterable[Alternatives]:
-    """SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference."""
-    if connection.vendor != "sqlite":
-        return (query.alternatives,)
-    return dict.fromkeys((query.alternatives, tuple((phrase,) for phrase in phrases)))
-
-
 def _first_texts(
     kinds: Sequence[Kind], query: Query, alternatives: Alternatives, enough: int, most: int
 ) -> tuple[Texts, list[Kind]]:
     """Texts of each kind that match, and the kinds of which there may be better ones."""
     if _is_by_index(query):
-        return _by_index(kinds, alternatives, enough, most, best_first=True)
+        return by_index(kinds, alternatives, enough, most, best_first=True)
     texts = _newest_texts(kinds, query, alternatives, enough)
     return texts, [kind for kind in kinds if len(texts[kind]) >= enough]
 
@@ -221,7 +217,8 @@ def _is_by_index(query: Query) -> bool:
 def _called(kinds: Sequence[Kind], query: Query, names: Sequence[str], most: int) -> Texts:
     """The newest borrowers of exactly these names, by the index that orders their list.
 
-    What else has a name is found by its line as well: its letters stand in too many texts to be looked for twice.
+    What else has a name is found by its line as well, if it is among the newest of that line: its letters stand in too
+    many texts to be looked for twice.
     """
     if Kind.BORROWER not in kinds:
         return {}
@@ -232,7 +229,10 @@ def _called(kinds: Sequence[Kind], query: Query, names: Sequence[str], most: int
 def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
     """The newest of a kind in which any alternative occurs."""
     # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
-    found = _containing(alternatives, [kind], None if query.conditions else most)
+    if query.conditions:
+        found, _ = _containing(alternatives, [kind], most)
+    else:
+        found = _newest_containing(alternatives, kind, most)
     order = ("-updated_at", "-id") if query.conditions else ("-id",)
     return Record.objects.filter(query.conditions, found).order_by(*order)[:most]
 
@@ -240,18 +240,16 @@ def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> 
 def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternatives, most: int) -> Texts:
     """The keys of the same with their texts, of each kind."""
     if _is_by_index(query):
-        return _by_index(kinds, alternatives, most)[0]
+        return by_index(kinds, alternatives, most)[0]
     newest = {kind: _newest(kind, query, alternatives, most) for kind in kinds}
     return {kind: list(records.values_list("pk", "search_text")) for kind, records in newest.items()}
 
 
 def _matching_keys(kinds: Sequence[Kind], query: Query, most: int) -> Mapping[Kind, Iterable[int]]:
     """The keys of each kind's matches of the text: at most so many, in no order."""
-    if not _is_by_index(query):
-        return {kind: _keys(_newest(kind, query, query.alternatives, most), most) for kind in kinds}
-    where, parameters = _where(query.alternatives, _has)
-    found = _selected("rowid", [Part(kind, index_of(kind), where, parameters, most) for kind in kinds])
-    return {kind: [key for (key,) in rows] for kind, rows in found.items()}
+    if _is_by_index(query):
+        return keys_of(kinds, query.alternatives, most)
+    return {kind: _keys(_newest(kind, query, query.alternatives, most), most) for kind in kinds}
 
 
 def _rank(text: str, phrases: Sequence[str]) -> int:
@@ -261,167 +259,44 @@ def _rank(text: str, phrases: Sequence[str]) -> int:
     return next(forms, len(FORMS) + 1)
 
 
-def _containing(alternatives: Alternatives, kinds: Sequence[Kind], newest: int | None = None) -> Q:
-    """The condition that any alternative occurs, in the form that the index answers best."""
+def _containing(alternatives: Alternatives, kinds: Sequence[Kind], most: int) -> tuple[Q, Q]:
+    """The condition that any alternative occurs, and that it is one of the newest so many in which any does."""
     living = reduce(or_, (Q(kind=kind, archived_at__isnull=True) for kind in kinds))
     if connection.vendor == "postgresql":
-        if newest and newest < FEW and len(kinds) == 1:
-            texts, _ = _by_index(kinds, alternatives, newest)
-            return Q(pk__in=[key for key, _ in texts[kinds[0]]])
-        found = _listed(_texts(kinds, alternatives, newest))
-        return found if newest else living & found
+        whole = living & _listed(statement_of(kinds, alternatives, None))
+        return whole, _listed(statement_of(kinds, alternatives, most))
     plain = living & reduce(or_, (reduce(and_, map(_occurs, terms)) for terms in alternatives))
-    expression = _expression(alternatives)
-    if not expression:
-        return plain
-    is_whole = all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in _forms(term))
-    if is_whole and newest and newest < FEW:
-        return _newer(alternatives, kinds, expression, newest)
+    if not (expression := _expression(alternatives)):
+        return plain, plain
+    is_whole = _is_whole(alternatives)
     if (keys := _few(kinds, expression)) is not None:
-        return Q(pk__in=keys) if is_whole else Q(pk__in=keys) & plain
-    return _listed(_select(kinds, expression, newest)) if is_whole and newest else plain
+        few = Q(pk__in=keys) if is_whole else Q(pk__in=keys) & plain
+        return few, few
+    return plain, _listed(_select(kinds, expression, most)) if is_whole else plain
+
+
+def _newest_containing(alternatives: Alternatives, kind: Kind, most: int) -> Q:
+    """The condition that it is one of the newest of a kind in which any alternative occurs."""
+    if connection.vendor == "postgresql" and most < FEW:
+        texts, _ = by_index([kind], alternatives, most)
+        return Q(pk__in=[key for key, _ in texts[kind]])
+    if connection.vendor == "sqlite" and most < FEW and _is_whole(alternatives):
+        return _newer(alternatives, kind, _expression(alternatives), most)
+    _, newest = _containing(alternatives, [kind], most)
+    return newest
+
+
+def _is_whole(alternatives: Alternatives) -> bool:
+    """Whether an index of trigrams alone can tell."""
+    return all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in forms_of(term))
 
 
 def _occurs(term: str) -> Q:
-    return reduce(or_, (Q(search_text__contains=form) for form in _forms(term)))
-
-
-def _forms(term: str) -> tuple[str, ...]:
-    """What to look for: a term too short for an index of trigrams only counts where a word begins."""
-    return (term,) if len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
+    return reduce(or_, (Q(search_text__contains=form) for form in forms_of(term)))
 
 
 def _listed(statement: Statement) -> Q:
     return Q(pk__in=RawSQL(*statement))  # noqa: S611 - names of kinds and parameters only
-
-
-def _pieces(term: str) -> list[str]:
-    """The fewest trigrams that hold all of a term."""
-    starts = {*range(0, len(term) - TRIGRAM, TRIGRAM), len(term) - TRIGRAM}
-    return [term[start : start + TRIGRAM] for start in sorted(starts)]
-
-
-# --- The tables of PostgreSQL ---
-
-
-# Of so many of the newest texts it is looked at how many match; where so many do, the next ones are not far.
-SAMPLED: Final = 1_000
-FREQUENT: Final = 3
-# Of a longer word not all trigrams are looked up; where two words meet stands the rarest of all.
-LONG: Final = 12
-
-
-def _texts(kinds: Sequence[Kind], alternatives: Alternatives, newest: int | None) -> Statement:
-    """A statement for the keys, the newest so many of them, and its parameters."""
-    where, parameters = _where(alternatives, _has)
-    parts = (f"SELECT rowid FROM {name} WHERE {where}" for name in map(index_of, kinds))  # noqa: S608
-    statement = " UNION ALL ".join(parts)
-    if newest is None:
-        return statement, parameters * len(kinds)
-    return f"{statement} ORDER BY rowid DESC LIMIT %s", [*parameters * len(kinds), newest]
-
-
-class Part(NamedTuple):
-    """What to select of a kind."""
-
-    kind: Kind
-    source: str
-    where: str
-    """The condition, and the order."""
-    parameters: list[Any]
-    most: int
-
-
-def _by_index(
-    kinds: Sequence[Kind], alternatives: Alternatives, enough: int, most: int = 0, *, best_first: bool = False
-) -> tuple[Texts, list[Kind]]:
-    """The newest texts of each kind that match, with their keys, and the kinds of which there may be better ones.
-
-    A sample tells which way is the shorter one: along the newest, or through the index, which finds them in no order;
-    so it may as well give the best, and more of them. The planner knows only roughly how frequent letters are, and
-    would walk through a million for some that are rare.
-    """
-    along, parameters = _where(alternatives, _has)
-    newest = f"{along} ORDER BY rowid DESC"
-    through, pieces = _where(alternatives, _by_pieces)
-    order, forms = _best_first(alternatives) if best_first else ("rowid + 0 DESC", [])
-    rare = f"{through} ORDER BY {order}"
-    texts: dict[Kind, list[Any]] = {kind: [] for kind in kinds}
-    if enough >= COMPARED:
-        samples = [Part(kind, _sample_of(kind), newest, parameters, enough) for kind in kinds]
-        texts = _selected("rowid, search_text", samples)
-    frequent = [kind for kind in kinds if len(texts[kind]) >= FREQUENT]
-    parts = [
-        Part(kind, index_of(kind), newest, parameters, enough)
-        if kind in frequent
-        else Part(kind, index_of(kind), rare, pieces + forms, max(enough, most))
-        for kind in kinds
-        if len(texts[kind]) < enough
-    ]
-    texts |= _selected("rowid, search_text", parts)
-    told = {kind: [(key, text.replace(SPACE, " ")) for key, text in rows] for kind, rows in texts.items()}
-    return told, [kind for kind in frequent if len(texts[kind]) >= enough]
-
-
-def _sample_of(kind: Kind) -> str:
-    return f"(SELECT * FROM {index_of(kind)} ORDER BY rowid DESC LIMIT {SAMPLED}) AS newest"  # noqa: S608
-
-
-def _best_first(alternatives: Alternatives) -> Statement:
-    """An order: the better match first, of equal ones the newest."""
-    phrases = [" ".join(terms) for terms in alternatives]
-    is_one = " OR ".join(["search_text LIKE %s"] * len(phrases))
-    ranks = " ".join(f"WHEN {is_one} THEN {rank}" for rank in range(len(FORMS)))
-    patterns = [_pattern(form.format(phrase)) for form in FORMS for phrase in phrases]
-    return f"CASE {ranks} ELSE {len(FORMS)} END, rowid DESC", patterns
-
-
-def _selected(columns: str, parts: Sequence[Part]) -> dict[Kind, list[Any]]:
-    """The columns of what is to be selected of each kind, in one statement."""
-    found: dict[Kind, list[Any]] = {part.kind: [] for part in parts}
-    if not parts:
-        return found
-    statement = " UNION ALL ".join(
-        f"(SELECT '{kind.value}', {columns} FROM {source} WHERE {where} LIMIT {most})"  # noqa: S608 - names of kinds
-        for kind, source, where, _, most in parts
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [value for part in parts for value in part.parameters])
-        for kind, *row in cursor.fetchall():
-            found[Kind(kind)].append(row)
-    return found
-
-
-def _where(alternatives: Alternatives, has: Callable[[str], Statement]) -> Statement:
-    """The condition that any alternative occurs, and its parameters."""
-    parameters: list[Any] = []
-
-    def stands(term: str) -> str:
-        parts = [has(form) for form in _forms(term)]
-        parameters.extend(value for _, values in parts for value in values)
-        return f"({' OR '.join(condition for condition, _ in parts)})"
-
-    return " OR ".join(f"({' AND '.join(map(stands, terms))})" for terms in alternatives), parameters
-
-
-def _has(form: str) -> Statement:
-    return "search_text LIKE %s", [_pattern(form)]
-
-
-def _by_pieces(form: str) -> Statement:
-    """The same for the index: of a long word every third trigram is enough, for what they find is looked at anyway."""
-    if form == f"{MARK}{form.strip(MARK)}{MARK}":
-        # Letters and marks of a whole line stand in very many texts, in one line or another.
-        return f"{LINES} @> %s", [[form.strip(MARK).replace(" ", SPACE)]]
-    if len(form) <= LONG or " " in form:
-        return _has(form)
-    pieces = [_pattern(piece) for piece in _pieces(form)]
-    conditions = [*["search_text LIKE %s"] * len(pieces), "strpos(search_text, %s) > 0"]
-    return " AND ".join(conditions), [*pieces, form]
-
-
-def _pattern(form: str) -> str:
-    return f"%{connection.ops.prep_for_like_query(form.replace(' ', SPACE))}%"
 
 
 # --- The trigram tables of SQLite ---
@@ -434,20 +309,20 @@ def _expression(alternatives: Alternatives) -> str:
 
 
 def _either(term: str) -> str:
-    forms = _forms(term)
+    forms = forms_of(term)
     if min(map(len, forms)) < TRIGRAM:
         return ""
     quoted = (form.replace('"', '""') for form in forms)
     return "({})".format(" OR ".join(f'"{form}"' for form in quoted))
 
 
-def _newer(alternatives: Alternatives, kinds: Sequence[Kind], expression: str, most: int) -> Q:
+def _newer(alternatives: Alternatives, kind: Kind, expression: str, most: int) -> Q:
     """The newest that match, at most so many, and so few that their texts may be read."""
     are_apart = any(len(terms) > 1 for terms in alternatives)
     is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
-    if len(kinds) == 1 and are_apart and is_long:
-        return _listed(_apart(kinds[0], alternatives, most))
-    return _listed(_select(kinds, expression, most))
+    if are_apart and is_long:
+        return _listed(_apart(kind, alternatives, most))
+    return _listed(_select([kind], expression, most))
 
 
 def _select(kinds: Sequence[Kind], expression: str, most: int) -> Statement:
@@ -475,7 +350,7 @@ def _apart(kind: Kind, alternatives: Alternatives, most: int) -> Statement:
 
 
 def _matches(term: str) -> str:
-    return " AND ".join('"{}"'.format(piece.replace('"', '""')) for piece in _pieces(term))
+    return " AND ".join('"{}"'.format(piece.replace('"', '""')) for piece in pieces_of(term))
 
 
 def _few(kinds: Sequence[Kind], expression: str) -> list[int] | None:

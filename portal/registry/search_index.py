@@ -19,8 +19,22 @@ MARK: Final = "ǂ"
 SPACE: Final = "ǀ"
 # In what is known or typed they stand for nothing.
 UNMARKED: Final = str.maketrans(MARK + SPACE, "  ")
+# How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
+FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))
+TRIGRAM: Final = 3
 # The lines of a text there: letters of a frequent word stand in many lines, together in one of few.
 LINES: Final = f"string_to_array(search_text, '{MARK}')"
+
+
+def forms_of(term: str) -> tuple[str, ...]:
+    """What to look for: a term too short for an index of trigrams only counts where a word begins."""
+    return (term,) if len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
+
+
+def pieces_of(term: str) -> list[str]:
+    """The fewest trigrams that hold all of a term."""
+    starts = {*range(0, len(term) - TRIGRAM, TRIGRAM), len(term) - TRIGRAM}
+    return [term[start : start + TRIGRAM] for start in sorted(starts)]
 
 
 def index_of(kind: Kind) -> str:

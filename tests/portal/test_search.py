@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from portal.registry.models import Kind, Record
 from portal.registry.query import read
-from portal.registry.search import COMPARED, FEW, SAMPLED, matching, ranked, search_text
+from portal.registry.search import FEW, matching, ranked, search_text
 from portal.registry.search_index import index_of, keep_in_step
+from portal.registry.search_postgres import COMPARED, SAMPLED
 from tests import databases
 
 pytestmark = pytest.mark.django_db
@@ -307,6 +308,12 @@ class TestOrder:
         counted = ranked([Kind.BORROWER, Kind.LOAN], read("austin"), 1, most=COMPARED * 2)
         assert {kind: len(ranks) for kind, ranks in counted.items()} == {Kind.BORROWER: COMPARED * 2}
         assert Record.objects.get(pk=next(iter(counted[Kind.BORROWER]))).label == "Austin"
+
+    def test_words_that_stand_apart_are_all_counted(self) -> None:
+        for number in range(COMPARED * 2):
+            record(f"Baking {number} Northwind")
+        counted = ranked([Kind.BORROWER], read("northwind baking"), 1, most=COMPARED * 3)
+        assert len(counted[Kind.BORROWER]) == COMPARED * 2
 
     def test_figures_that_are_asked_for_give_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
