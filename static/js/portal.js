@@ -176,29 +176,47 @@
   // What was found of a field is not put over what is being typed into it, or was typed since it was asked: whoever came
   // back is told on leaving.
   const TYPED = "input:not([type=radio], [type=checkbox]), select, textarea";
+  const asked = new WeakMap();
   const newer = new WeakSet();
 
-  on("input", ".sd-field", (field) => newer.add(field));
-  document.addEventListener("htmx:configRequest", ({ detail }) => newer.delete(detail.elt.closest(".sd-field")));
-  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    const field = detail.target, active = document.activeElement;
-    if (!field?.matches(".sd-field")) return;
-    if (newer.has(field) || (field.contains(active) && active.matches(TYPED))) detail.shouldSwap = false;
+  on("input", ".sd-field", (field, { target }) => {
+    if (target.matches(TYPED) && target.value === asked.get(target)) newer.delete(field);
+    else newer.add(field);
+  });
+  document.addEventListener("htmx:configRequest", ({ detail: { elt } }) => {
+    asked.set(elt, elt.value);
+    newer.delete(elt.closest(".sd-field"));
   });
 
-  // What is said of a field moves what stands below it. A press that leaves the field would lose its button to that: the
-  // field is checked when the press is over.
+  // It moves what stands below the field, and a press that goes on meanwhile would lose its button to that: fields are
+  // checked, and told of, when the press is over.
   let pressed = null;
+  const waiting = [];
+
+  const release = () => {
+    pressed = null;
+    for (const one of waiting.splice(0)) setTimeout(one);
+  };
+  const waits = (field, act) => {
+    if (!pressed || field.contains(pressed)) return false;
+    waiting.push(act);
+    return true;
+  };
 
   document.addEventListener("pointerdown", ({ target }) => (pressed = target), true);
-  for (const end of ["pointerup", "pointercancel", "keydown"]) document.addEventListener(end, () => (pressed = null), true);
+  // Menus and lists of the browser's own swallow some of these.
+  for (const end of ["pointerup", "pointercancel", "mouseup", "keydown"]) document.addEventListener(end, release, true);
 
   document.addEventListener("htmx:confirm", (event) => {
     const field = event.detail.elt.closest(".sd-field");
-    if (!field || !pressed || field.contains(pressed)) return;
-    event.preventDefault();
-    const check = () => setTimeout(() => event.detail.issueRequest(true));
-    document.addEventListener("pointerup", check, { once: true });
+    if (field && waits(field, () => event.detail.issueRequest())) event.preventDefault();
+  });
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const field = detail.target, active = document.activeElement;
+    if (!field?.matches(".sd-field")) return;
+    const tell = () => newer.has(field) || window.htmx.swap(field, detail.serverResponse, { swapStyle: "outerHTML" });
+    const isTyping = field.contains(active) && active.matches(TYPED);
+    if (newer.has(field) || isTyping || waits(field, tell)) detail.shouldSwap = false;
   });
 
   // --- Forms: sent once, guarded, saved as a draft ---
