@@ -231,7 +231,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     # One pool for all threads of a process: those that read side by side come and go. While the server is away it
     # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once. Nobody waits
-    # longer than ten seconds for a page that cannot come.
+    # longer than ten seconds for a connection, be the server away or the pool in use.
     DATABASE_POOL = {
         "pool": {
             "min_size": 1,
