@@ -4,7 +4,6 @@ BENCH_ENTRIES makes the trail shorter.
 """
 
 import os
-import resource
 import statistics
 import tempfile
 import time
@@ -14,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.bench.database import hurry, own, settle
+from tests.bench.memory import watched
 from tests.bench.table import Row, at_most
 
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "1000000"))
@@ -48,20 +48,15 @@ def verifying(name: str) -> list[Row]:
     """The whole chain, and what it takes of memory beyond what was in use before."""
     from portal.audit.verification import verify
 
-    before, started = peak_mb(), time.perf_counter()
-    done = verify()
-    seconds, grown = time.perf_counter() - started, peak_mb() - before
+    started = time.perf_counter()
+    done, grown = watched(verify)
+    seconds = time.perf_counter() - started
     assert (done.entries, done.found) == (ENTRIES + APPENDS, None)
     what = f"verify {done.entries:,} audit entries, {name}"
     return [
         at_most(what, seconds, 60, unit="s"),
         at_most(f"{what}: memory that it takes", grown, 32, unit="MB"),
     ]
-
-
-def peak_mb() -> float:
-    """The most memory this process ever had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def sow(count: int) -> None:

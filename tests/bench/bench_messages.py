@@ -18,11 +18,11 @@ from datetime import timedelta
 from functools import partial
 from itertools import combinations, islice
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from tests.bench.bench_registry import signed_in
+from tests.bench.memory import resident
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_most, bounded, compared, p95, timed
 from tests.bench.told import MESSAGES, NOW, bank, bodies, sowed
@@ -292,11 +292,3 @@ def exporting(database: str) -> tuple[float, float]:
     if connection.vendor == "postgresql":
         connection.close_pool()
     return before, highest
-
-
-def resident() -> float:
-    """Megabytes of its own; what is mapped of SQLite's file is the system's to give and take."""
-    (line,) = (
-        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")
-    )
-    return int(line.split()[1]) / 1024

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.bench.database import own, settle
+from tests.bench.memory import resident
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_least, at_most, bounded, compared, p95, timed
 
@@ -166,12 +167,6 @@ def long_file(browser: Any) -> list[Row]:
         at_most(f"{name}, first row", first, FIRST_MS),
         bounded(f"{name}, memory beside idle", peak, idle, GROWN_MB, unit="MB"),
     ]
-
-
-def resident() -> float:
-    """Megabytes of this process alone: what it maps of a file is the system's, which takes it back when it needs it."""
-    _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def imported(name: str) -> Row:
