@@ -30,7 +30,7 @@ from servicing import Address, NewKeyPerson, rules
 LIVE = {
     "hx-target": "closest .sd-field",
     "hx-swap": "outerHTML",
-    "hx-sync": "closest .sd-card-body:queue all",
+    "hx-sync": "closest .sd-field:queue last",
     "hx-vals": '{"act": "check"}',
 }
 UPLOAD = {"hx-target": "#wizard", "hx-encoding": "multipart/form-data", "hx-vals": '{"act": "upload"}'}

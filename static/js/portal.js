@@ -174,18 +174,15 @@
   document.addEventListener("htmx:afterSettle", (event) => settle(event.detail.elt));
 
   // What was found of a field is not put over what is being typed into it, or was typed since it was asked: whoever came
-  // back is told on leaving.
+  // back and changed nothing is told on leaving.
   const TYPED = "input:not([type=radio], [type=checkbox]), select, textarea";
   const asked = new WeakMap();
-  const newer = new WeakSet();
+  const held = (field) => JSON.stringify(all("input, select, textarea", field).map((one) => [one.value, one.checked]));
 
-  on("input", ".sd-field", (field, { target }) => {
-    if (target.matches(TYPED) && target.value === asked.get(target)) newer.delete(field);
-    else newer.add(field);
-  });
   document.addEventListener("htmx:configRequest", ({ detail: { elt } }) => {
-    asked.set(elt, elt.value);
-    newer.delete(elt.closest(".sd-field"));
+    const field = elt.closest(".sd-field");
+    // A moment later, when what puts a value into its usual form has done so.
+    if (field) setTimeout(() => asked.set(field, held(field)));
   });
 
   // It moves what stands below the field, and a press that goes on meanwhile would lose its button to that: fields are
@@ -212,11 +209,18 @@
     if (field && waits(field, () => event.detail.issueRequest())) event.preventDefault();
   });
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    const field = detail.target, active = document.activeElement;
-    if (!field?.matches(".sd-field")) return;
-    const tell = () => newer.has(field) || window.htmx.swap(field, detail.serverResponse, { swapStyle: "outerHTML" });
-    const isTyping = field.contains(active) && active.matches(TYPED);
-    if (newer.has(field) || isTyping || waits(field, tell)) detail.shouldSwap = false;
+    const field = detail.target;
+    if (!detail.shouldSwap || !field?.matches(".sd-field")) return;
+    const isNewer = () => asked.has(field) && held(field) !== asked.get(field);
+    const isTyping = () => field.contains(document.activeElement) && document.activeElement.matches(TYPED);
+    const tell = () => {
+      if (isNewer() || !field.isConnected) return;
+      if (isTyping()) field.addEventListener("focusout", () => setTimeout(tell), { once: true });
+      else if (!waits(field, tell)) window.htmx.swap(field, detail.serverResponse, { swapStyle: "outerHTML" });
+    };
+    if (!isNewer() && !isTyping() && !waits(field, tell)) return;
+    detail.shouldSwap = false;
+    if (isTyping()) tell();
   });
 
   // --- Forms: sent once, guarded, saved as a draft ---

@@ -92,6 +92,33 @@ def test_an_answer_that_comes_while_a_button_is_pressed_waits_too(page: Page, ma
     expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
 
 
+def test_a_day_that_is_half_typed_stays_while_something_is_pressed(page: Page) -> None:
+    page.goto("/borrowers/new/")
+    held: list[Route] = []
+    page.route("**/borrowers/new/**", lambda route: held.append(route), times=1)
+    page.get_by_label("Month").first.fill("12")
+    press(page, "Tab")
+    page.locator("h1").hover()
+    page.mouse.down()
+    with page.expect_response(lambda answer: answer.status == 204):
+        held.pop().continue_()
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    expect(page.get_by_label("Month").first).to_have_value("12")
+
+
+def test_who_comes_back_and_changes_nothing_is_told_on_leaving(page: Page, maya: Record) -> None:
+    page.goto(of_person(maya))
+    held: list[Route] = []
+    page.route("**/edit/", lambda route: held.append(route), times=1)
+    page.fill("[name=first_name]", "O’Neil & Co")
+    press(page, "Tab", "Shift+Tab")
+    with page.expect_response("**/edit/"):
+        held.pop().continue_()
+    press(page, "Tab")
+    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+
+
 def test_what_is_said_of_a_field_comes_after_a_press_elsewhere(page: Page, maya: Record) -> None:
     page.goto(of_person(maya))
     page.fill("[name=last_name]", "O’Neil & Co")

@@ -54,6 +54,16 @@ def test_a_borrower_is_onboarded_by_keyboard_alone(page: Page, desk: Sandbox) ->
     assert len(desk.world.users()) == 1
 
 
+def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, desk: Sandbox) -> None:
+    page.goto("/borrowers/new/")
+    line = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", line)
+    page.focus("[name=first_name]")
+    type_in(page, "Keys LLC", "+Tab", "+ArrowDown", "+ArrowDown", "+Tab", "office@", "+Tab", "12", "+Tab")
+    expect(page.locator(".sd-field:has([name=email]) .sd-note-bad")).to_be_visible()
+    expect(page.locator(".sd-field:has([name=phone]) .sd-note-bad")).to_be_visible()
+
+
 def test_a_double_click_sends_once(page: Page, desk: Sandbox) -> None:
     reach_review(page)
     page.fill("[name=ein]", "471029384")
