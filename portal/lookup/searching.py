@@ -13,7 +13,7 @@ from portal.lookup.messages import MessageHits
 from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
-from portal.registry.search import lines_of, ranked
+from portal.registry.search import OWNED, lines_of, of_borrowers, ranked
 from portal.ui import wording
 from portal.ui.frame import AREAS
 
@@ -139,6 +139,12 @@ def results(query: Query, *, kind: str, page: str | None) -> list[Group]:
             best = list(ranked([one], query, shown.end_index()).get(one, ()))
             shown.object_list = best[shown.start_index() - 1 :]
     return _groups(pages, query)
+
+
+def too_many(query: Query) -> str:
+    """Why nothing of those whom the text finds is shown, where too many borrowers match."""
+    theirs = [kind for kind in _kinds(query) if kind in OWNED]
+    return of_borrowers(query, theirs)[1] if query.is_limited and theirs else ""
 
 
 def _kinds(query: Query) -> Sequence[Kind]:

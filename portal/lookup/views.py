@@ -83,6 +83,7 @@ def search_page(
         "groups": groups,
         "chosen": next((group for group in groups if group.kind == kind), None),
         "message_hits": hits,
+        "problems": [*query.problems, *filter(None, [searching.too_many(query)])],
         "is_too_short": len(query.text) < searching.SHORTEST,
         "places": searching.places(query, request.can),
         "unknown": searching.unknown(query, of, told=hits),

@@ -179,7 +179,9 @@ def _money(text: str) -> Decimal | None:
 def _words(text: str, *, phrases: bool) -> Query:
     quoted = [phrase.strip() for phrase in _PHRASE.findall(text)] if phrases else []
     loose = _PHRASE.sub(" ", text).replace('"', " ") if phrases else text
-    terms = tuple(dict.fromkeys(filter(None, [*quoted, *loose.split()])))
+    # What stands beside words is not looked for: “Garcia, Maria”, “Alvarado & Lindgren”.
+    words = (word for one in loose.split() if any(map(str.isalnum, word := one.strip(",;()"))))
+    terms = tuple(dict.fromkeys([*filter(None, quoted), *words])) or tuple(loose.split())
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
     return Query(alternatives=(terms[:MAX_TERMS],) if terms else (), name=text, problems=problems)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
 from django.db.models import Q, QuerySet
@@ -172,17 +172,21 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
     enough = max(limit, COMPARED)
     phrases = [" ".join(terms) for terms in query.alternatives]
     ranks: dict[Kind, Ranks] = {kind: {} for kind in kinds}
+    moments: dict[int, Any] = {}
 
     def look_at(found: Texts) -> None:
         for kind, texts in found.items():
-            ranks[kind].update((key, _rank(text, phrases)) for key, text in texts)
+            ranks[kind].update((key, _rank(text, phrases)) for key, text, _ in texts)
+            moments.update((key, moment) for key, _, moment in texts)
 
     texts, numerous = _first_texts(kinds, query, query.alternatives, enough, most)
     look_at(texts)
     kinds = numerous
-    # SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference.
+    # SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference. A short
+    # word counts only where it begins one, which a phrase does not tell.
     as_typed = tuple((phrase,) for phrase in phrases)
-    if connection.vendor == "sqlite" and as_typed != query.alternatives:
+    is_long = all(len(term) >= TRIGRAM for term in query.words)
+    if connection.vendor == "sqlite" and as_typed != query.alternatives and is_long:
         texts = _newest_texts(kinds, query, as_typed, enough)
         look_at(texts)
         kinds = [kind for kind in kinds if len(texts[kind]) >= enough]
@@ -192,7 +196,10 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
             look_at(_called(kinds, query, phrases, limit))
         else:
             look_at(_newest_texts(kinds, query, tuple((form.format(one),) for one in phrases), limit))
-    found = {kind: dict(sorted(ranks[kind].items(), key=lambda one: (one[1], -one[0]))) for kind in ranks}
+    found = {}
+    for kind, ranked in ranks.items():
+        newest_first = sorted(ranked, key=moments.__getitem__, reverse=True)
+        found[kind] = {key: ranked[key] for key in sorted(newest_first, key=ranked.__getitem__)}
     if most > enough:
         for kind, keys in _matching_keys(numerous, query, most).items():
             found[kind] |= {key: len(FORMS) + 1 for key in keys if key not in found[kind]}
@@ -223,26 +230,34 @@ def _called(kinds: Sequence[Kind], query: Query, names: Sequence[str], most: int
     if Kind.BORROWER not in kinds:
         return {}
     called = _known(Kind.BORROWER, query).alias(name=Lower("label")).filter(name__in=names)
-    return {Kind.BORROWER: called.order_by("-id").values_list("pk", "search_text")[:most]}
+    return {Kind.BORROWER: _told(query, called, most)}
 
 
 def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
-    """The newest of a kind in which any alternative occurs."""
+    """Those of a kind in which any alternative occurs; provided that nothing else narrows them, only the newest."""
     # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
     if query.conditions:
         found, _ = _containing(alternatives, [kind], most)
     else:
         found = _newest_containing(alternatives, kind, most)
-    order = ("-updated_at", "-id") if query.conditions else ("-id",)
-    return Record.objects.filter(query.conditions, found).order_by(*order)[:most]
+    return Record.objects.filter(query.conditions, found)
 
 
 def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternatives, most: int) -> Texts:
-    """The keys of the same with their texts, of each kind."""
+    """The keys of the newest of them with their texts, of each kind."""
     if _is_by_index(query):
         return by_index(kinds, alternatives, most)[0]
-    newest = {kind: _newest(kind, query, alternatives, most) for kind in kinds}
-    return {kind: list(records.values_list("pk", "search_text")) for kind, records in newest.items()}
+    return {kind: _told(query, _newest(kind, query, alternatives, most), most) for kind in kinds}
+
+
+def _told(query: Query, records: QuerySet[Record], most: int) -> list[tuple[int, str, Any]]:
+    """The newest of the records, which are the last changed where an index of conditions is in that order."""
+    if not query.conditions:
+        return [
+            (key, text, key) for key, text in records.order_by("-id").values_list("pk", "search_text")[:most]
+        ]
+    found = records.order_by("-updated_at", "-id").values_list("pk", "search_text", "updated_at")
+    return [(key, text, (moment, key)) for key, text, moment in found[:most]]
 
 
 def _matching_keys(kinds: Sequence[Kind], query: Query, most: int) -> Mapping[Kind, Iterable[int]]:
@@ -279,7 +294,7 @@ def _newest_containing(alternatives: Alternatives, kind: Kind, most: int) -> Q:
     """The condition that it is one of the newest of a kind in which any alternative occurs."""
     if connection.vendor == "postgresql" and most < FEW:
         texts, _ = by_index([kind], alternatives, most)
-        return Q(pk__in=[key for key, _ in texts[kind]])
+        return Q(pk__in=[key for key, _, _ in texts[kind]])
     if connection.vendor == "sqlite" and most < FEW and _is_whole(alternatives):
         return _newer(alternatives, kind, _expression(alternatives), most)
     _, newest = _containing(alternatives, [kind], most)

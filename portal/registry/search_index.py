@@ -28,7 +28,8 @@ LINES: Final = f"string_to_array(search_text, '{MARK}')"
 
 def forms_of(term: str) -> tuple[str, ...]:
     """What to look for: a term too short for an index of trigrams only counts where a word begins."""
-    return (term,) if len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
+    is_form = term.startswith((MARK, " "))
+    return (term,) if is_form or len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
 
 
 def pieces_of(term: str) -> list[str]:

@@ -17,8 +17,8 @@ FREQUENT: Final = 3
 # Of a longer word not all trigrams are looked up; where two words meet stands the rarest of all.
 LONG: Final = 12
 
-# Keys of records with their texts.
-Texts = Mapping[Kind, Collection[tuple[int, str]]]
+# Keys of records with their texts, and by what the newest of them are known.
+Texts = Mapping[Kind, Collection[tuple[int, str, Any]]]
 # A statement or a part of one, in which nothing but names of kinds and numbers is written out, and its parameters.
 Statement = tuple[str, list[Any]]
 
@@ -78,7 +78,9 @@ def by_index(
         if len(texts[kind]) < enough
     ]
     texts |= _selected("rowid, search_text", parts)
-    told = {kind: [(key, text.replace(SPACE, " ")) for key, text in rows] for kind, rows in texts.items()}
+    told = {
+        kind: [(key, text.replace(SPACE, " "), key) for key, text in rows] for kind, rows in texts.items()
+    }
     return told, [kind for kind in frequent if len(texts[kind]) >= enough]
 
 

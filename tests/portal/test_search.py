@@ -315,6 +315,30 @@ class TestOrder:
         counted = ranked([Kind.BORROWER], read("northwind baking"), 1, most=COMPARED * 3)
         assert len(counted[Kind.BORROWER]) == COMPARED * 2
 
+    @pytest.mark.parametrize("text", ["state:TX acme", "acme"])
+    def test_what_comes_later_does_not_change_what_came_first(self, text: str) -> None:
+        for number in range(COMPARED * 3):
+            one = record(f"{number} Acme" if number % 3 else f"Acme {number}", state="TX")
+            changed = datetime(2026, 3, 1 + number * 7 % 28, 12, tzinfo=UTC)
+            Record.objects.filter(pk=one.pk).update(updated_at=changed)
+        whole = found(text, limit=COMPARED * 3)
+        assert len(set(whole)) == COMPARED * 3
+        assert all(found(text, limit=limit) == whole[:limit] for limit in (5, COMPARED, COMPARED * 2))
+
+    def test_a_short_word_counts_where_it_begins_one_in_phrases_too(self) -> None:
+        for number in range(COMPARED):
+            record(f"Hanna Smith {number}")
+        for number in range(COMPARED):
+            record(f"Aisha Smith {number}")
+        counted = ranked([Kind.BORROWER], read("ha sm"), 1, most=COMPARED * 3)
+        assert len(counted[Kind.BORROWER]) == COMPARED
+        assert found("ha sm") == [f"Hanna Smith {number}" for number in reversed(range(COMPARED))]
+
+    @pytest.mark.parametrize("typed", ["Garcia, Maria", "(maria) garcia;", "maria & garcia"])
+    def test_what_stands_beside_words_is_not_looked_for(self, typed: str) -> None:
+        record("Maria Garcia")
+        assert found(typed) == ["Maria Garcia"]
+
     def test_figures_that_are_asked_for_give_the_order(self) -> None:
         for name, owed, day in (("Little", 1, 3), ("Much", 900, 1), ("Some", 20, 2)):
             one = record(name, past_due=owed)
