@@ -20,10 +20,10 @@ from tests.bench import results
 SIZES = {
     "BENCH_BORROWERS": "1000",
     "BENCH_MESSAGES": "5000",
-    "BENCH_ADDRESSES": "10",
+    "BENCH_ADDRESSES": "5",
     "BENCH_ENTRIES": "10000",
-    "BENCH_SUMMARIES": "10",
-    "BENCH_DELAYS": "0,0.5",
+    "BENCH_SUMMARIES": "4",
+    "BENCH_DELAYS": "0,0.1",
     "BENCH_SECONDS": "1",
     "BENCH_ROUNDS": "2",
 }
