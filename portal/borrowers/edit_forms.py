@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 from django.forms.boundfield import BoundField
 
-from portal.borrowers.forms import ADDRESS_FIELDS, BirthDayField, NumberField, StateField
+from portal.borrowers.forms import ADDRESS_FIELDS, ALONE, BirthDayField, NumberField, StateField
 from portal.borrowers.profiles import NAMES, Known, parts_of, text_of, values_of
 from portal.borrowers.reports import ReportField, json_problems, xml_problems
 from portal.ui.forms import (
@@ -34,12 +34,7 @@ LATER = {"ssn": "SSN", "credit_report": "Credit report", "asset_report": "Asset 
 """What is announced on the form and given with the sending."""
 NAME_HELP = "Letters, one space, and , . ' - between letters."
 REFUSED = "The lending service did not accept this; its words stand above."
-LIVE = {
-    "hx-trigger": "blur changed",
-    "hx-target": "closest .sd-field",
-    "hx-sync": "closest form:queue all",
-    "hx-vals": '{"action": "check"}',
-}
+LIVE = ALONE | {"hx-trigger": "blur changed", "hx-vals": '{"action": "check"}'}
 MEASURE = {
     "hx-trigger": "change",
     "hx-target": "next .sd-note",

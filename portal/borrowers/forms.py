@@ -27,12 +27,9 @@ from portal.ui.forms import (
 )
 from servicing import Address, NewKeyPerson, rules
 
-LIVE = {
-    "hx-target": "closest .sd-field",
-    "hx-swap": "outerHTML",
-    "hx-sync": "closest .sd-field:queue last",
-    "hx-vals": '{"act": "check"}',
-}
+# Each field is checked by itself: a queue of all stands still once a field is replaced whose next check waits in it.
+ALONE = {"hx-target": "closest .sd-field", "hx-sync": "closest .sd-field:queue last"}
+LIVE = ALONE | {"hx-swap": "outerHTML", "hx-vals": '{"act": "check"}'}
 UPLOAD = {"hx-target": "#wizard", "hx-encoding": "multipart/form-data", "hx-vals": '{"act": "upload"}'}
 ADDRESS_FIELDS = ("line_1", "line_2", "line_3", "city", "state", "zip")
 

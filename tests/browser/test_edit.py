@@ -151,6 +151,22 @@ def test_what_is_typed_while_the_answer_comes_is_kept(page: Page, maya: Record) 
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
+def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, maya: Record) -> None:
+    page.goto(of_person(maya))
+    line = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", line)
+    page.click("main summary")
+    page.focus("[name=dob_month]")
+    for key in ("4", "5", "1980"):
+        page.keyboard.type(key)
+        press(page, "Tab")
+    for name, value in (("last_name", "Raman2"), ("email", "bad"), ("phone", "12")):
+        page.fill(f"[name={name}]", value)
+        press(page, "Tab")
+    for name in ("last_name", "email", "phone"):
+        expect(page.locator(f".sd-field:has([name={name}]) .sd-note-bad")).to_be_visible()
+
+
 def test_what_was_typed_before_the_answer_came_is_kept(page: Page, maya: Record) -> None:
     page.goto(of_person(maya))
     held: list[Route] = []
