@@ -117,12 +117,13 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
         }
     by_text = _by_text([kind for kind in kinds if _has_words(kind, query)], query, limit, most)
     themselves = _themselves(kinds, query, most)
+    theirs = _theirs(kinds, query)
     found = {}
     for kind in kinds:
         ranks = dict.fromkeys(themselves[kind], 0)
         for key, rank in by_text.get(kind, {}).items():
             ranks.setdefault(key, rank)
-        if theirs := _theirs(kind, query):
+        if theirs and kind in OWNED:
             for key in _keys(_known(kind, query).filter(theirs).order_by("-id"), most):
                 ranks.setdefault(key, len(FORMS) + 2)
         if ranks:
@@ -135,9 +136,10 @@ def _known(kind: Kind, query: Query) -> QuerySet[Record]:
     return Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
 
 
-def _theirs(kind: Kind, query: Query) -> Q:
-    """What of a kind belongs to the borrowers whom the text finds; nothing unless kinds were asked for."""
-    return of_borrowers(query, [kind])[0] if query.is_limited and kind in OWNED else Q()
+def _theirs(kinds: Iterable[Kind], query: Query) -> Q:
+    """What of the kinds belongs to the borrowers whom the text finds; nothing unless kinds were asked for."""
+    owned = [kind for kind in kinds if kind in OWNED]
+    return of_borrowers(query, owned)[0] if query.is_limited and owned else Q()
 
 
 def _has_words(kind: Kind, query: Query) -> bool:
@@ -185,8 +187,7 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
     # SQLite finds a whole line sooner among the newest; to PostgreSQL's index of lines it makes no difference. A short
     # word counts only where it begins one, which a phrase does not tell.
     as_typed = tuple((phrase,) for phrase in phrases)
-    is_long = all(len(term) >= TRIGRAM for term in query.words)
-    if connection.vendor == "sqlite" and as_typed != query.alternatives and is_long:
+    if connection.vendor == "sqlite" and as_typed != query.alternatives and _is_long(query.alternatives):
         texts = _newest_texts(kinds, query, as_typed, enough)
         look_at(texts)
         kinds = [kind for kind in kinds if len(texts[kind]) >= enough]
@@ -197,9 +198,9 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
         else:
             look_at(_newest_texts(kinds, query, tuple((form.format(one),) for one in phrases), limit))
     found = {}
-    for kind, ranked in ranks.items():
-        newest_first = sorted(ranked, key=moments.__getitem__, reverse=True)
-        found[kind] = {key: ranked[key] for key in sorted(newest_first, key=ranked.__getitem__)}
+    for kind, told in ranks.items():
+        newest_first = sorted(told, key=moments.__getitem__, reverse=True)
+        found[kind] = {key: told[key] for key in sorted(newest_first, key=told.__getitem__)}
     if most > enough:
         for kind, keys in _matching_keys(numerous, query, most).items():
             found[kind] |= {key: len(FORMS) + 1 for key in keys if key not in found[kind]}
@@ -233,7 +234,7 @@ def _called(kinds: Sequence[Kind], query: Query, names: Sequence[str], most: int
     return {Kind.BORROWER: _told(query, called, most)}
 
 
-def _newest(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
+def _with_text(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
     """Those of a kind in which any alternative occurs; provided that nothing else narrows them, only the newest."""
     # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
     if query.conditions:
@@ -247,7 +248,7 @@ def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternative
     """The keys of the newest of them with their texts, of each kind."""
     if _is_by_index(query):
         return by_index(kinds, alternatives, most)[0]
-    return {kind: _told(query, _newest(kind, query, alternatives, most), most) for kind in kinds}
+    return {kind: _told(query, _with_text(kind, query, alternatives, most), most) for kind in kinds}
 
 
 def _told(query: Query, records: QuerySet[Record], most: int) -> list[tuple[int, str, Any]]:
@@ -264,7 +265,7 @@ def _matching_keys(kinds: Sequence[Kind], query: Query, most: int) -> Mapping[Ki
     """The keys of each kind's matches of the text: at most so many, in no order."""
     if _is_by_index(query):
         return keys_of(kinds, query.alternatives, most)
-    return {kind: _keys(_newest(kind, query, query.alternatives, most), most) for kind in kinds}
+    return {kind: _keys(_with_text(kind, query, query.alternatives, most), most) for kind in kinds}
 
 
 def _rank(text: str, phrases: Sequence[str]) -> int:
@@ -306,6 +307,11 @@ def _is_whole(alternatives: Alternatives) -> bool:
     return all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in forms_of(term))
 
 
+def _is_long(alternatives: Alternatives) -> bool:
+    """Whether every word counts wherever it stands, not only where it begins one."""
+    return all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
+
+
 def _occurs(term: str) -> Q:
     return reduce(or_, (Q(search_text__contains=form) for form in forms_of(term)))
 
@@ -334,8 +340,7 @@ def _either(term: str) -> str:
 def _newer(alternatives: Alternatives, kind: Kind, expression: str, most: int) -> Q:
     """The newest that match, at most so many, and so few that their texts may be read."""
     are_apart = any(len(terms) > 1 for terms in alternatives)
-    is_long = all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
-    if are_apart and is_long:
+    if are_apart and _is_long(alternatives):
         return _listed(_apart(kind, alternatives, most))
     return _listed(_select([kind], expression, most))
 
