@@ -4,17 +4,10 @@ On PostgreSQL indexes of one kind alone begin without it: what stands in the con
 in its columns, and reads all of it.
 """
 
-from typing import Any
-
 from django.db import migrations, models
 
-from portal.registry.planning import count_anew, leave_the_kind_out
+from portal.registry.planning import count_indexes, leave_the_kind_out
 from portal.registry.search_index import drop_indexes
-
-
-def count(apps: Any, schema_editor: Any) -> None:
-    """Of an index that is new SQLite knows nothing, and reads the table instead."""
-    count_anew()
 
 
 class Migration(migrations.Migration):
@@ -47,5 +40,5 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunPython(leave_the_kind_out, migrations.RunPython.noop),
-        migrations.RunPython(count, migrations.RunPython.noop),
+        migrations.RunPython(count_indexes, migrations.RunPython.noop),
     ]

@@ -1,15 +1,8 @@
 """What was created long ago is found among the last changed by an index alone."""
 
-from typing import Any
-
 from django.db import migrations, models
 
-from portal.registry.planning import count_anew
-
-
-def count(apps: Any, schema_editor: Any) -> None:
-    """Of an index that is new SQLite knows nothing, and reads the table instead."""
-    count_anew()
+from portal.registry.planning import count_indexes
 
 
 class Migration(migrations.Migration):
@@ -30,5 +23,5 @@ class Migration(migrations.Migration):
                 name="records_by_updated_at",
             ),
         ),
-        migrations.RunPython(count, migrations.RunPython.noop),
+        migrations.RunPython(count_indexes, migrations.RunPython.noop),
     ]
