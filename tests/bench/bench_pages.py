@@ -15,6 +15,8 @@ DELAYS = [float(each) for each in os.environ.get("BENCH_DELAYS", "0,0.1,0.5,1").
 SILENCE = 60
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 CHROMIUM = "/usr/bin/chromium"
+SHORT = 0.1
+"""Seconds of delay, beside which little is allowed."""
 ITSELF = "the page itself takes longer than that without any delay."
 COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.documentElement?.dataset.ready !== undefined"
 
@@ -110,7 +112,8 @@ def _beside_slowest(name: str, took: list[float], delay: float, limit: float) ->
     """Beside the slowest call; without a delay only how long it took."""
     if not delay:
         return at_most(name.replace("delayed by 0 ms", "not delayed"), took, None)
-    return bounded(f"{name}, beside the slowest call", took, [delay * 1000] * len(took), limit, why=ITSELF)
+    why = ITSELF if delay <= SHORT else ""
+    return bounded(f"{name}, beside the slowest call", took, [delay * 1000] * len(took), limit, why=why)
 
 
 def silent(desk: Desk, name: str, path: str) -> Row:
