@@ -192,7 +192,7 @@ class Unknown:
 
 def unknown(query: Query, of: str, *, told: MessageHits | None) -> Unknown | None:
     """What of the pasted identifiers cannot be shown as a hit; nothing if there is nothing of that sort."""
-    stored = list(Record.objects.filter(uuid__in=query.uuids))
+    stored = list(Record.objects.filter(kind__in=Kind, uuid__in=query.uuids))
     known = {record.uuid for record in stored} | ({str(told.asked.get("id"))} if told else set())
     missing = [uuid for uuid in query.uuids if uuid not in known]
     archived = [record for record in stored if record.archived_at]

@@ -131,8 +131,9 @@ def version(record: Record) -> str:
 
 def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) -> list[Record]:
     with transaction.atomic():
-        uuids = [item.uuid for item in items]
-        stored = {(r.kind, r.uuid): r for r in Record.objects.select_for_update().filter(uuid__in=uuids)}
+        kinds, uuids = {item.kind for item in items}, [item.uuid for item in items]
+        before = Record.objects.select_for_update().filter(kind__in=kinds, uuid__in=uuids)
+        stored = {(record.kind, record.uuid): record for record in before}
         new, changed, same, snapshots = [], [], [], []
         for item in items:
             record = stored.get((item.kind, item.uuid))

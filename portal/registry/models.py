@@ -135,7 +135,6 @@ class Record(models.Model):
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),
             models.Index(fields=["parent_uuid", "kind"]),
-            models.Index(fields=["uuid"]),
             *_list_indexes(),
         ]
 

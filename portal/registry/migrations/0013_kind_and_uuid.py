@@ -1,0 +1,16 @@
+"""A record is looked for by its kind and its identifier, which the index of their constraint answers."""
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("registry", "0012_created_last"),
+    ]
+
+    operations = [
+        migrations.RemoveIndex(
+            model_name="record",
+            name="registry_re_uuid_3c5627_idx",
+        ),
+    ]
