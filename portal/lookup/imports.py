@@ -8,6 +8,8 @@ from datetime import datetime
 from itertools import chain
 from typing import IO, Any, TextIO
 
+from django.db.models import Max
+
 from portal.registry import memory
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
@@ -17,6 +19,8 @@ from servicing import Borrower, ServicingError, codec
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE = 1_000_000
+# A smaller part of what is known changes no plan of the database, and to count a large one takes seconds.
+PART = 100
 # What reading puts in the place of bytes that are not UTF-8.
 NOT_UTF_8 = "\ufffd"
 
@@ -94,10 +98,15 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
             _keep(batch, report, by=by, at=at)
             batch.clear()
     _keep(batch, report, by=by, at=at)
-    if report.taken >= MANY:
+    if report.taken >= max(MANY, _known() // PART):
         count_anew()
     report.refused.sort()
     return report
+
+
+def _known() -> int:
+    """About how many records there are: counting them would take longer than most files."""
+    return Record.objects.aggregate(newest=Max("pk"))["newest"] or 0
 
 
 def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: datetime | None) -> None:
@@ -115,7 +124,8 @@ def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: 
 def _owned_by_another(items: list[Known]) -> set[tuple[str, str]]:
     """Which of the items are known already, but under a different borrower."""
     owners = {(item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid}
-    stored = Record.objects.filter(uuid__in=[uuid for _, uuid in owners]).exclude(borrower_uuid="")
+    kinds, uuids = {kind for kind, _ in owners}, [uuid for _, uuid in owners]
+    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids).exclude(borrower_uuid="")
     return {
         (kind, uuid)
         for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")

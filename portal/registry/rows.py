@@ -1,9 +1,11 @@
 """Writes new rows of records in number: hides how each database takes many of them quickly, past their model."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
+from django.db.models import Field
 from django.utils import timezone
 
 from portal.registry.models import Record
@@ -33,7 +35,8 @@ def create(records: Sequence[Record]) -> None:
     for record in records:
         record.created_at = record.updated_at = now
     write(_COLUMNS, map(_values, records))
-    stored = Record.objects.filter(uuid__in=[record.uuid for record in records])
+    kinds, uuids = {record.kind for record in records}, [record.uuid for record in records]
+    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids)
     keys = {(kind, uuid): key for key, kind, uuid in stored.values_list("pk", "kind", "uuid")}
     for record in records:
         record.pk = keys[record.kind, record.uuid]
@@ -43,6 +46,11 @@ def create(records: Sequence[Record]) -> None:
 def _values(record: Record) -> list[Any]:
     values = ((field, getattr(record, field.attname)) for field in _FIELDS)
     return [
-        value if value is None or type(value) is str else field.get_db_prep_save(value, connection)
-        for field, value in values
+        value if value is None or type(value) is str else _prepared(field, value) for field, value in values
     ]
+
+
+@lru_cache(64)
+def _prepared(field: Field[Any, Any], value: Any) -> Any:
+    """As the database takes it: in many rows the moment is the same, and nearly always the flag."""
+    return field.get_db_prep_save(value, connection)

@@ -9,9 +9,10 @@ from django.db import OperationalError, connection
 from portal.audit.models import Actor
 from portal.jobs.models import Job
 from portal.jobs.queue import start
-from portal.lookup.imports import import_ids
+from portal.lookup.imports import PART, import_ids
 from portal.messaging import sync
 from portal.operations.tasks import forget_old
+from portal.registry.models import Kind, Record
 from portal.registry.planning import MANY
 from servicing.sandbox import Sandbox
 from tests import given
@@ -46,6 +47,13 @@ def test_it_is_counted_after_a_large_import_only() -> None:
     assert not is_counted()
     assert import_ids([head, *lines], by="test").taken == MANY
     assert is_counted()
+
+
+def test_it_is_not_counted_after_an_import_that_is_little_beside_what_is_known() -> None:
+    Record.objects.create(pk=MANY * (PART + 1), kind=Kind.LOAN, uuid="loan")
+    lines = [f"loan,loan-{n},owner-{n},\n" for n in range(MANY)]
+    assert import_ids(["kind,uuid,borrower_uuid,label\n", *lines], by="test").taken == MANY
+    assert not is_counted()
 
 
 def test_it_is_counted_after_records_are_invented() -> None:
