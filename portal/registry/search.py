@@ -85,10 +85,13 @@ def narrowed(
 
 
 def _of_amount(amount: Decimal, kinds: Sequence[Kind]) -> Q:
-    """By their keys while there are few: beside another condition SQLite may not use the index of amounts."""
     equal = Q(amount=amount, kind__in=kinds, archived_at__isnull=True)
-    keys = _keys(Record.objects.filter(equal), FEW + 1)
-    return Q(pk__in=keys) if len(keys) <= FEW else equal
+    return _by_keys(_keys(Record.objects.filter(equal), FEW + 1)) or equal
+
+
+def _by_keys(keys: Sequence[int]) -> Q | None:
+    """Those with the keys, if they are few: beside another condition the index that found them may not be used."""
+    return Q(pk__in=keys) if len(keys) <= FEW else None
 
 
 def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
@@ -230,18 +233,22 @@ def _called(kinds: Sequence[Kind], query: Query, names: Sequence[str], most: int
     """
     if Kind.BORROWER not in kinds:
         return {}
-    called = _known(Kind.BORROWER, query).alias(name=Lower("label")).filter(name__in=names)
-    return {Kind.BORROWER: _told(query, called, most)}
+    called = Q(name__in=names, kind=Kind.BORROWER, archived_at__isnull=True)
+    records = Record.objects.alias(name=Lower("label"))
+    if query.conditions:
+        called = _by_keys(_keys(records.filter(called), FEW + 1)) or called
+    return {Kind.BORROWER: _told(query, records.filter(query.conditions, called), most)}
 
 
 def _with_text(kind: Kind, query: Query, alternatives: Alternatives, most: int) -> QuerySet[Record]:
     """Those of a kind in which any alternative occurs; provided that nothing else narrows them, only the newest."""
     # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
-    if query.conditions:
-        found, _ = _containing(alternatives, [kind], most)
-    else:
-        found = _newest_containing(alternatives, kind, most)
-    return Record.objects.filter(query.conditions, found)
+    if not query.conditions:
+        return Record.objects.filter(_newest_containing(alternatives, kind, most))
+    whole, _ = _containing(alternatives, [kind], most)
+    if connection.vendor == "postgresql":
+        whole = _by_keys(keys_of([kind], alternatives, FEW + 1)[kind]) or whole
+    return Record.objects.filter(query.conditions, whole)
 
 
 def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternatives, most: int) -> Texts:
@@ -285,8 +292,8 @@ def _containing(alternatives: Alternatives, kinds: Sequence[Kind], most: int) ->
     if not (expression := _expression(alternatives)):
         return plain, plain
     is_whole = _is_whole(alternatives)
-    if (keys := _few(kinds, expression)) is not None:
-        few = Q(pk__in=keys) if is_whole else Q(pk__in=keys) & plain
+    if few := _few(kinds, expression):
+        few = few if is_whole else few & plain
         return few, few
     return plain, _listed(_select(kinds, expression, most)) if is_whole else plain
 
@@ -373,9 +380,8 @@ def _matches(term: str) -> str:
     return " AND ".join('"{}"'.format(piece.replace('"', '""')) for piece in pieces_of(term))
 
 
-def _few(kinds: Sequence[Kind], expression: str) -> list[int] | None:
-    """The keys of all that match; nothing if they are too many."""
+def _few(kinds: Sequence[Kind], expression: str) -> Q | None:
+    """All that match, if they are few."""
     with connection.cursor() as cursor:
         cursor.execute(*_select(kinds, expression, FEW + 1))
-        keys = [key for (key,) in cursor.fetchall()]
-    return keys if len(keys) <= FEW else None
+        return _by_keys([key for (key,) in cursor.fetchall()])

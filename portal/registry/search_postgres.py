@@ -14,8 +14,8 @@ COMPARED: Final = 20
 # Of so many of the newest texts it is looked at how many match; where so many do, the next ones are not far.
 SAMPLED: Final = 1_000
 FREQUENT: Final = 3
-# Of a longer word not all trigrams are looked up; where two words meet stands the rarest of all.
-LONG: Final = 12
+# Of a longer word not all trigrams are looked up; where two words meet, and at the end of a line, stand the rarest.
+LONG: Final = 5
 
 # Keys of records with their texts, and by what the newest of them are known.
 Texts = Mapping[Kind, Collection[tuple[int, str, Any]]]
@@ -62,12 +62,14 @@ def by_index(
     """
     along, parameters = _where(alternatives, _has)
     newest = f"{along} ORDER BY rowid DESC"
+    occurs, words = _where(alternatives, _holds)
     through, pieces = _where(alternatives, _by_pieces)
     order, forms = _best_first(alternatives) if best_first else ("rowid + 0 DESC", [])
     rare = f"{through} ORDER BY {order}"
     texts: dict[Kind, list[Any]] = {kind: [] for kind in kinds}
     if enough >= COMPARED:
-        samples = [_Part(kind, _sample_of(kind), newest, parameters, enough) for kind in kinds]
+        sampled = f"{occurs} ORDER BY rowid DESC"
+        samples = [_Part(kind, _sample_of(kind), sampled, words, enough) for kind in kinds]
         texts = _selected("rowid, search_text", samples)
     frequent = [kind for kind in kinds if len(texts[kind]) >= FREQUENT]
     parts = [
@@ -78,10 +80,10 @@ def by_index(
         if len(texts[kind]) < enough
     ]
     texts |= _selected("rowid, search_text", parts)
-    told = {
+    found = {
         kind: [(key, text.replace(SPACE, " "), key) for key, text in rows] for kind, rows in texts.items()
     }
-    return told, [kind for kind in frequent if len(texts[kind]) >= enough]
+    return found, [kind for kind in frequent if len(texts[kind]) >= enough]
 
 
 def _sample_of(kind: Kind) -> str:
@@ -91,10 +93,10 @@ def _sample_of(kind: Kind) -> str:
 def _best_first(alternatives: Alternatives) -> Statement:
     """An order: the better match first, of equal ones the newest."""
     phrases = [" ".join(terms) for terms in alternatives]
-    is_one = " OR ".join(["search_text LIKE %s"] * len(phrases))
-    ranks = " ".join(f"WHEN {is_one} THEN {rank}" for rank in range(len(FORMS)))
-    patterns = [_pattern(form.format(phrase)) for form in FORMS for phrase in phrases]
-    return f"CASE {ranks} ELSE {len(FORMS)} END, rowid DESC", patterns
+    stands = [_where(tuple((form.format(one),) for one in phrases), _holds) for form in FORMS]
+    ranks = " ".join(f"WHEN {condition} THEN {rank}" for rank, (condition, _) in enumerate(stands))
+    words = [word for _, values in stands for word in values]
+    return f"CASE {ranks} ELSE {len(FORMS)} END, rowid DESC", words
 
 
 def _selected(columns: str, parts: Sequence[_Part]) -> dict[Kind, list[Any]]:
@@ -129,16 +131,21 @@ def _has(form: str) -> Statement:
     return "search_text LIKE %s", [_pattern(form)]
 
 
+def _holds(form: str) -> Statement:
+    """The same without an index, where texts are read anyway: it takes half as long."""
+    return "strpos(search_text, %s) > 0", [form.replace(" ", SPACE)]
+
+
 def _by_pieces(form: str) -> Statement:
-    """The same for the index: of a long word every third trigram is enough, for what they find is looked at anyway."""
+    """The same by the index: of a long word every third trigram is enough, for what they find is looked at anyway."""
     if form == f"{MARK}{form.strip(MARK)}{MARK}":
         # Letters and marks of a whole line stand in very many texts, in one line or another.
         return f"{LINES} @> %s", [[form.strip(MARK).replace(" ", SPACE)]]
-    if len(form) <= LONG or " " in form:
+    if len(form) <= LONG or " " in form or MARK in form:
         return _has(form)
+    condition, words = _holds(form)
     pieces = [_pattern(piece) for piece in pieces_of(form)]
-    conditions = [*["search_text LIKE %s"] * len(pieces), "strpos(search_text, %s) > 0"]
-    return " AND ".join(conditions), [*pieces, form]
+    return " AND ".join(["search_text LIKE %s"] * len(pieces) + [condition]), pieces + words
 
 
 def _pattern(form: str) -> str:
