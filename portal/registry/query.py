@@ -183,7 +183,18 @@ def _words(text: str, *, phrases: bool) -> Query:
     words = (word for one in loose.split() if any(map(str.isalnum, word := one.strip(",;()"))))
     terms = tuple(dict.fromkeys([*filter(None, quoted), *words])) or tuple(loose.split())
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
-    return Query(alternatives=(terms[:MAX_TERMS],) if terms else (), name=text, problems=problems)
+    return Query(alternatives=_with_state(terms[:MAX_TERMS]), name=text, problems=problems)
+
+
+def _with_state(terms: tuple[str, ...]) -> Alternatives:
+    """The terms, and again with the state's name for the code that ends a place, as in “Austin, TX 78702”."""
+    if not terms:
+        return ()
+    end = len(terms) - (terms[-1].isdigit() and len(terms) > 1)
+    *place, code = terms[:end]
+    if not place or code.upper() not in US_STATES:
+        return (terms,)
+    return (terms, (*place, fold(US_STATES[code.upper()]), *terms[end:]))
 
 
 # --- Operators ---

@@ -131,6 +131,18 @@ class TestReading:
     def test_an_exact_phrase_stays_whole(self) -> None:
         assert read('"ana ortiz" austin').alternatives == (("ana ortiz", "austin"),)
 
+    @pytest.mark.parametrize("typed", ["Austin TX", "foods, austin, tx", "Austin, TX 78702", "austin texas"])
+    def test_the_code_behind_a_place_is_its_state(self, typed: str) -> None:
+        record("Cedar Foods", "Austin", "78702", "Texas")
+        record("Cedar Tools", "Austin", "55912", "Minnesota")
+        assert found(typed) == ["Cedar Foods"]
+
+    def test_the_code_of_a_state_may_be_a_word(self) -> None:
+        record("Cedar & Co")
+        record("Cedar Foods", "Colorado")
+        assert sorted(found("cedar co")) == ["Cedar & Co", "Cedar Foods"]
+        assert read("co").alternatives == (("co",),)
+
     @pytest.mark.parametrize("typed", ["\0", "\ud800", " \t\u200b", '""', ""])
     def test_what_holds_no_text_asks_for_nothing(self, typed: str) -> None:
         assert read(typed).is_empty
