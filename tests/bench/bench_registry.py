@@ -35,7 +35,7 @@ MANY_TEXTS = (
     " thousands; on PostgreSQL reading those takes 10 to 15 ms for borrowers and as long for people."
 )
 DURABLE = (
-    "each loan is written into 20 indexes on PostgreSQL and 16 on SQLite, and its text into more: with the waiting for"
+    "each loan is written into 19 indexes on PostgreSQL and 15 on SQLite, and its text into more: with the waiting for"
     " the disk that is about half of the time; the rest is the looking up of what is known already, and the reading of"
     " the line."
 )
