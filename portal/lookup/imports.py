@@ -2,25 +2,22 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from typing import IO, Any, TextIO
 
-from django.db.models import Max
-
-from portal.registry import memory
+from portal.registry import memory, rows
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
-from portal.registry.planning import MANY, count_anew
+from portal.registry.planning import count_anew, is_much
 from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE = 1_000_000
-# A smaller part of what is known changes no plan of the database, and to count a large one takes seconds.
-PART = 100
 # What reading puts in the place of bytes that are not UTF-8.
 NOT_UTF_8 = "\ufffd"
 
@@ -88,25 +85,22 @@ def uuid_problem(text: str) -> str | None:
 
 def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> Report:
     report = Report()
+    kinds: Counter[Kind] = Counter()
     batch: list[tuple[int, list[Known]]] = []
     for number, found in parsed:
         if isinstance(found, str):
             report.refused.append((number, found))
         else:
             batch.append((number, found))
+            kinds.update(item.kind for item in found)
         if len(batch) >= memory.BATCH:
             _keep(batch, report, by=by, at=at)
             batch.clear()
     _keep(batch, report, by=by, at=at)
-    if report.taken >= max(MANY, _known() // PART):
+    if any(is_much(number, Record.objects.filter(kind=kind)) for kind, number in kinds.items()):
         count_anew()
     report.refused.sort()
     return report
-
-
-def _known() -> int:
-    """About how many records there are: counting them would take longer than most files."""
-    return Record.objects.aggregate(newest=Max("pk"))["newest"] or 0
 
 
 def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: datetime | None) -> None:
@@ -124,8 +118,7 @@ def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: 
 def _owned_by_another(items: list[Known]) -> set[tuple[str, str]]:
     """Which of the items are known already, but under a different borrower."""
     owners = {(item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid}
-    kinds, uuids = {kind for kind, _ in owners}, [uuid for _, uuid in owners]
-    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids).exclude(borrower_uuid="")
+    stored = rows.stored_of(owners).exclude(borrower_uuid="")
     return {
         (kind, uuid)
         for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")

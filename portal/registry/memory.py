@@ -131,8 +131,7 @@ def version(record: Record) -> str:
 
 def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) -> list[Record]:
     with transaction.atomic():
-        kinds, uuids = {item.kind for item in items}, [item.uuid for item in items]
-        before = Record.objects.select_for_update().filter(kind__in=kinds, uuid__in=uuids)
+        before = rows.stored_of((item.kind, item.uuid) for item in items).select_for_update()
         stored = {(record.kind, record.uuid): record for record in before}
         new, changed, same, snapshots = [], [], [], []
         for item in items:

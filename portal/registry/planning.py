@@ -3,12 +3,15 @@
 from typing import Any, Final
 
 from django.db import connection
+from django.db.models import QuerySet
 
 # Of each index at most so many rows are looked at: more than a list is ever narrowed to by its keys, or they would not
 # be used; and as many for each kind of record, or an index of one kind alone would look better than the one in order.
 LOOKED_AT: Final = 20_000
 # After so many new rows a database holds other numbers than it plans by.
 MANY: Final = 10_000
+# Beside a hundred times as many they change no plan, and to count a large database takes seconds.
+LITTLE: Final = 100
 
 
 def count_anew() -> None:
@@ -19,8 +22,13 @@ def count_anew() -> None:
             cursor.execute("ANALYZE")
 
 
-def count_indexes(apps: Any, schema_editor: Any) -> None:
-    """The same after a migration: of an index that is new SQLite knows nothing, and reads the table instead."""
+def is_much(added: int, known: QuerySet[Any]) -> bool:
+    """Whether so many new rows among all that are known of their sort are worth counting anew."""
+    return added >= MANY and known[: added * LITTLE].count() < added * LITTLE
+
+
+def count_after_migration(apps: Any, schema_editor: Any) -> None:
+    """Count again: of an index that is new SQLite knows nothing, and reads the table instead."""
     count_anew()
 
 

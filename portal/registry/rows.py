@@ -1,11 +1,12 @@
-"""Writes new rows of records in number: hides how each database takes many of them quickly, past their model."""
+"""Writes and finds rows of records in number: hides how each database does that quickly, past their model."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from django.db import connection
-from django.db.models import Field
+from django.db.models import Field, Q, QuerySet
 from django.utils import timezone
 
 from portal.registry.models import Record
@@ -35,12 +36,23 @@ def create(records: Sequence[Record]) -> None:
     for record in records:
         record.created_at = record.updated_at = now
     write(_COLUMNS, map(_values, records))
-    kinds, uuids = {record.kind for record in records}, [record.uuid for record in records]
-    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids)
-    keys = {(kind, uuid): key for key, kind, uuid in stored.values_list("pk", "kind", "uuid")}
+    stored = stored_of((record.kind, record.uuid) for record in records).values_list("pk", "kind", "uuid")
+    keys = {(kind, uuid): key for key, kind, uuid in stored}
     for record in records:
         record.pk = keys[record.kind, record.uuid]
         record._state.adding = False
+
+
+def stored_of(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
+    """The known records among pairs of kind and identifier, of one kind after the other.
+
+    Were all identifiers asked for with all kinds, SQLite would count each with each, and rather read the whole table.
+    """
+    uuids: dict[str, list[str]] = {}
+    for kind, uuid in pairs:
+        uuids.setdefault(kind, []).append(uuid)
+    of_kinds = (Q(kind=kind, uuid__in=of_kind) for kind, of_kind in uuids.items())
+    return Record.objects.filter(reduce(or_, of_kinds)) if uuids else Record.objects.none()
 
 
 def _values(record: Record) -> list[Any]:
@@ -52,5 +64,5 @@ def _values(record: Record) -> list[Any]:
 
 @lru_cache(64)
 def _prepared(field: Field[Any, Any], value: Any) -> Any:
-    """As the database takes it: in many rows the moment is the same, and nearly always the flag."""
+    """As the database takes it: in many rows the moment is the same, and the flag. Texts never come here."""
     return field.get_db_prep_save(value, connection)

@@ -6,7 +6,7 @@ in its columns, and reads all of it.
 
 from django.db import migrations, models
 
-from portal.registry.planning import count_indexes, leave_the_kind_out
+from portal.registry.planning import count_after_migration, leave_the_kind_out
 from portal.registry.search_index import drop_indexes
 
 
@@ -40,5 +40,5 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunPython(leave_the_kind_out, migrations.RunPython.noop),
-        migrations.RunPython(count_indexes, migrations.RunPython.noop),
+        migrations.RunPython(count_after_migration, migrations.RunPython.noop),
     ]

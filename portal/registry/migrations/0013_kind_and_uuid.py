@@ -1,4 +1,7 @@
-"""A record is looked for by its kind and its identifier, which the index of their constraint answers."""
+"""A record is looked for by its kind and its identifier, which the index of their constraint answers.
+
+No version was released that looks for an identifier alone; else this would have to wait for the one after.
+"""
 
 from django.db import migrations
 

@@ -9,11 +9,12 @@ from django.db import OperationalError, connection
 from portal.audit.models import Actor
 from portal.jobs.models import Job
 from portal.jobs.queue import start
-from portal.lookup.imports import PART, import_ids
+from portal.lookup.imports import import_ids
 from portal.messaging import sync
 from portal.operations.tasks import forget_old
+from portal.registry import planning
 from portal.registry.models import Kind, Record
-from portal.registry.planning import MANY
+from portal.registry.planning import LITTLE, MANY
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -49,11 +50,15 @@ def test_it_is_counted_after_a_large_import_only() -> None:
     assert is_counted()
 
 
-def test_it_is_not_counted_after_an_import_that_is_little_beside_what_is_known() -> None:
-    Record.objects.create(pk=MANY * (PART + 1), kind=Kind.LOAN, uuid="loan")
-    lines = [f"loan,loan-{n},owner-{n},\n" for n in range(MANY)]
-    assert import_ids(["kind,uuid,borrower_uuid,label\n", *lines], by="test").taken == MANY
-    assert not is_counted()
+def test_it_is_counted_only_after_an_import_of_much_beside_what_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planning, "MANY", 2)
+    Record.objects.bulk_create(Record(kind=Kind.LOAN, uuid=f"known-{n}") for n in range(2 * LITTLE))
+    for kind, is_much in (("loan", False), ("line", True)):
+        lines = [f"{kind},new-{n},owner,\n" for n in range(2)]
+        assert import_ids(["kind,uuid,borrower_uuid,label\n", *lines], by="test").taken == 2
+        assert is_counted() == is_much
 
 
 def test_it_is_counted_after_records_are_invented() -> None:
