@@ -49,6 +49,7 @@ _REFERENCE = re.compile(
 )
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?\s*(.*)", re.DOTALL)
 _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", None: ""}
+_ZIP = re.compile(r"\d{5}(-\d{4})?")
 _PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("‘’ʼ", "'"))
 
 
@@ -190,11 +191,9 @@ def _with_state(terms: tuple[str, ...]) -> Alternatives:
     """The terms, and again with the state's name for the code that ends a place, as in “Austin, TX 78702”."""
     if not terms:
         return ()
-    end = len(terms) - (terms[-1].isdigit() and len(terms) > 1)
-    *place, code = terms[:end]
-    if not place or code.upper() not in US_STATES:
-        return (terms,)
-    return (terms, (*place, fold(US_STATES[code.upper()]), *terms[end:]))
+    place, after = (terms[:-1], terms[-1:]) if _ZIP.fullmatch(terms[-1]) else (terms, ())
+    state = US_STATES.get(place[-1].rstrip(".").upper()) if len(place) > 1 else None
+    return (terms, (*place[:-1], fold(state), *after)) if state else (terms,)
 
 
 # --- Operators ---

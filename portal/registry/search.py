@@ -90,7 +90,10 @@ def _of_amount(amount: Decimal, kinds: Sequence[Kind]) -> Q:
 
 
 def _by_keys(keys: Sequence[int]) -> Q | None:
-    """Those with the keys, if they are few: beside another condition the index that found them may not be used."""
+    """Those with the keys, if they are few: beside another condition the index that found them may not be used.
+
+    Of no keys it is a condition, too, which nothing fulfils.
+    """
     return Q(pk__in=keys) if len(keys) <= FEW else None
 
 
@@ -201,9 +204,9 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
         else:
             look_at(_newest_texts(kinds, query, tuple((form.format(one),) for one in phrases), limit))
     found = {}
-    for kind, told in ranks.items():
-        newest_first = sorted(told, key=moments.__getitem__, reverse=True)
-        found[kind] = {key: told[key] for key in sorted(newest_first, key=told.__getitem__)}
+    for kind, of_kind in ranks.items():
+        newest_first = sorted(of_kind, key=moments.__getitem__, reverse=True)
+        found[kind] = {key: of_kind[key] for key in sorted(newest_first, key=of_kind.__getitem__)}
     if most > enough:
         for kind, keys in _matching_keys(numerous, query, most).items():
             found[kind] |= {key: len(FORMS) + 1 for key in keys if key not in found[kind]}
@@ -245,10 +248,9 @@ def _with_text(kind: Kind, query: Query, alternatives: Alternatives, most: int) 
     # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
     if not query.conditions:
         return Record.objects.filter(_newest_containing(alternatives, kind, most))
-    whole, _ = _containing(alternatives, [kind], most)
-    if connection.vendor == "postgresql":
-        whole = _by_keys(keys_of([kind], alternatives, FEW + 1)[kind]) or whole
-    return Record.objects.filter(query.conditions, whole)
+    is_asked = connection.vendor == "postgresql"  # SQLite looks whether they are few for itself.
+    texts = _by_keys(keys_of([kind], alternatives, FEW + 1)[kind]) if is_asked else None
+    return Record.objects.filter(query.conditions, texts or _containing(alternatives, [kind], most)[0])
 
 
 def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternatives, most: int) -> Texts:

@@ -14,7 +14,7 @@ COMPARED: Final = 20
 # Of so many of the newest texts it is looked at how many match; where so many do, the next ones are not far.
 SAMPLED: Final = 1_000
 FREQUENT: Final = 3
-# Of a longer word not all trigrams are looked up; where two words meet, and at the end of a line, stand the rarest.
+# Of a longer word not all trigrams are looked up; where two words meet, and at the ends of a line, stand the rarest.
 LONG: Final = 5
 
 # Keys of records with their texts, and by what the newest of them are known.
@@ -128,16 +128,17 @@ def _where(alternatives: Alternatives, has: Callable[[str], Statement]) -> State
 
 
 def _has(form: str) -> Statement:
+    """The condition that a form stands in a text, for the index or the planner's guess."""
     return "search_text LIKE %s", [_pattern(form)]
 
 
 def _holds(form: str) -> Statement:
-    """The same without an index, where texts are read anyway: it takes half as long."""
+    """That it stands there, of texts that are read anyway: it takes half as long."""
     return "strpos(search_text, %s) > 0", [form.replace(" ", SPACE)]
 
 
 def _by_pieces(form: str) -> Statement:
-    """The same by the index: of a long word every third trigram is enough, for what they find is looked at anyway."""
+    """That it stands there, by the index: of a long word every third trigram is enough, what they find is read."""
     if form == f"{MARK}{form.strip(MARK)}{MARK}":
         # Letters and marks of a whole line stand in very many texts, in one line or another.
         return f"{LINES} @> %s", [[form.strip(MARK).replace(" ", SPACE)]]

@@ -131,7 +131,14 @@ class TestReading:
     def test_an_exact_phrase_stays_whole(self) -> None:
         assert read('"ana ortiz" austin').alternatives == (("ana ortiz", "austin"),)
 
-    @pytest.mark.parametrize("typed", ["Austin TX", "foods, austin, tx", "Austin, TX 78702", "austin texas"])
+    @pytest.mark.parametrize("typed", ["j.r.smith", "100%_x", "a\\b-cdef", "o'neil's"])
+    def test_marks_within_a_word_count(self, typed: str) -> None:
+        record(f"Acme {typed} LLC")
+        for between in ("x", " "):
+            record(f"Acme {typed[:4]}{between}{typed[4:]} LLC")
+        assert found(typed) == [f"Acme {typed} LLC"]
+
+    @pytest.mark.parametrize("typed", ["Austin TX", "foods, austin, tx.", "Austin, TX 78702", "austin texas"])
     def test_the_code_behind_a_place_is_its_state(self, typed: str) -> None:
         record("Cedar Foods", "Austin", "78702", "Texas")
         record("Cedar Tools", "Austin", "55912", "Minnesota")
@@ -142,6 +149,7 @@ class TestReading:
         record("Cedar Foods", "Colorado")
         assert sorted(found("cedar co")) == ["Cedar & Co", "Cedar Foods"]
         assert read("co").alternatives == (("co",),)
+        assert read("78702").alternatives == (("78702",),)
 
     @pytest.mark.parametrize("typed", ["\0", "\ud800", " \t\u200b", '""', ""])
     def test_what_holds_no_text_asks_for_nothing(self, typed: str) -> None:
