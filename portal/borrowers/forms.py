@@ -27,7 +27,8 @@ from portal.ui.forms import (
 )
 from servicing import Address, NewKeyPerson, rules
 
-# Each field is checked by itself: a queue of all stands still once a field is replaced whose next check waits in it.
+# Each field is checked by itself. htmx keeps what waits with the element that asked: were all fields in one queue, a
+# field that an answer replaced would take the checks that wait behind it away.
 ALONE = {"hx-target": "closest .sd-field", "hx-sync": "closest .sd-field:queue last"}
 LIVE = ALONE | {"hx-swap": "outerHTML", "hx-vals": '{"act": "check"}'}
 UPLOAD = {"hx-target": "#wizard", "hx-encoding": "multipart/form-data", "hx-vals": '{"act": "upload"}'}

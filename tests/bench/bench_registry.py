@@ -32,12 +32,11 @@ FIRST_MS, GROWN_MB = 1000, 50
 MANY = 100_000
 MANY_TEXTS = (
     "four digits and names of two or three words stand in thousands of texts, and their trigrams in hundreds of"
-    " thousands; on PostgreSQL reading those takes 10 to 15 ms for borrowers and as long for people."
+    " thousands, for borrowers and again for people."
 )
 DURABLE = (
-    "each loan is written into 19 indexes on PostgreSQL and 15 on SQLite, and its text into more: with the waiting for"
-    " the disk that is about half of the time; the rest is the looking up of what is known already, and the reading of"
-    " the line."
+    "each loan is written into 19 indexes on PostgreSQL and 14 on SQLite, and its text into more; the rest is the"
+    " looking up of what is known already, the reading of the line, and the waiting for the disk."
 )
 
 

@@ -156,7 +156,7 @@ def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, maya
     line = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
     page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", line)
     page.click("main summary")
-    page.focus("[name=dob_month]")
+    page.focus("[name=dob_month]")  # Three checks of one field, which the last one answers for all.
     for key in ("4", "5", "1980"):
         page.keyboard.type(key)
         press(page, "Tab")
