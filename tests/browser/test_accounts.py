@@ -101,6 +101,27 @@ def test_chosen_loans_are_read_again_while_one_watches(page: Page, desk: Sandbox
     page.wait_for_url("**/loans/?**")
 
 
+@pytest.mark.parametrize(
+    ("area", "filters"),
+    [
+        ("/borrowers/", {"past_due": "yes", "application": "open", "from": "2026-01-02", "to": "2031-01-02"}),
+        ("/loans/", {"delinquent": "yes"}),
+        ("/lines/", {"past_due": "yes"}),
+    ],
+)
+def test_each_filter_narrows_the_list_at_once(
+    page: Page, line: Record, area: str, filters: dict[str, str]
+) -> None:
+    page.goto(area)
+    for name, value in filters.items():
+        field = page.locator(f"main [name={name}]")
+        page.locator(f"main details:has([name={name}])").evaluate_all(
+            "all => all.forEach(one => one.open = true)"
+        )
+        field.fill(value) if field.get_attribute("type") == "date" else field.check()
+        page.wait_for_url(f"**{name}={value}**")
+
+
 def test_axe_finds_nothing_on_any_face_of_any_page(
     page: Page, desk: Sandbox, borrower: Record, loan: Record, line: Record
 ) -> None:
