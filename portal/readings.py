@@ -58,6 +58,8 @@ class Reading:
     """A record's copy as it stands now, and how the last attempt to read it went."""
 
     record: Record
+    is_asked: bool = True
+    """Whether the service is asked for it; else only the copy is shown, however old it is."""
 
     @cached_property
     def answer(self) -> Application | Loan | Statement | None:
@@ -104,7 +106,8 @@ class Reading:
     @property
     def is_due(self) -> bool:
         """Whether a panel that shows this copy should ask the service."""
-        return not self.record.asked_at or timezone.now() - self.record.asked_at > FRESH
+        is_old = not self.record.asked_at or timezone.now() - self.record.asked_at > FRESH
+        return self.is_asked and is_old
 
     @property
     def is_pending(self) -> bool:
@@ -134,6 +137,12 @@ def lists_of(accounts: Sequence[Record]) -> list[Record]:
         Record.objects.bulk_create(missing, ignore_conflicts=True)
         found = _lists(wanted)
     return [found[key] for key in wanted]
+
+
+def copies_of(accounts: Sequence[Record]) -> tuple[list[Reading], list[Reading]]:
+    """Of each loan or line its copy and that of its repayments, for which the service is not asked."""
+    lists = _lists((REPAYMENTS_OF[one.kind].value, one.uuid) for one in accounts).values()
+    return [Reading(one, is_asked=False) for one in accounts], [Reading(one, is_asked=False) for one in lists]
 
 
 def _lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:

@@ -23,7 +23,7 @@ from portal.gateway import StaffRequest
 from portal.messaging.told import messages_of, messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.payments import Row, account_of, table
-from portal.readings import Reading, lists_of, show
+from portal.readings import Reading, copies_of, lists_of, show
 from portal.registry import memory
 from portal.registry.lists import known
 from portal.registry.models import Kind, Record
@@ -77,7 +77,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     loans, lines, lists = (readings[card] for card in CARDS)
     context = {"record": record, "position": Position(loans, lines, lists, today=timezone.localdate())}
     if request.htmx.target in PROGRESS:
-        every = [*loans, *lines, *lists]
+        every = [one for one in (*loans, *lines, *lists) if one.is_asked]
         context |= {"progress": progress(every, request.GET.get("since", "")), "cards": CARDS}
     elif request.htmx.target not in ALONE:
         context |= whole(request, record, accounts, readings)
@@ -115,10 +115,15 @@ def whole(
 
 
 def read_accounts(request: StaffRequest, accounts: Accounts) -> dict[str, list[Reading]]:
-    """The readings of each card that asks the service."""
+    """The readings of each card: those for which the service is asked, then copies of all others."""
     loans, lines = accounts.loans[:ASKED], accounts.lines[:ASKED]
     lists = lists_of([*loans, *lines])
-    return show(request, {"card-loans": loans, "card-lines": lines, "card-last": lists})
+    readings = show(request, {"card-loans": loans, "card-lines": lines, "card-last": lists})
+    for card, others in (("card-loans", accounts.loans[ASKED:]), ("card-lines", accounts.lines[ASKED:])):
+        copies, told = copies_of(others)
+        readings[card] += copies
+        readings["card-last"] += told
+    return readings
 
 
 def findings(readings: Sequence[Reading], today: date) -> Iterator[tuple[Record, sense.Rule]]:

@@ -9,6 +9,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry, WriteIntent
+from portal.borrowers.page import ASKED
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -204,3 +205,18 @@ def test_a_panel_says_why_it_cannot_be_read_and_keeps_the_copy(
 
 def test_a_borrower_nobody_knows_is_not_found(viewer: Browser) -> None:
     assert viewer.get("/borrowers/nobody/").status_code == 404
+
+
+def test_accounts_beyond_those_that_are_asked_for_are_shown_from_copies(
+    viewer: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    for _ in range(ASKED + 2):
+        given.loan(desk, borrower, amount=100)
+    address = f"/borrowers/{borrower.uuid}/?panel=card-loans"
+    assert "unknown until 2 more are read" in panel(viewer, address, "card-loans").lower()
+    for loan in Record.objects.filter(kind=Kind.LOAN, answer_at=None):
+        panel(viewer, f"{loan.get_absolute_url()}?refresh=1", "loan")
+    shown = panel(viewer, address, "card-loans")
+    assert f"{ASKED + 2} loans" in shown
+    assert "$1,400.00" in shown
+    assert page(viewer, borrower, "?tab=loans").count("<tr data-row>") == ASKED + 2
