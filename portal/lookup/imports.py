@@ -13,6 +13,7 @@ from portal.registry import memory, rows
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from portal.registry.planning import count_anew, is_much
+from portal.registry.query import uuid_in
 from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
@@ -104,26 +105,23 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
 
 
 def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: datetime | None) -> None:
-    strangers = _owned_by_another([item for _, items in batch for item in items])
+    owners = _owners([item for _, items in batch for item in items])
     accepted: list[Known] = []
     for number, items in batch:
-        if clash := [item.uuid for item in items if (item.kind, item.uuid) in strangers]:
-            report.refused.append((number, f"{clash[0]} is already known under another borrower"))
+        theirs = {(item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid}
+        if clash := [key for key, owner in theirs.items() if owners.get(key, owner) != owner]:
+            report.refused.append((number, f"{clash[0][1]} is already known under another borrower"))
         else:
+            owners |= theirs
             accepted += items
             report.taken += 1
     memory.remember(accepted, source=Source.FILE, at=at, by=by)
 
 
-def _owned_by_another(items: list[Known]) -> set[tuple[str, str]]:
-    """Which of the items are known already, but under a different borrower."""
-    owners = {(item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid}
-    stored = rows.stored_of(owners).exclude(borrower_uuid="")
-    return {
-        (kind, uuid)
-        for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")
-        if owners.get((kind, uuid), owner) != owner
-    }
+def _owners(items: list[Known]) -> dict[tuple[str, str], str]:
+    """Whose the items are that are known already."""
+    stored = rows.stored_of((item.kind.value, item.uuid) for item in items).exclude(borrower_uuid="")
+    return {(kind, uuid): owner for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")}
 
 
 def _parsed_rows(rows: "csv.DictReader[str]") -> Iterator[tuple[int, Parsed]]:
@@ -138,17 +136,26 @@ def _parsed_id(row: dict[str | None, Any]) -> Parsed:
     if None in row:
         return "more than four values; a name that holds a comma needs quotes around it"
     kind, uuid, owner, label = ((row.get(column) or "").strip() for column in COLUMNS)
+    kind, uuid, owner = kind.lower(), _usual(uuid), _usual(owner)
     if kind not in KINDS:
         return f"kind {kind[:40]!r} is not one of {', '.join(KINDS)}"
     if problem := uuid_problem(uuid):
         return f"uuid {problem}"
     if kind == Kind.BORROWER:
+        if owner not in ("", uuid):
+            return "borrower_uuid of a borrower is its own uuid, or empty"
         owner = uuid
     if problem := uuid_problem(owner):
         return f"borrower_uuid {problem}"
     if len(label) > 300 or "\0" in label or NOT_UTF_8 in label:
         return "label is longer than 300 characters, or holds a NUL character or one that is not UTF-8"
     return [Known(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
+
+
+def _usual(text: str) -> str:
+    """An identifier as the service writes it, and as it is looked for: other programs write capitals, or braces."""
+    found = uuid_in(text)
+    return found if found and text.strip("{}").replace("-", "").lower() == found.replace("-", "") else text
 
 
 def _parsed_profile(line: str) -> Parsed:

@@ -238,6 +238,28 @@ def test_what_cannot_be_imported_is_refused(
     assert sentence in answer.content.decode()
 
 
+def test_identifiers_are_taken_in_their_usual_form(supervisor: Browser) -> None:
+    uuid = "5fffffff-0000-4000-8000-0000000000ff"
+    rows = f"Line,{uuid.upper()},b-1,\nline,{{{uuid}}},b-1,Till\nline,line-{uuid},b-1,\n"
+    assert "3 lines taken, 0 refused" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
+    assert set(Record.objects.values_list("uuid", "label")) == {(uuid, "Till"), (f"line-{uuid}", "")}
+
+
+@pytest.mark.parametrize("between", [0, memory.BATCH])
+def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
+    supervisor: Browser, between: int
+) -> None:
+    others = "".join(f"loan,other-{n},b-1,\n" for n in range(between))
+    page = upload(supervisor, ids=f"{HEAD}\nloan,l-1,b-1,\n{others}loan,l-1,b-2,\n").content.decode()
+    assert "l-1 is already known under another borrower" in page
+    assert Record.objects.get(uuid="l-1").borrower_uuid == "b-1"
+
+
+def test_a_borrower_is_its_own(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=f"{HEAD}\nborrower,b-1,b-2,Acme\n").content.decode()
+    assert "borrower_uuid of a borrower is its own uuid, or empty" in page
+
+
 def test_a_servicer_does_not_import(servicer: Browser) -> None:
     assert upload(servicer, ids=IDS).status_code == 403
 
