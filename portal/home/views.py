@@ -66,6 +66,7 @@ def attention_section(request: StaffRequest) -> dict[str, Any]:
         "group": group,
         "items": [(item, borrowers.get(item.borrower_uuid)) for item in shown],
         "folded": len(items) - len(shown),
+        "every": len(items),
         "left_out": found.left_out(group),
         "may_snooze": request.can("home.snooze"),
     }

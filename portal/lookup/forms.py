@@ -84,7 +84,12 @@ class OpenAsForm(StaffForm):
 class CorrectForm(StaffForm):
     """A better name or the right owner for a record."""
 
-    label = TextField(label="Name", max_length=300, required=False)
+    label = TextField(
+        label="Name",
+        max_length=300,
+        required=False,
+        error_messages={"required": "Give the borrower's name: the service offers no read of borrowers."},
+    )
     borrower_uuid = UuidField(label="Borrower's identifier", max_length=300)
     reason = TextField(label="Reason")
 
@@ -94,6 +99,7 @@ class CorrectForm(StaffForm):
         super().__init__(*args, initial=initial, **kwargs)
         if record.kind == Kind.BORROWER:
             del self.fields["borrower_uuid"]
+            self.fields["label"].required = True
 
     def clean_borrower_uuid(self) -> str:
         owner = str(self.cleaned_data["borrower_uuid"])

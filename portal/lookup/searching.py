@@ -14,6 +14,7 @@ from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
 from portal.registry.search import OWNED, lines_of, of_borrowers, ranked
+from portal.registry.search_index import forms_of
 from portal.ui import wording
 from portal.ui.frame import AREAS
 
@@ -78,11 +79,14 @@ class Hit:
     @cached_property
     def reason(self) -> str:
         """What matches, where the title does not show it."""
-        if any(word in fold(self.title) for word in self.words):
+        if self._shows(fold(self.title)):
             return ""
-        lines = (line for line in lines_of(self.record) if any(word in line for word in self.words))
-        line = next(lines, "")
+        line = next(filter(self._shows, lines_of(self.record)), "")
         return line.title() if _NAME.fullmatch(line) else wording.phone(line) or ""
+
+    def _shows(self, line: str) -> bool:
+        """Whether a word stands there as the search counts it: a short one only where a word begins."""
+        return any(form in f" {line}" for word in self.words for form in forms_of(word))
 
     @property
     def marks(self) -> list[str]:

@@ -53,9 +53,14 @@ def _groups() -> Iterator[str]:
     yield "\nCalls of the last 24 hours"
     for group in health():
         yield (
-            f"{group.name}: {group.calls} calls, {group.failures} failed, p50 {group.median} ms, p95 {group.p95} ms, "
+            f"{group.name}: {group.calls} calls, {group.failures} failed, {_took(group.median, group.p95)}"
             f"last success {_moment(group.last_success)}, last failure {_moment(group.last_failure)}"
         )
+
+
+def _took(median: int | None, p95: int | None) -> str:
+    """How long the calls took; nothing where none did."""
+    return f"p50 {median} ms, p95 {p95} ms, " if median is not None else ""
 
 
 def _failures() -> Iterator[str]:

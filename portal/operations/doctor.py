@@ -258,7 +258,8 @@ def trail() -> Findings:
     elif timezone.now() - found.checked.at > CHECKED_LATELY:
         yield Finding("warn", "The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
-        yield Finding("ok", f"The audit trail held when it was last checked: {found.entries:,} entries.")
+        held = found.checked.detail.get("entries", 0)
+        yield Finding("ok", f"The audit trail held when it was last checked: {held:,} entries.")
     if not settings.AUDIT_CHECKPOINT_KEY:
         yield Finding("warn", "Nobody signs how the audit trail ends. Run manage.py verify_audit --new-key.")
         return

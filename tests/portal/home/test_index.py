@@ -132,7 +132,9 @@ class TestAttention:
         for number in range(12):
             flagged(desk, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
         assert [fact.split()[0] for fact in facts(servicer)] == [f"${12 - number}.00" for number in range(10)]
-        assert "The worst 10; 2 more wait" in servicer.get("/").content.decode()
+        html = servicer.get("/").content.decode()
+        assert "The worst 10; 2 more wait" in html
+        assert ">Show all 12</a>" in html
         assert len(facts(servicer, "?all=1")) == 12
 
     def test_a_loan_whose_installment_is_near_is_in_it(self, desk: Sandbox, servicer: Browser) -> None:

@@ -95,3 +95,11 @@ def test_a_record_that_is_not_known_is_not_found(servicer: Browser) -> None:
 
 def test_who_only_looks_cannot_correct(viewer: Browser, loan: Record) -> None:
     assert correct(viewer, loan, label="Bread oven").status_code == 403
+
+
+def test_a_borrower_keeps_a_name(servicer: Browser, desk: Sandbox) -> None:
+    borrower = given.borrower(desk, first_name="Acme Farms LLC")
+    answer = correct(servicer, borrower, label=" ")
+    assert (answer.status_code, "Give the borrower" in answer.content.decode()) == (422, True)
+    borrower.refresh_from_db()
+    assert borrower.label == "Acme Farms LLC"
