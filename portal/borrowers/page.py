@@ -153,8 +153,6 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
                 "open": "applications.open",
                 "edit": "borrowers.edit",
                 "add": "lookup.add",
-                "correct": "lookup.correct",
-                "archive": "lookup.archive",
             }.items()
         },
     }

@@ -74,3 +74,13 @@ def test_what_cannot_be_is_refused(supervisor: Browser, borrower: Record, act: s
 def test_only_a_supervisor_archives(servicer: Browser, borrower: Record) -> None:
     assert archive(servicer, borrower).status_code == 403
     assert is_listed(servicer)
+
+
+def test_the_page_of_an_account_leads_there(
+    servicer: Browser, supervisor: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    for account in (given.loan(desk, borrower), given.line(desk, borrower)):
+        page = supervisor.get(account.get_absolute_url()).content.decode()
+        for act in ("correct", "archive"):
+            assert f'href="/registry/{account.kind}/{account.uuid}/{act}/"' in page
+        assert "Needs role supervisor" in servicer.get(account.get_absolute_url()).content.decode()
