@@ -290,17 +290,18 @@ class TestNumbers:
     def test_todays_payments_are_counted_summed_and_proved(self, desk: Sandbox, viewer: Browser) -> None:
         owner = given.borrower(desk)
         loan, line = desk.world.loan(owner.uuid), desk.world.line(owner.uuid)
-        desk.world.repayment(loan["uuid"], amount="100.10")
-        desk.world.repayment(line["uuid"], amount="0.20")
-        desk.world.repayment(line["uuid"], amount="7.00", status="FAILED")
+        today = days_from_now(0)
+        desk.world.repayment(loan["uuid"], amount="100.10", effective_date=today)
+        desk.world.repayment(line["uuid"], amount="0.20", effective_date=today)
+        desk.world.repayment(line["uuid"], amount="7.00", status="FAILED", effective_date=today)
         desk.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-20))
         read(owner, Kind.LOAN, loan["uuid"])
         read(owner, Kind.LINE, line["uuid"])
-        today = viewer.get("/").context["numbers"].today
-        assert (today.succeeded.count, today.succeeded.sum) == (2, Decimal("100.30"))
-        assert (today.failed.count, today.failed.sum) == (1, Decimal("7.00"))
-        assert {name: paid.count for name, paid, _ in today.products} == {"LOAN": 1, "LOC": 1}
-        for url, count in ((today.succeeded_url, 2), (today.failed_url, 1)):
+        shown = viewer.get("/").context["numbers"].today
+        assert (shown.succeeded.count, shown.succeeded.sum) == (2, Decimal("100.30"))
+        assert (shown.failed.count, shown.failed.sum) == (1, Decimal("7.00"))
+        assert {name: paid.count for name, paid, _ in shown.products} == {"LOAN": 1, "LOC": 1}
+        for url, count in ((shown.succeeded_url, 2), (shown.failed_url, 1)):
             assert viewer.get(url).context["listing"].total == count
 
     def test_bars_and_table_are_of_the_same_days(self, desk: Sandbox, viewer: Browser) -> None:
