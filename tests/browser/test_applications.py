@@ -49,7 +49,7 @@ def test_leaving_the_question_sends_nothing_and_goes_back_to_the_amount(
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator("[name=amount]")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Amount requested")).to_be_focused()
     assert desk.calls == []
 
 
