@@ -153,7 +153,7 @@
     const target = root.matches("[data-focus]") ? root : $("[data-focus]", root);
     target?.focus();
     all(".sd-tabs [aria-current]", root).forEach(showTab);
-    all("form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
+    all("form[data-guard=typed], form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
     const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
     if (said) announce(said.dataset.announce);
     all("#toasts > :not(.sd-toast)").forEach((notice) => {

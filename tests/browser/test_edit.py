@@ -53,6 +53,20 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(page: Page, maya: Record, d
     assert desk.world.received_ssn(maya.uuid) == SSN
 
 
+def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
+    page.goto(of_borrower(maya))
+    page.goto(of_person(maya))
+    page.fill("[name=last_name]", "Raman")
+    press(page, "Enter")
+    heading = page.get_by_role("heading", name="Check the changes to")
+    expect(heading).to_be_focused()
+    with page.expect_event("dialog") as asked:
+        page.evaluate("setTimeout(() => history.back())")
+    assert asked.value.type == "beforeunload"
+    asked.value.dismiss()
+    expect(heading).to_be_visible()
+
+
 def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, desk: Sandbox) -> None:
     page.goto(of_borrower(maya))
     page.fill("[name=email]", "new@bakery.example")
