@@ -184,7 +184,7 @@ def test_a_file_without_records_says_so(supervisor: Browser) -> None:
 def test_a_large_file_is_taken_whole(supervisor: Browser) -> None:
     lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
     page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
-    assert "1100 lines taken, 1 refused" in page
+    assert "1,100 lines taken, 1 refused" in page
     assert Record.objects.count() == 1100
 
 
