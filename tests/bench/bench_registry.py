@@ -34,6 +34,10 @@ MANY_TEXTS = (
     "four digits and names of two or three words stand in thousands of texts, and their trigrams in hundreds of"
     " thousands, for borrowers and again for people."
 )
+SPANS = (
+    "a span of days walks along an index of all borrowers, and a name of two words that many people have is looked for"
+    " in thousands of texts."
+)
 DURABLE = (
     "each loan is written into 19 indexes on PostgreSQL and 14 on SQLite, and its text into more; the rest is the"
     " looking up of what is known already, the reading of the line, and the waiting for the disk."
@@ -68,7 +72,9 @@ def measured(registry: "Registry", size: str) -> list[Row]:
     return [
         slow(f"suggestions, {size}, p95", browser, searches, "suggestions", SEARCH_MS, MANY_TEXTS),
         slow(f"page of results, {size}, p95", browser, searches, "", LIST_MS, MANY_TEXTS),
-        slow(f"filters of borrowers, {size}, p95", browser, registry.lists(), "borrower-rows", LIST_MS),
+        slow(
+            f"filters of borrowers, {size}, p95", browser, registry.lists(), "borrower-rows", LIST_MS, SPANS
+        ),
         *(each_order(f"{area}, any order, {size}, p95", browser, area) for area in orders()),
         *beside_django(browser, admin, size),
         memory(f"memory of its own of the process that answered, {size}"),
