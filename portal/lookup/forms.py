@@ -14,6 +14,7 @@ from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextFiel
 from portal.ui.uploads import largest_file, too_large
 
 KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]
+NAME_NEEDED = "Give the borrower's name: the service offers no read of borrowers."
 
 
 class UuidField(TextField):
@@ -36,7 +37,7 @@ class AddForm(StaffForm):
         label="Name",
         max_length=300,
         help_text="Needed for a borrower: the service cannot tell us. Otherwise optional.",
-        error_messages={"required": "Give the borrower's name: the service offers no read of borrowers."},
+        error_messages={"required": NAME_NEEDED},
     )
     borrower_uuid = UuidField(
         label="Borrower's identifier",
@@ -88,7 +89,7 @@ class CorrectForm(StaffForm):
         label="Name",
         max_length=300,
         required=False,
-        error_messages={"required": "Give the borrower's name: the service offers no read of borrowers."},
+        error_messages={"required": NAME_NEEDED},
     )
     borrower_uuid = UuidField(label="Borrower's identifier", max_length=300)
     reason = TextField(label="Reason")

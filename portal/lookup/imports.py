@@ -9,11 +9,12 @@ from datetime import datetime
 from itertools import chain
 from typing import IO, Any, TextIO
 
-from portal.registry import memory, rows
+from portal.registry import memory
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from portal.registry.planning import count_anew, is_much
 from portal.registry.query import uuid_in
+from portal.registry.rows import stored_of
 from servicing import Borrower, ServicingError, codec
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
@@ -120,7 +121,7 @@ def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: 
 
 def _owners(items: list[Known]) -> dict[tuple[str, str], str]:
     """Whose the items are that are known already."""
-    stored = rows.stored_of((item.kind.value, item.uuid) for item in items).exclude(borrower_uuid="")
+    stored = stored_of((item.kind.value, item.uuid) for item in items).exclude(borrower_uuid="")
     return {(kind, uuid): owner for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")}
 
 

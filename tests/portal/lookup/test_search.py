@@ -54,6 +54,13 @@ class TestSuggestions:
         assert 'data-query="acme farms"' in html
         assert "<html" not in html
 
+    def test_the_reason_of_a_short_word_is_where_it_begins_one(self, viewer: Browser) -> None:
+        text = search_text("Cedar Foods", "bee169c0-cba75cc66aba", "Abigail Reed")
+        Record.objects.create(kind=Kind.BORROWER, uuid="b-1", label="Cedar Foods", search_text=text)
+        html = suggestions(viewer, "ab")
+        assert "<mark>Ab</mark>igail Reed" in html
+        assert "bee169c0" not in html
+
     def test_a_kind_shows_five_at_most(self, viewer: Browser, desk: Sandbox) -> None:
         for number in range(6):
             given.borrower(desk, first_name=f"Acme {number} LLC", key_people=[])

@@ -169,6 +169,12 @@ def test_a_trail_that_is_unguarded_and_unchecked_is_said(healthy: Sandbox, setti
     assert "Nobody signs" in words
 
 
+def test_as_many_entries_held_as_were_checked(healthy: Sandbox) -> None:
+    append(Actor.system("verify"), "audit.verify", detail={"entries": 4_321})
+    append(Actor.system("verify"), "lookup.add")
+    assert "The audit trail held when it was last checked: 4,321 entries." in said()
+
+
 def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, settings: LazySettings) -> None:
     append(
         Actor.system("verify"), "audit.verify", result="broken", detail={"problem": "Entry 1 was altered."}
