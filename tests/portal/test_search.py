@@ -442,6 +442,15 @@ class TestIndex:
         acme.delete()
         assert found("cedar") == []
 
+    def test_what_is_written_together_is_found_each_among_its_kind(self) -> None:
+        written = [(Kind.BORROWER, None), (Kind.LOAN, None), (Kind.BORROWER, timezone.now())]
+        Record.objects.bulk_create(
+            Record(kind=kind, uuid=f"u-{number}", search_text=search_text("Acme"), archived_at=archived)
+            for number, (kind, archived) in enumerate(written)
+        )
+        matches = ranked(Kind, read("acme"), 5)
+        assert {kind: len(ranks) for kind, ranks in matches.items()} == {Kind.BORROWER: 1, Kind.LOAN: 1}
+
     def test_triggers_that_a_migration_dropped_come_back(self) -> None:
         with connection.cursor() as cursor:
             on = "" if connection.vendor == "sqlite" else " ON registry_record"
