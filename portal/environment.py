@@ -1,4 +1,4 @@
-"""Reads settings of each form from the environment: what is missing or wrong ends the start with one sentence.
+"""Reads settings of each form from the environment: all that are missing or wrong end the start, with a sentence each.
 
 Every setting ``NAME`` may also be given as ``NAME_FILE``, the path of a file that holds it, as secrets are.
 """
@@ -12,11 +12,25 @@ from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 
+# What is wrong with the settings that were read so far, by name.
+_refused: dict[str, str] = {}
 
-def stop(sentence: str) -> NoReturn:
-    """End the start with a sentence instead of a traceback."""
-    sys.stderr.write(f"Settings: {sentence}\n")
+
+def stop(*sentences: str) -> NoReturn:
+    """End the start with sentences, a line each, instead of a traceback."""
+    sys.stderr.writelines(f"Settings: {sentence}\n" for sentence in sentences)
     sys.exit(4)  # Gunicorn's code for what cannot be loaded: any other makes it try again for ever.
+
+
+def refuse(name: str, why: str) -> None:
+    """Remember what is wrong with a setting. The first reason counts: the others follow from it."""
+    _refused.setdefault(name, why)
+
+
+def settle() -> None:
+    """End the start if anything was refused, and name all of it at once."""
+    if _refused:
+        stop(*(f"{name} {why}" for name, why in _refused.items()))
 
 
 def text(name: str, default: str | None = "") -> str:
@@ -25,9 +39,10 @@ def text(name: str, default: str | None = "") -> str:
     try:
         value = Path(path).read_text(encoding="utf-8").strip() if path else os.environ.get(name, default)
     except (OSError, UnicodeDecodeError):
-        stop(f"{name}_FILE names a file that cannot be read: {path}")
+        value = default
+        refuse(name, f"cannot be read from the file that {name}_FILE names: {path}")
     if not value and default is None:
-        stop(f"{name} is missing. Set it in the environment or in .env; the README lists every setting.")
+        refuse(name, "is missing. Set it in the environment or in .env; the README lists every setting.")
     return value or ""
 
 
@@ -35,7 +50,7 @@ def flag(name: str, default: bool) -> bool:
     """On or off."""
     value = text(name).lower() or ("on" if default else "off")
     if value not in ("on", "off", "1", "0", "yes", "no", "true", "false"):
-        stop(f"{name} must be on or off; it is {value!r}.")
+        refuse(name, f"must be on or off; it is {value!r}.")
     return value in ("on", "1", "yes", "true")
 
 
@@ -48,7 +63,8 @@ def one_of(name: str, choices: list[str], default: str) -> str:
     """A setting with a closed list of values."""
     value = text(name, default)
     if value not in choices:
-        stop(f"{name} must be one of {', '.join(filter(None, choices))}; it is {value!r}.")
+        refuse(name, f"must be one of {', '.join(filter(None, choices))}; it is {value!r}.")
+        return default
     return value
 
 
@@ -58,14 +74,16 @@ def some_of(name: str, choices: list[str], default: str) -> list[str]:
     if given == ["none"]:
         return []
     if strange := sorted(set(given) - set(choices)):
-        stop(f"{name} may hold {', '.join(choices)}, or none; it holds {', '.join(strange)}.")
+        refuse(name, f"may hold {', '.join(choices)}, or none; it holds {', '.join(strange)}.")
     return given
 
 
 def filled(name: str, default: str | None) -> str:
     """A setting that may be left out, and then has its default, but not be empty."""
     value = text(name, default).strip()
-    return value or stop(f"{name} must not be empty. Leave it out to have its default.")
+    if not value:
+        refuse(name, "must not be empty. Leave it out to have its default.")
+    return value
 
 
 def time_zone(name: str, default: str) -> str:
@@ -74,7 +92,7 @@ def time_zone(name: str, default: str) -> str:
     try:
         zoneinfo.ZoneInfo(value)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        stop(f"{name} names no time zone: {value!r}. Use a name such as America/New_York.")
+        refuse(name, f"names no time zone: {value!r}. Use a name such as America/New_York.")
     return value
 
 
@@ -82,7 +100,8 @@ def at_least(name: str, minimum: int, default: int) -> int:
     """A whole number with a lower bound."""
     value = text(name, str(default))
     if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= minimum):
-        stop(f"{name} must be a whole number, {minimum} or more; it is {value!r}.")
+        refuse(name, f"must be a whole number, {minimum} or more; it is {value!r}.")
+        return default
     return int(value)
 
 
@@ -93,6 +112,6 @@ def address(name: str, read: Callable[[str], Any], default: str, schemes: list[s
         found: dict[str, Any] = read(value) if value.partition("://")[0] in schemes else {}
     except (ImproperlyConfigured, ValueError):
         found = {}
-    return found or stop(
-        f"{name} must be a well-formed address that begins with {':// or '.join(schemes)}://."
-    )
+    if not found:
+        refuse(name, f"must be a well-formed address that begins with {':// or '.join(schemes)}://.")
+    return found or read(default)

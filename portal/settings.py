@@ -11,7 +11,20 @@ from typing import Any
 from csp.constants import NONE, SELF
 from environ import Env
 
-from portal.environment import address, at_least, filled, flag, one_of, some_of, stop, text, time_zone, words
+from portal.environment import (
+    address,
+    at_least,
+    filled,
+    flag,
+    one_of,
+    refuse,
+    settle,
+    some_of,
+    stop,
+    text,
+    time_zone,
+    words,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -32,6 +45,7 @@ if "ENV_FILE" in os.environ and not ENV_FILE.exists():
 Env.read_env(ENV_FILE)
 
 DEBUG = flag("DEBUG", False)
+settle()  # What is needed depends on it.
 DATA_DIR = Path(text("DATA_DIR", str(BASE_DIR / ".data")))
 
 
@@ -63,26 +77,31 @@ SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
 SERVICING_DOCUMENT_HOSTS = words("SERVICING_DOCUMENT_HOSTS")
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
-    stop("SERVICING_TOKEN is missing; SERVICING_AUTH=bearer needs it.")
+    refuse("SERVICING_TOKEN", "is missing; SERVICING_AUTH=bearer needs it.")
 header_names = {name.lower() for name in SERVICING_AUTH_HEADERS if re.fullmatch(r"[\w-]+", name, re.ASCII)}
 if not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
-    stop("SERVICING_AUTH_HEADERS must be four different header names: client id, signature, epoch, digest.")
+    refuse(
+        "SERVICING_AUTH_HEADERS", "must be four different header names: client id, signature, epoch, digest."
+    )
 if not re.fullmatch(r"https?://[^/\s?#@]+(/[^\s?#]*)?", SERVICING_URL):
-    stop(
-        f"SERVICING_URL must look like https://lender.example (http:// for a sandbox); it is {SERVICING_URL!r}."
+    refuse(
+        "SERVICING_URL",
+        f"must look like https://lender.example (http:// for a sandbox); it is {SERVICING_URL!r}.",
     )
 if SERVICING_URL.endswith("/v1"):
-    stop(f"SERVICING_URL must end before /v1, which every call adds; it is {SERVICING_URL!r}.")
+    refuse("SERVICING_URL", f"must end before /v1, which every call adds; it is {SERVICING_URL!r}.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
-    stop("SERVICING_URL must begin with https:// when SERVICING_ENVIRONMENT is live.")
+    refuse("SERVICING_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
 if not re.fullmatch(r"\w+", SERVICING_INCORPORATION_FIELD, re.ASCII):
-    stop(f"SERVICING_INCORPORATION_FIELD must be one plain name; it is {SERVICING_INCORPORATION_FIELD!r}.")
+    refuse(
+        "SERVICING_INCORPORATION_FIELD", f"must be one plain name; it is {SERVICING_INCORPORATION_FIELD!r}."
+    )
 for host in SERVICING_DOCUMENT_HOSTS:
     if not re.fullmatch(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]", host, re.IGNORECASE):
-        stop(f"SERVICING_DOCUMENT_HOSTS must be names without scheme, port and path; one is {host!r}.")
+        refuse("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port and path; one is {host!r}.")
 if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
     needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
-    stop(f"{needed} must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
+    refuse(needed, "must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
 
 # --- The portal ---
 
@@ -111,7 +130,9 @@ UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
 UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
 
 if not DEBUG and len(SECRET_KEY) < 50:
-    stop("SECRET_KEY must have 50 characters or more, at random: it signs sessions and seals what is kept.")
+    refuse(
+        "SECRET_KEY", "must have 50 characters or more, at random: it signs sessions and seals what is kept."
+    )
 
 INSTALLED_APPS = [
     "portal.jobs",
@@ -203,11 +224,6 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Databases and cache ---
 
-if DEBUG:
-    try:
-        DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        stop(f"DATA_DIR names a folder that cannot be made: {DATA_DIR}")
 DATABASES = {
     "default": address(
         "DATABASE_URL",
@@ -226,7 +242,6 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
     # To open one costs as much as a small page; after a minute what it holds in memory is given back.
     DATABASES["default"]["CONN_MAX_AGE"] = 60
-    make_private(str(DATABASES["default"]["NAME"]))
     cache_url = "locmemcache://"
 else:
     # One pool for all threads of a process: those that read side by side come and go. While the server is away it
@@ -315,7 +330,7 @@ OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
 OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
 oidc_origin = re.match(r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+", OIDC_URL)
 if OIDC_URL and not (oidc_origin and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
-    stop("OIDC_URL must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
+    refuse("OIDC_URL", "must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
 SOCIALACCOUNT_ADAPTER = "portal.accounts.adapter.SingleSignOnAdapter"
 SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": []}}
 if OIDC_URL:
@@ -399,16 +414,18 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
 
 METRICS_TOKEN = text("METRICS_TOKEN")
 if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
-    stop("METRICS_TOKEN must have 16 characters or more, at random: it opens the metrics.")
+    refuse("METRICS_TOKEN", "must have 16 characters or more, at random: it opens the metrics.")
 OTEL_EXPORTER_OTLP_ENDPOINT = text("OTEL_EXPORTER_OTLP_ENDPOINT").rstrip("/")
 OTEL_EXPORTER_OTLP_HEADERS = text("OTEL_EXPORTER_OTLP_HEADERS")
 OTEL_SERVICE_NAME = filled("OTEL_SERVICE_NAME", "servicing-desk")
 if OTEL_EXPORTER_OTLP_ENDPOINT and not re.fullmatch(
     r"https?://[^/\s?#@]+(/[^\s?#]*)?", OTEL_EXPORTER_OTLP_ENDPOINT
 ):
-    stop("OTEL_EXPORTER_OTLP_ENDPOINT must look like http://collector.example:4318, without user and query.")
+    refuse(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "must look like http://collector.example:4318, without user and query."
+    )
 if not re.fullmatch(r"([\w.-]+=[^,\s]+(,\s*|$))*", OTEL_EXPORTER_OTLP_HEADERS, re.ASCII):
-    stop("OTEL_EXPORTER_OTLP_HEADERS must be name=value, several between commas, blanks written as %20.")
+    refuse("OTEL_EXPORTER_OTLP_HEADERS", "must be name=value, several between commas, blanks written as %20.")
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 LOG_FORMAT = one_of("LOG_FORMAT", ["line", "json"], "line")
 LOGGING = {
@@ -431,3 +448,14 @@ LOGGING = {
         "opentelemetry.exporter": {"level": "CRITICAL"},
     },
 }
+
+# --- All settings are read: what is wrong is told, or else what they name is made ---
+
+settle()
+if DEBUG:
+    try:
+        DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        stop(f"DATA_DIR names a folder that cannot be made: {DATA_DIR}")
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    make_private(str(DATABASES["default"]["NAME"]))

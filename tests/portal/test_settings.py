@@ -1,4 +1,4 @@
-"""Each setting that is missing or wrong ends a real start with one sentence that names it."""
+"""What is missing or wrong among the settings ends a real start, with a sentence for each that names it."""
 
 import os
 import re
@@ -40,12 +40,19 @@ def start(*command: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def refusal(*command: str, **environment: str) -> str:
-    """The one line with which the start ends."""
+def refusals(*command: str, **environment: str) -> list[str]:
+    """The lines with which the start ends."""
     done = start(*command, **environment)
     assert (done.returncode, done.stdout) == (4, "")
-    assert len(done.stderr.splitlines()) == 1
-    return done.stderr.removeprefix("Settings: ").strip()
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("Settings: ") for line in lines), done.stderr
+    return [line.removeprefix("Settings: ") for line in lines]
+
+
+def refusal(*command: str, **environment: str) -> str:
+    """The one line with which the start ends."""
+    (sentence,) = refusals(*command, **environment)
+    return sentence
 
 
 def shown(name: str, **environment: str) -> str:
@@ -97,6 +104,53 @@ def test_what_is_missing_is_named(name: str) -> None:
     rest = {key: value for key, value in NEEDED.items() if key != name}
     assert refusal(**rest).startswith(f"{name} is missing.")
     assert refusal(**rest, **{name: ""}).startswith(f"{name} is missing.")
+
+
+@pytest.mark.parametrize("command", ["check", "doctor"])
+def test_all_that_is_missing_is_named_at_once(command: str) -> None:
+    sentences = refusals(sys.executable, "manage.py", command)
+    assert sorted(sentence.partition(" is missing.")[0] for sentence in sentences) == sorted(NEEDED)
+
+
+def test_a_web_process_names_all_that_is_missing() -> None:
+    done = start(sys.executable, "-m", "gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0")
+    assert done.returncode == 4
+    named = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("Settings: ")]
+    assert sorted(named) == sorted(NEEDED)
+
+
+def test_what_is_wrong_is_named_beside_what_is_missing_and_nothing_is_made(tmp_path: Path) -> None:
+    wrong = {
+        "SERVICING_SECRET": "swordfish",
+        "SERVICING_AUTH": "basic",
+        "SERVICING_OFFSET_COUNTS": "pages",
+        "SERVICING_COUNTRY": "",
+        "SERVICING_TIME_ZONE": "Mars/Olympus",
+        "SERVICING_TIMEOUT": "soon",
+        "SECRET_KEY_FILE": str(tmp_path / "nothing"),
+        "UTILISATION_WARN": "full",
+        "APPROVAL_ACTS": "legal_name,everything",
+        "CACHE_URL": "memcached",
+        "SECURE_SSL_REDIRECT": "yse",
+        "LOG_FORMAT": "xml",
+    }
+    given = {"ALLOWED_HOSTS": "desk.example", "SERVICING_CLIENT_ID": "desk"} | wrong
+    database = tmp_path / "portal.sqlite3"
+    sentences = refusals(**given, DATABASE_URL=f"sqlite:///{database}")
+    named = [sentence.split()[0] for sentence in sentences]
+    assert sorted(named) == sorted(name.removesuffix("_FILE") for name in [*wrong, "SERVICING_URL"])
+    assert not database.exists()
+    assert "swordfish" not in "".join(sentences)
+
+
+@pytest.mark.parametrize("name", ["DATA_DIR", "DATABASE_URL"])
+def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    value = str(tmp_path / "file" / "data")
+    given = (
+        {"DATA_DIR": value} if name == "DATA_DIR" else {"DATABASE_URL": f"sqlite:////proc/{os.getpid()}/x"}
+    )
+    assert refusal(DEBUG="on", **{"DATA_DIR": str(tmp_path)} | given).startswith(f"{name} names a ")
 
 
 @pytest.mark.parametrize(
@@ -162,11 +216,6 @@ def test_a_bearer_token_is_needed_where_it_is_used() -> None:
     assert start(**NEEDED, SERVICING_AUTH="bearer", SERVICING_TOKEN="t").returncode == 0
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert refusal(DEBUG="on", DATA_DIR=str(tmp_path / "file" / "data")).startswith("DATA_DIR")
-
-
 @pytest.mark.parametrize("command", ["-c", "-m"])
 def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> None:
     server = (
@@ -190,7 +239,7 @@ class TestFiles:
 
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
         sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
-        assert sentence.startswith("SECRET_KEY_FILE names a file that cannot be read")
+        assert sentence.startswith("SECRET_KEY cannot be read from the file that SECRET_KEY_FILE names")
 
     def test_an_empty_file_holds_no_secret(self, tmp_path: Path) -> None:
         (tmp_path / "empty").touch()
