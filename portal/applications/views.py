@@ -17,7 +17,7 @@ from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.readings import Reading, coverage
 from portal.registry import memory
-from portal.registry.lists import Filter, Listing, known, listing, occurring, with_borrowers
+from portal.registry.lists import DAYS, Filter, Listing, known, listing, occurring, with_borrowers
 from portal.registry.models import Kind, Record
 from portal.registry.query import calendar_day, midnight
 from portal.saved_views.menu import menu
@@ -64,7 +64,7 @@ FILTERS = [
     Filter("product", "Product", lambda value: Q(product="" if value == NOT_TOLD else value), product),
     Filter("status", "Decision", lambda value: Q(status="" if value == NOT_TOLD else value), decision),
     Filter("from", "Known here from", _from, lambda value: wording.day(value) or value),
-    Filter("to", "Known here until", _to, lambda value: wording.day(value) or value),
+    Filter("to", "Known here until", _to, lambda value: wording.day(value) or value, DAYS),
 ]
 
 

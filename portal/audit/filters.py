@@ -188,6 +188,9 @@ def _narrow_time(reading: _Reading) -> str:
     """The period in words. Moments that are typed count, else the choice, else the last seven days."""
     since, until = _moment(reading, "from"), _moment(reading, "to")
     now = timezone.localtime()
+    if since and until and until < since:
+        reading.problems.append(f"Until {wording.moment(until)} was left out. {wording.DAYS_TURNED_ROUND}")
+        until = None
     if not (since or until):
         name = reading.value("when") if reading.value("when") in WHEN else ""
         days = {"": 7, "30": 30}.get(name)

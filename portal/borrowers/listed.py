@@ -11,7 +11,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from portal.borrowers.handover import PERSONS, incomplete
-from portal.registry.lists import OPEN, Filter, Position, known, occurring, positions
+from portal.registry.lists import DAYS, OPEN, Filter, Position, known, occurring, positions
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day, midnight
 from portal.ui import wording
@@ -166,6 +166,7 @@ FILTERS: Final = (
         "Known until",
         lambda value: Q(created_at__lt=midnight(calendar_day(value) + timedelta(days=1))),
         lambda value: wording.day(value) or value,
+        DAYS,
     ),
 )
 MORE: Final = ("onboarding", "checked", "owner", "from", "to")

@@ -18,6 +18,7 @@ from portal.messaging.keeping import service_zone, today
 from portal.registry.models import Kind, Record
 from portal.registry.query import EARLIEST_YEAR, read, uuid_in
 from portal.registry.search import ranked
+from portal.ui import wording
 from portal.ui.forms import DayInput, MoneyField, StaffForm, TextField
 
 SIZES: Final = (25, 50, 100)
@@ -153,17 +154,17 @@ class FilterForm(StaffForm):
         data = super().clean() or {}
         start, end = data.get("start_date"), data.get("end_date")
         if start and end and end < start:
-            self.add_error("end_date", "The end lies before the start.")
+            self.add_error("end_date", wording.DAYS_TURNED_ROUND)
         for moment, day in (("start_time", "start_date"), ("end_time", "end_date")):
             if data.get(moment) and not data.get(day) and day not in self.errors:
                 self.add_error(moment, "Say of which day.")
         if start and start == end and (data.get("end_time") or data.get("start_time")):
             late, early = data.get("end_time"), data.get("start_time")
             if late and early and late < early:
-                self.add_error("end_time", "The end lies before the start.")
+                self.add_error("end_time", wording.DAYS_TURNED_ROUND)
         least, most = data.get("least"), data.get("most")
         if least is not None and most is not None and most < least:
-            self.add_error("most", "It is less than the amount from which to look.")
+            self.add_error("most", wording.AMOUNTS_TURNED_ROUND)
         return data
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.core.cache import cache
 from django.core.exceptions import EmptyResultSet
@@ -14,8 +14,9 @@ from django.db.models import F, OrderBy, Q, QuerySet
 from django.http import QueryDict
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.query import NotUnderstood, Query, read
+from portal.registry.query import NotUnderstood, Query, calendar_day, read
 from portal.registry.search import narrowed, of_borrowers
+from portal.ui import wording
 
 if TYPE_CHECKING:
     from django_stubs_ext import ValuesQuerySet
@@ -30,6 +31,19 @@ _OPTIONAL = {each.name for each in Record._meta.concrete_fields if each.null}
 
 
 @dataclass(frozen=True)
+class Ends:
+    """That a filter ends what another one begins, and is left out where it lies before it."""
+
+    begun_by: str
+    read: Callable[[str], Any]
+    """What the values of both come to."""
+    otherwise: str
+
+
+DAYS = Ends("from", calendar_day, wording.DAYS_TURNED_ROUND)
+
+
+@dataclass(frozen=True)
 class Filter:
     """One filter of a list: its name in the query string, and what it means."""
 
@@ -39,6 +53,7 @@ class Filter:
     """The condition for a value; raises :class:`NotUnderstood`."""
     words: Callable[[str], str] = str
     """A value as its chip says it."""
+    ends: Ends | None = None
 
 
 @dataclass(frozen=True)
@@ -254,16 +269,24 @@ def _filter(one: str | Filter) -> Filter:
 
 
 def _chosen(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Filter, str], Q, list[str]]:
-    chosen, conditions, problems = {}, Q(), []
+    chosen: dict[Filter, str] = {}
+    conditions, problems = Q(), []
     for one in filters:
         if not (value := read(state.get(one.name, ""), operators=False).text[:64]):
             continue
         try:
-            conditions &= one.keep(value)
+            condition = one.keep(value)
+            _must_follow({each.name: begun for each, begun in chosen.items()}, one.ends, value)
+            conditions &= condition
             chosen[one] = value
         except NotUnderstood as reason:
             problems.append(f"{one.label} “{value}” was left out. {reason}")
     return chosen, conditions, problems
+
+
+def _must_follow(chosen: Mapping[str, str], ends: Ends | None, value: str) -> None:
+    if ends and ends.begun_by in chosen and ends.read(value) < ends.read(chosen[ends.begun_by]):
+        raise NotUnderstood(ends.otherwise)
 
 
 def _order(wanted: str, sorts: Mapping[str, str]) -> tuple[str, list[OrderBy]]:

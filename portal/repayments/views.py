@@ -33,7 +33,17 @@ from portal.messaging.told import messages_of
 from portal.payments import SCHEDULED, SUCCEEDED, Group, Opened, Row, Summary, Table
 from portal.readings import REPAYMENTS_OF, Freshness, coverage, show
 from portal.registry import memory
-from portal.registry.lists import COUNTED, Filter, Listing, known, listing, occurring, with_borrowers
+from portal.registry.lists import (
+    COUNTED,
+    DAYS,
+    Ends,
+    Filter,
+    Listing,
+    known,
+    listing,
+    occurring,
+    with_borrowers,
+)
 from portal.registry.models import Kind, Record
 from portal.registry.query import NotUnderstood, calendar_day
 from portal.saved_views.menu import menu
@@ -74,14 +84,15 @@ def _amount(value: str) -> Decimal:
     return amount or Decimal(0)
 
 
+AMOUNTS = Ends("least", _amount, wording.AMOUNTS_TURNED_ROUND)
 FILTERS = [
     Filter("product", "Product", lambda value: Q(product=value), lambda value: wording.human(value) or value),
     Filter("status", "Status", lambda value: Q(status=value), lambda value: wording.status(value).word),
     Filter("type", "Type", lambda value: Q(entity=value), lambda value: wording.human(value) or value),
     Filter("from", "From", _from, lambda value: wording.day(value) or value),
-    Filter("to", "Until", _to, lambda value: wording.day(value) or value),
+    Filter("to", "Until", _to, lambda value: wording.day(value) or value, DAYS),
     Filter("least", "At least", lambda value: Q(amount__gte=_amount(value))),
-    Filter("most", "At most", lambda value: Q(amount__lte=_amount(value))),
+    Filter("most", "At most", lambda value: Q(amount__lte=_amount(value)), ends=AMOUNTS),
     Filter("error", "Failed or with an error", lambda value: Q(flagged__in=[True]), lambda value: "yes"),
 ]
 

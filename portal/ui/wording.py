@@ -15,6 +15,9 @@ from django.utils import timezone
 
 MINUS = "−"
 MASK = "••••"
+# Of the two ends of a filter.
+DAYS_TURNED_ROUND = "The end lies before the start."
+AMOUNTS_TURNED_ROUND = "It is less than the amount from which to look."
 
 WORDS = {
     "BUSINESS": "Business",

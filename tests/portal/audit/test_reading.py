@@ -136,6 +136,7 @@ class TestFilters:
             {"result": "x"},
             {"from": "yesterday"},
             {"to": "9999-99-99"},
+            {"from": "2020-03-02T08:30", "to": "2020-03-02T08:29"},
         ],
         ids=str,
     )

@@ -163,6 +163,10 @@ def test_it_is_narrowed_by_who_added_it(servicer: Browser, viewer: Browser) -> N
     [
         ("?state=ZZ", "State “ZZ” was left out. It is no US state or territory."),
         ("?from=2026-02-30", "Known from “2026-02-30” was left out. It is no day."),
+        (
+            "?from=2026-11-10&to=2026-11-01",
+            "Known until “2026-11-01” was left out. The end lies before the start.",
+        ),
         ("?checked=soon", "Last checked “soon” was left out. It is not one of the choices."),
         ("?q=colour:blue", "“colour:” is no operator"),
     ],

@@ -52,11 +52,30 @@ class TestList(AccountList):
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
 
-    @pytest.mark.parametrize("query", ["?from=soon", "?to=2026-02-30", "?least=much", "?most=1e9"])
-    def test_a_value_that_means_nothing_is_named(self, viewer: Browser, desk: Sandbox, query: str) -> None:
-        known = self.known(desk)
+    @pytest.mark.parametrize(
+        ("query", "words"),
+        [
+            ("?from=soon", "It is no day."),
+            ("?to=2026-02-30", "It is no day."),
+            (
+                "?from=2026-03-08&to=2026-03-07",
+                "Until “2026-03-07” was left out. The end lies before the start.",
+            ),
+            ("?least=much", "Enter an amount"),
+            ("?most=1e9", "Enter an amount"),
+            (
+                "?least=310&most=99",
+                "At most “99” was left out. It is less than the amount from which to look.",
+            ),
+        ],
+    )
+    def test_a_value_that_means_nothing_is_named(
+        self, viewer: Browser, desk: Sandbox, query: str, words: str
+    ) -> None:
+        known = self.known(desk, due_date="2026-03-08", amount=Decimal(310))
         found = self.fragment(viewer, query)
         assert "was left out" in found
+        assert words in found
         assert known.get_absolute_url() in found
 
     def test_a_month_and_the_summary_are_exact(self, viewer: Browser, desk: Sandbox) -> None:
