@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from portal.audit.chain import append
@@ -13,7 +14,7 @@ from portal.lookup import tasks
 from portal.lookup.models import Upload
 from portal.registry import memory
 from portal.registry.lists import roll_up
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import SEARCHED_KINDS, Kind, Record, Source
 from portal.registry.search import search_text
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> boo
             roll_up([record.borrower_uuid])
             _note(actor, "lookup.archive" if archived else "lookup.restore", record, reason=reason)
     return bool(changed)
+
+
+def left_behind(record: Record) -> dict[Kind, int]:
+    """How many records of each kind belong to this one, and stay in lists and search when it is archived."""
+    own = Q(borrower_uuid=record.uuid) if record.kind == Kind.BORROWER else Q(parent_uuid=record.uuid)
+    belonging = Record.objects.filter(own, kind__in=SEARCHED_KINDS, archived_at__isnull=True)
+    counted = belonging.exclude(pk=record.pk).values_list("kind").annotate(Count("pk")).order_by()
+    numbers: dict[str, int] = dict(counted)
+    return {kind: numbers[kind] for kind in SEARCHED_KINDS if kind in numbers}
 
 
 def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", told_at: datetime) -> Upload:

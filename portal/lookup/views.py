@@ -180,7 +180,11 @@ def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         services.archive(Actor.of(request), found, archived=archived, reason=form.cleaned_data["reason"])
         toasts.success(request, "The record is archived." if archived else "The record is back.")
         return done(request, found.get_absolute_url())
-    context = {"form": form, "record": found}
+    stays = [
+        f"{number:,} {(kind.label if number == 1 else searching.PLURALS[kind]).lower()}"
+        for kind, number in ({} if found.archived_at else services.left_behind(found)).items()
+    ]
+    context = {"form": form, "record": found, "stays": stays}
     return render_page(request, "lookup/archive.html", context, status=422 if form.is_bound else 200)
 
 

@@ -71,6 +71,43 @@ def test_what_cannot_be_is_refused(supervisor: Browser, borrower: Record, act: s
     assert is_listed(supervisor)
 
 
+def test_what_stays_is_said_before_a_borrower_is_archived(
+    supervisor: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    loan, _, line = given.loan(desk, borrower), given.loan(desk, borrower), given.line(desk, borrower)
+    archive(supervisor, given.loan(desk, borrower))
+    given.loan(desk, given.borrower(desk))
+    page = supervisor.get(f"/registry/borrower/{borrower.uuid}/archive/").content.decode()
+    assert "stays in lists and search: 1 key person, 2 loans, 1 line of credit." in page
+    assert "The borrower’s name no longer finds its accounts" in page
+
+    def leads_to(account: Record, address: str) -> bool:
+        return f'href="{account.get_absolute_url()}"' in supervisor.get(address).content.decode()
+
+    assert leads_to(loan, "/loans/?q=northwind")
+    archive(supervisor, borrower)
+    assert leads_to(loan, "/loans/")
+    assert leads_to(line, "/lines/")
+    assert leads_to(loan, f"/search/?q={loan.uuid}")
+    assert not leads_to(loan, "/loans/?q=northwind")
+    restoring = supervisor.get(f"/registry/borrower/{borrower.uuid}/archive/").content.decode()
+    assert "stays in lists and search" not in restoring
+
+
+def test_what_stays_is_said_before_an_account_is_archived(
+    supervisor: Browser, desk: Sandbox, borrower: Record
+) -> None:
+    loan = given.loan(desk, borrower)
+    address = f"/registry/loan/{loan.uuid}/archive/"
+    assert "stays in lists and search" not in supervisor.get(address).content.decode()
+    payment = Record.objects.create(
+        kind="repayment", uuid="p-1", borrower_uuid=borrower.uuid, parent_uuid=loan.uuid
+    )
+    assert "stays in lists and search: 1 repayment." in supervisor.get(address).content.decode()
+    archive(supervisor, loan)
+    assert payment.get_absolute_url() in supervisor.get("/repayments/").content.decode()
+
+
 def test_only_a_supervisor_archives(servicer: Browser, borrower: Record) -> None:
     assert archive(servicer, borrower).status_code == 403
     assert is_listed(servicer)
