@@ -20,6 +20,7 @@ from servicing import Borrower, ServicingError, codec
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE = 1_000_000
+STRANGERS_NAMED = 10
 # What reading puts in the place of bytes that are not UTF-8.
 NOT_UTF_8 = "\ufffd"
 
@@ -33,6 +34,19 @@ class Report:
 
     taken: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
+    strangers: Counter[str] = field(default_factory=Counter)
+    """Borrowers that are not known here, each with how many of the taken lines name it."""
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of the lines that were taken, if anything."""
+        if not self.strangers:
+            return ""
+        named, number = [*self.strangers][:STRANGERS_NAMED], len(self.strangers)
+        more = f" and {number - len(named):,} more" if number > len(named) else ""
+        lines = "1 line names" if self.strangers.total() == 1 else f"{self.strangers.total():,} lines name"
+        borrowers = "a borrower that is" if number == 1 else f"{number:,} borrowers that are"
+        return f"{lines} {borrowers} not known here: {', '.join(named)}{more}."
 
     @property
     def is_empty(self) -> bool:
@@ -117,6 +131,18 @@ def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: 
             accepted += items
             report.taken += 1
     memory.remember(accepted, source=Source.FILE, at=at, by=by)
+    _look_for_owners(accepted, report.strangers)
+
+
+def _look_for_owners(items: list[Known], strangers: Counter[str]) -> None:
+    """Count the lines whose borrower is not known so far. The file may still tell it: its order is free."""
+    told = {item.uuid for item in items if item.kind == Kind.BORROWER}
+    named = Counter(item.borrower_uuid for item in items if item.borrower_uuid not in told)
+    for uuid in strangers.keys() & told:
+        del strangers[uuid]
+    asked = named.keys() - strangers.keys()
+    known = set(stored_of((Kind.BORROWER, uuid) for uuid in asked).values_list("uuid", flat=True))
+    strangers.update({uuid: number for uuid, number in named.items() if uuid not in known})
 
 
 def _owners(items: list[Known]) -> dict[tuple[str, str], str]:

@@ -49,6 +49,9 @@ class Upload(models.Model):
     taken = models.PositiveIntegerField(default=0)
     refused_count = models.PositiveIntegerField(default=0)
     refused = models.JSONField(default=list, help_text="The first refused lines, each with its reason.")
+    remark = models.TextField(
+        blank=True, default="", db_default="", help_text="What is said of the lines that were taken."
+    )
     finished_at = models.DateTimeField(null=True)
 
     objects = Uploads()

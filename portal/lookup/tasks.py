@@ -54,7 +54,7 @@ def import_file(progress: Progress, *, upload: int) -> dict[str, int]:
     report = TAKERS[Upload.What(found.what)](lines, by=found.by_name, at=found.at)
     result = {"taken": report.taken, "refused": len(report.refused)}
     found.taken, found.refused_count = report.taken, len(report.refused)
-    found.refused = report.refused[:REASONS_KEPT]
+    found.refused, found.remark = report.refused[:REASONS_KEPT], report.remark
     found.content, found.finished_at = None, timezone.now()
     with transaction.atomic():
         found.save()

@@ -255,6 +255,23 @@ def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
     assert Record.objects.get(uuid="l-1").borrower_uuid == "b-1"
 
 
+@pytest.mark.parametrize("between", [0, memory.BATCH])
+def test_borrowers_that_nobody_knows_after_the_whole_file_are_named(
+    supervisor: Browser, between: int
+) -> None:
+    Record.objects.create(kind="borrower", uuid="known-before", archived_at=timezone.now())
+    rows = [
+        *("loan,l-1,b-8,", "line,l-2,told-later,", "loan,l-3,known-before,", "key_person,p-1,b-8,"),
+        *(f"borrower,other-{n},," for n in range(between)),
+        *("borrower,told-later,,Acme", "loan,l-4,b-8,", "application,a-1,b-9,", "loan,l-1,b-7,"),
+    ]
+    page = upload(supervisor, ids="\n".join([HEAD, *rows])).content.decode()
+    assert f"{between + 7:,} lines taken, 1 refused" in page
+    assert "4 lines name 2 borrowers that are not known here: b-8, b-9." in page
+    again = upload(supervisor, ids=f"{HEAD}\nborrower,b-8,,\nborrower,b-9,,\nloan,l-1,b-8,\n")
+    assert again.content.decode().count("not known here") == 1
+
+
 def test_a_borrower_is_its_own(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\nborrower,b-1,b-2,Acme\n").content.decode()
     assert "borrower_uuid of a borrower is its own uuid, or empty" in page
@@ -279,6 +296,16 @@ class TestCommand:
         assert "ids.csv line 4: kind 'ship' is not one of" in said
         assert "users.jsonl line 2: not a user object" in said
         assert set(Entry.objects.values_list("actor_name", "action")) == {("system", "lookup.import_records")}
+
+    def test_borrowers_that_nobody_knows_are_named(self, tmp_path: Path, sandbox: Sandbox) -> None:
+        (tmp_path / "ids.csv").write_text("\n".join([HEAD, *(f"loan,l-{n},b-{n}," for n in range(1200))]))
+        (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))
+        said = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
+        first = ", ".join(f"b-{n}" for n in range(10))
+        assert f"1,200 lines name 1,200 borrowers that are not known here: {first} and 1,190 more." in said
+        assert said.count("not known here") == 1
+        (tmp_path / "ids.csv").write_text(f"{HEAD}\nloan,l-1,b-1,\n")
+        assert "1 line names a borrower that is not known here: b-1." in self.run(tmp_path / "ids.csv")
 
     def test_profiles_are_marked_with_the_day_of_their_file(self, tmp_path: Path, sandbox: Sandbox) -> None:
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))

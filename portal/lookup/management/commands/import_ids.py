@@ -46,3 +46,5 @@ class Command(BaseCommand):
             detail={"taken": report.taken, "refused": len(report.refused)},
         )
         self.stdout.write(f"{path.name}: {report.taken} lines taken, {len(report.refused)} refused.")
+        if report.remark:
+            self.stdout.write(f"{path.name}: {report.remark}")
