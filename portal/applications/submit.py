@@ -93,7 +93,7 @@ def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpR
         "record": borrower,
         "crumb": "New application",
         "title": f"Send an application for {dollars}?",
-        "text": f"{in_words(amount).capitalize()}, for {borrower}. It cannot be taken back, "
+        "text": f"{in_words(amount).capitalize()}, for {wording.ended(borrower)} It cannot be taken back, "
         "and its answer can be read only once.",
         "note": reminder(earlier(borrower), amount),
         "action": address,

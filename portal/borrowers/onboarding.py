@@ -30,6 +30,7 @@ from portal.borrowers.forms import (
 from portal.borrowers.models import Draft, Step
 from portal.borrowers.reports import Report
 from portal.registry.models import Kind
+from portal.ui import wording
 from portal.ui.forms import ErrorSummary, StaffForm, summarise
 from servicing import Borrower, Client, InvalidInput, Rejected
 
@@ -226,7 +227,7 @@ class Onboarding:
                         form.warn(field, f"Also entered for person {first[value] + 1}.")
                     for match in matches:
                         if value in match.shared:
-                            form.warn(field, f"Also on {match.who}. Same person?")
+                            form.warn(field, f"Also on {wording.ended(match.who)} Same person?")
 
     # --- Sending ---
 

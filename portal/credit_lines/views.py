@@ -189,8 +189,7 @@ def refusal(request: StaffRequest, record: Record, day: date, words: str, status
 
 def words_of(error: ServicingError) -> str:
     """Why there is no document, as one sentence."""
-    reasons = "; ".join(error.reasons) or error.message
-    return reasons if reasons.endswith(".") else f"{reasons}."
+    return wording.ended("; ".join(error.reasons) or error.message)
 
 
 def status_of(error: ServicingError) -> int:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from portal.lookup.imports import uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.query import uuid_in
+from portal.ui import wording
 from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
 from portal.ui.uploads import largest_file, too_large
 
@@ -65,7 +66,7 @@ class AddForm(StaffForm):
         if kind == Kind.BORROWER:
             data["borrower_uuid"] = uuid
         if kind and uuid and (found := Record.objects.filter(kind=kind, uuid=uuid).first()):
-            self.add_error("uuid", f"Already known here as {found}.")
+            self.add_error("uuid", f"Already known here as {wording.ended(found)}")
             self.existing = found
         return data
 

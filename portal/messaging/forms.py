@@ -65,7 +65,9 @@ class Several(ValidationError):
     """A name that may mean several borrowers."""
 
     def __init__(self, borrowers: Sequence[Record]) -> None:
-        super().__init__(f"Several borrowers match: {'; '.join(map(str, borrowers))}. Type more of the name.")
+        super().__init__(
+            f"Several borrowers match: {wording.ended('; '.join(map(str, borrowers)))} Type more of the name."
+        )
 
 
 class BorrowerField(TextField):

@@ -161,6 +161,12 @@ def percent(part: Decimal | None, whole: Decimal | None) -> int | None:
     return None if part is None or not whole or whole < 0 else int(part / whole * 100)
 
 
+def ended(text: object) -> str:
+    """The last words of a sentence: names may end in a full stop themselves."""
+    words = str(text)
+    return words if words.endswith((".", "!", "?", "…")) else f"{words}."
+
+
 def monogram(name: str) -> str:
     """Two letters for a name."""
     words = [word for word in re.split(r"[\W_]+", name) if word]

@@ -254,6 +254,12 @@ def status_badge(value: str | None) -> SafeString:
 
 
 @register.filter
+def ended(text: object) -> str:
+    """The last words of a sentence, with one full stop."""
+    return wording.ended(text)
+
+
+@register.filter
 def grouped(number: int) -> str:
     """A count with its digits in groups."""
     return f"{number:,}"
