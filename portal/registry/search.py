@@ -177,8 +177,9 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
     The newest matches are looked at, on SQLite then the newest in which the words stand as they were typed. Of kinds
     that have more, the index is asked for each rank, until there are enough.
     """
-    # Conditions take as long to look for as the text: with them, all that is to be counted is asked for at once.
-    enough = max(limit, COMPARED, most if query.conditions else 0)
+    # With conditions, few take PostgreSQL as long as many: all that is to be counted is asked for at once.
+    is_at_once = query.conditions and connection.vendor == "postgresql"
+    enough = max(limit, COMPARED, most if is_at_once else 0)
     phrases = [" ".join(terms) for terms in query.alternatives]
     ranks: dict[Kind, Ranks] = {kind: {} for kind in kinds}
     moments: dict[int, Any] = {}
