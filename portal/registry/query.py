@@ -33,6 +33,8 @@ _UUID = re.compile(
 )
 _SCHEME = re.compile(r"\b(?:tel|mailto):", re.IGNORECASE)
 _OPERATOR = re.compile(r'(?<!\S)([a-z][a-z_]*):(?!//)("[^"]*"|\S*)', re.IGNORECASE)
+# Elsewhere it stands for any letters; a lone one, one inside a word or in quotation marks may be meant.
+_STAR = re.compile(r"(?<!\S)\*+(?=[^\s*])|(?<=[^\s*])\*+(?!\S)")
 _PHRASE = re.compile(r'"([^"]*)"')
 _EMAIL = re.compile(r"[^\s@<>\"(),;:]+@[^\s@<>\"(),;:]+\.[a-z0-9-]+")
 # Not what stands behind the code of another country.
@@ -116,7 +118,11 @@ def read(text: str, *, operators: bool = True) -> Query:
     problems = [f"Only the first {MAX_LENGTH} characters were read."] if len(typed) > MAX_LENGTH else []
     typed = typed[:MAX_LENGTH]
     rest, asked = _take_operators(_SCHEME.sub(" ", typed)) if operators else (typed, _Asked())
+    starred = [f"“{word}”" for word in rest.split() if _STAR.search(word)][:MAX_TERMS]
+    rest = _STAR.sub("", rest)
     meant = _recognised(fold(rest).translate(UNMARKED).strip(), phrases=operators)
+    if starred and not meant.read_as:
+        problems.append(f"Read without asterisks: {', '.join(starred)}. A word is found wherever it stands.")
     return replace(
         meant,
         text=typed,

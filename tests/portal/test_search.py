@@ -267,6 +267,36 @@ class TestOperators:
         assert query.problems[0].startswith(f"“{typed}” was left out. {reason}")
         assert query.alternatives == (("northwind",),)
 
+    @pytest.mark.parametrize(
+        ("typed", "plain", "said"),
+        [
+            ("oyster*", "oyster", "“oyster*”"),
+            ("*yster inc **bay**", "yster inc bay", "“*yster”, “**bay**”"),
+            ("type:borrower oyster*", "oyster", "“oyster*”"),
+        ],
+    )
+    def test_an_asterisk_beside_a_word_is_left_out_and_said(self, typed: str, plain: str, said: str) -> None:
+        record("Oyster Bay Inc.")
+        query = read(typed)
+        assert found(typed) == ["Oyster Bay Inc."]
+        assert query.problems == (f"Read without asterisks: {said}. A word is found wherever it stands.",)
+        assert query.name == plain
+
+    @pytest.mark.parametrize(("typed", "amount"), [("25,000*", 25000), ("*2.5k", 2500)])
+    def test_what_is_not_a_word_is_still_known_beside_an_asterisk(self, typed: str, amount: int) -> None:
+        assert read(typed).amount == amount
+
+    def test_asterisks_in_what_does_not_count_are_not_told(self) -> None:
+        query = read("*please* write to ana@oyster.example")
+        assert query.alternatives == (("ana@oyster.example",),)
+        assert query.problems == ()
+
+    @pytest.mark.parametrize("typed", ["*", "e*bay", '"oyster*"'])
+    def test_another_asterisk_is_looked_for(self, typed: str) -> None:
+        query = read(typed)
+        assert query.problems == ()
+        assert query.alternatives == ((typed.strip('"'),),)
+
     def test_an_unknown_operator_is_a_word_and_said(self) -> None:
         query = read("colour:blue")
         assert query.problems[0].startswith(

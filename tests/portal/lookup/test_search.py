@@ -186,6 +186,17 @@ class TestResults:
         assert "“state:ZZ” was left out." in html
         assert "“colour:” is no operator" in html
 
+    def test_an_asterisk_finds_and_is_said_here_and_above_a_list(
+        self, viewer: Browser, desk: Sandbox
+    ) -> None:
+        given.borrower(desk, first_name="Oyster Bay LLC")
+        pages = [
+            viewer.get(f"{address}?q=oyster*").content.decode() for address in ("/search/", "/borrowers/")
+        ]
+        for html in pages:
+            assert "Bay LLC" in html
+            assert "Read without asterisks: “oyster*”. A word is found wherever it stands." in html
+
     def test_archived_records_are_left_out(self, viewer: Browser, desk: Sandbox) -> None:
         Record.objects.filter(pk=given.borrower(desk, first_name="Acme LLC").pk).update(
             archived_at=timezone.now()
