@@ -1,8 +1,9 @@
-"""Every order of every list is read along an index, on the database that the tests run on."""
+"""What every list promises: each order is read along an index, on either database; an empty one says that it is."""
 
 import pytest
 from django.db import connection
 from django.http import QueryDict
+from django.test import Client as Browser
 
 from portal.applications import views as applications
 from portal.borrowers import listed
@@ -35,3 +36,10 @@ def test_an_order_is_read_along_an_index(db: None, kind: Kind, sort: str) -> Non
         assert "Index" in plan or "INDEX" in plan
         assert "Sort" not in plan
         assert "TEMP B-TREE" not in plan
+
+
+@pytest.mark.parametrize("area", ["borrowers", "applications", "loans", "lines", "repayments"])
+def test_filters_hide_nothing_of_an_empty_list(viewer: Browser, area: str) -> None:
+    page = viewer.get(f"/{area}/?status=FAILED&entity=CORPORATION&q=acme").content.decode()
+    assert "known yet" in page
+    assert "The filters hide" not in page
