@@ -28,6 +28,7 @@ from portal.audit import checkpoints, guard
 from portal.audit.models import Actor
 from portal.gateway import reading
 from portal.jobs.state import state
+from portal.operations import rights
 from portal.operations.models import Tally
 from portal.operations.readiness import chain, pending_migrations
 from servicing.masking import masked_text
@@ -40,6 +41,7 @@ SECRETS = [
     "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
 DRAWING = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
+GRANT = "Run docker/audit-roles.sql as the owner."
 MOUNTED_SECRETS = Path("/run/secrets")
 
 
@@ -121,9 +123,17 @@ def database() -> Findings:
     """Whether it answers, is of this version, lets this role work, and guards the trail."""
     try:
         connected_anew()
-        pending = pending_migrations()
+        closed = rights.unreadable()
+        pending = pending_migrations() if not closed else 0
     except DatabaseError as error:
         yield Finding("bad", f"The database does not answer. Look at DATABASE_URL. {in_a_line(error)}")
+        return
+    if closed:
+        others = f" and {len(closed) - 3} other tables" if len(closed) > 3 else ""
+        yield Finding(
+            "bad",
+            f"The database answers, but this role may not read {', '.join(closed[:3])}{others}. {GRANT}",
+        )
         return
     if pending:
         yield Finding("bad", f"The database lacks {pending} migrations. Run manage.py upgrade.")
@@ -131,25 +141,11 @@ def database() -> Findings:
     try:
         Tally.objects.filter(pk=0).update(count=0)
     except DatabaseError as error:  # The role may not, or the server is a replica.
-        yield Finding("bad", f"The database cannot be written to. Look at DATABASE_URL. {in_a_line(error)}")
-        return
-    if closed := ", ".join(unreadable()):
-        yield Finding("bad", f"This role may not read {closed}. Run docker/audit-roles.sql as the owner.")
+        mend = GRANT if rights.is_lack_of_rights(error) else "Look at DATABASE_URL."
+        yield Finding("bad", f"The database cannot be written to. {mend} {in_a_line(error)}")
         return
     yield Finding("ok", "The database answers and is of this version.")
     yield from (Finding("warn", words) for words in guard.weaknesses(connection))
-
-
-def unreadable() -> list[str]:
-    """Tables that the owner made on PostgreSQL since this role was granted anything."""
-    if connection.vendor != "postgresql":
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
-            " AND NOT has_table_privilege(oid, 'SELECT') ORDER BY relname"
-        )
-        return [name for (name,) in cursor.fetchall()]
 
 
 def connected_anew() -> None:

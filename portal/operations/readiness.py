@@ -9,6 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from portal.audit.models import Entry
 from portal.jobs.state import state
+from portal.operations.rights import is_lack_of_rights
 
 
 def readiness() -> tuple[bool, list[str]]:
@@ -16,8 +17,9 @@ def readiness() -> tuple[bool, list[str]]:
     try:
         pending = pending_migrations()
         work = state() if not pending else None
-    except DatabaseError:
-        return False, ["database: not answering"]
+    except DatabaseError as error:
+        lacks_rights = is_lack_of_rights(error)
+        return False, [f"database: {'this role lacks rights' if lacks_rights else 'not answering'}"]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
     return not pending, ["database: ok", migrations, worker]

@@ -14,6 +14,7 @@ from django.conf import LazySettings
 from django.conf import settings as project
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, connection, transaction
+from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit import checkpoints, guard
@@ -349,7 +350,30 @@ class TestRoleOfThePortal:
         name = f"web_{os.getpid()}"
         databases.run("RESET ROLE", f"REVOKE SELECT ON registry_search_loan FROM {name}", f"SET ROLE {name}")
         (found,) = doctor.database()
-        assert found.words.startswith("This role may not read registry_search_loan.")
+        assert found.words == (
+            "The database answers, but this role may not read registry_search_loan. "
+            "Run docker/audit-roles.sql as the owner."
+        )
+
+    def test_a_role_without_any_right_is_not_taken_for_a_database_that_is_away(
+        self, anonymous: Browser
+    ) -> None:
+        name = f"web_{os.getpid()}"
+        databases.run(
+            "RESET ROLE", f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}", f"SET ROLE {name}"
+        )
+        (found,) = doctor.database()
+        assert found.words.startswith("The database answers, but this role may not read ")
+        assert found.words.endswith(" other tables. Run docker/audit-roles.sql as the owner.")
+        answer = anonymous.get("/readyz")
+        assert (answer.status_code, answer.content) == (503, b"database: this role lacks rights\n")
+        databases.run(
+            "RESET ROLE", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}", f"SET ROLE {name}"
+        )
+        (found,) = doctor.database()
+        assert found.words.startswith(
+            "The database cannot be written to. Run docker/audit-roles.sql as the owner."
+        )
 
     def test_what_the_search_keeps_for_it_as_the_owner_goes_nowhere_else(self) -> None:
         databases.run(
