@@ -1,6 +1,7 @@
 """The trail under attack by plain SQL: refused by the database, and found where the database was made to allow it."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -288,6 +289,14 @@ def test_many_processes_at_once_make_one_chain() -> None:
     assert (verify().entries, verify().found) == (90, None)
 
 
+def rights_of(role: str) -> set[tuple[str, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, relacl::text FROM pg_class WHERE relacl::text LIKE %s", [f"%{role}=%"]
+        )
+        return set(cursor.fetchall())
+
+
 TAKING_AWAY = [
     "UPDATE audit_entry SET reason = ''",
     "DELETE FROM audit_entry",
@@ -374,6 +383,21 @@ class TestRoleOfThePortal:
         assert found.words.startswith(
             "The database cannot be written to. Run docker/audit-roles.sql as the owner."
         )
+
+    def test_it_keeps_what_it_may_do_when_the_owner_restores(self, tmp_path: Path) -> None:
+        if not shutil.which("pg_dump"):
+            pytest.skip("pg_dump is not installed")
+        name, out = f"web_{os.getpid()}", StringIO()
+        databases.run("RESET ROLE")
+        before = rights_of(name)
+        call_command("backup", tmp_path / "copy", stdout=out)
+        call_command("restore", tmp_path / "copy", replace=True, stdout=out)
+        assert rights_of(name) == before
+        assert "audit-roles" not in out.getvalue()
+        # As in a new database, where nobody was granted anything.
+        databases.run(f"DROP OWNED BY {name}")
+        call_command("restore", tmp_path / "copy", replace=True, stdout=out)
+        assert "run docker/audit-roles.sql for it." in out.getvalue()
 
     def test_what_the_search_keeps_for_it_as_the_owner_goes_nowhere_else(self) -> None:
         databases.run(

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.operations import rights
 from portal.operations.copies import NotCopied, restore
 
 
@@ -26,10 +28,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
         if not replace:
             raise CommandError("What the database holds now would be lost. Add --replace if that is meant.")
-        try:
-            restore(file)
-        except NotCopied as problem:
-            raise CommandError(str(problem)) from None
-        call_command("upgrade", verbosity=0)
+        with rights.kept() as were_given:
+            try:
+                restore(file)
+            except NotCopied as problem:
+                raise CommandError(str(problem)) from None
+            call_command("upgrade", verbosity=0)
+        if connection.vendor == "postgresql" and not were_given:
+            self.stdout.write(
+                "If web and worker have a role of their own, run docker/audit-roles.sql for it."
+            )
         append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
         call_command("verify_audit", stdout=self.stdout, stderr=self.stderr)
