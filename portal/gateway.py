@@ -34,6 +34,7 @@ from portal.audit.chain import append
 from portal.audit.health import FAILED
 from portal.audit.intents import AlreadySubmitted, Blocked, Write
 from portal.audit.models import Actor, RemoteCall, WriteIntent
+from portal.cache import CacheAway
 from portal.disk import hasty
 from portal.registry import memory
 from portal.registry.models import Source
@@ -238,6 +239,8 @@ class GatewayMiddleware:
                 return None
             case Http404():
                 return missing(request, error)
+            case CacheAway():  # Only the throttling asks what nothing but the cache knows.
+                return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
             case AlreadySubmitted() | Blocked():
                 return trouble(request, ALREADY, intent=error.intent)
             case servicing.OutcomeUnknown():

@@ -269,6 +269,8 @@ CACHES = {
         "CACHE_URL", Env.cache_url_config, cache_url, ["locmemcache", "dbcache", "redis", "rediss"]
     )
 }
+if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
+    CACHES["default"]["BACKEND"] = "portal.cache.ForgivingCache"
 
 # --- Background work ---
 

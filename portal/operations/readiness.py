@@ -7,13 +7,14 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from portal import cache
 from portal.audit.models import Entry
 from portal.jobs.state import state
 from portal.operations.rights import is_lack_of_rights
 
 
 def readiness() -> tuple[bool, list[str]]:
-    """Whether requests may come, and a line for each thing that was looked at."""
+    """Whether requests may come, and a line for each thing that was looked at; they may without a cache."""
     try:
         pending = pending_migrations()
         work = state() if not pending else None
@@ -21,8 +22,9 @@ def readiness() -> tuple[bool, list[str]]:
         lacks_rights = is_lack_of_rights(error)
         return False, [f"database: {'this role lacks rights' if lacks_rights else 'not answering'}"]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
+    remembers = "cache: ok" if cache.is_answering() else "cache: not answering"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
-    return not pending, ["database: ok", migrations, worker]
+    return not pending, ["database: ok", migrations, remembers, worker]
 
 
 def pending_migrations() -> int:

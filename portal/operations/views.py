@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST
 
+from portal import cache
 from portal.accounts.roles import RoleMissing, requires, why_not_to
 from portal.audit.breaker import outage
 from portal.audit.chain import append
@@ -31,6 +32,7 @@ def status(request: StaffRequest) -> HttpResponse:
     context = {
         "groups": health(),
         "outage": outage(),
+        "remembers": cache.is_answering(),
         "failures": calls.failures(),
         "calls": calls.found(request.GET),
         "patterns": calls.patterns(),
@@ -95,7 +97,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """Whether this process may be sent requests: its database answers and is migrated. No data.
 
-    A missing worker is told, but takes no web process out of service: pages work without one.
+    A missing worker is told, and so is a cache that does not answer, but neither takes a web process out of service:
+    pages work without them.
     """
     is_ready, lines = readiness.readiness()
     return HttpResponse(

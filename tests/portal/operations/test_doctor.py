@@ -179,8 +179,8 @@ def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, setti
     append(
         Actor.system("verify"), "audit.verify", result="broken", detail={"problem": "Entry 1 was altered."}
     )
-    redis = "django.core.cache.backends.redis.RedisCache"
-    settings.CACHES = {"default": {"BACKEND": redis, "LOCATION": "redis://127.0.0.1:9/0"}}
+    redis = "redis://127.0.0.1:9/0"
+    settings.CACHES = {"default": {"BACKEND": "portal.cache.ForgivingCache", "LOCATION": redis}}
     words = said()
-    assert "WRONG  The cache does not answer. Look at CACHE_URL. ConnectionError: Error 111" in words
+    assert "WRONG  The cache does not answer. Look at CACHE_URL. CacheAway: Error 111" in words
     assert "WRONG  The audit trail is broken. Entry 1 was altered." in words

@@ -1,0 +1,126 @@
+"""A cache that goes away while people work: they work on, and nobody guesses passwords meanwhile."""
+
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+from django.test import Client as Browser
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of
+from tests.portal.jobs.test_worker import until
+from tests.portal.operations.test_demo import answers, free_port
+
+SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
+PAGES = ["/", "/borrowers/", "/loans/", "/status/", "/search/?q=anna", "/audit/", "/messages/"]
+PASSWORD = "walnut-harbor-77"
+
+pytestmark = pytest.mark.skipif(SERVER is None, reason="needs a Redis or Valkey server")
+
+
+@contextmanager
+def running(port: int, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A server that keeps nothing."""
+    kept_nowhere = ["--save", "", "--appendonly", "no", "--dir", str(folder)]
+    command = [str(SERVER), "--port", str(port), "--bind", "127.0.0.1", *kept_nowhere]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: answers(port))
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+@pytest.fixture
+def port(desk: Sandbox, settings: LazySettings) -> int:
+    """Where the cache of this desk is, once it runs."""
+    found = free_port()
+    address = f"redis://127.0.0.1:{found}/0"
+    settings.CACHES = {"default": {"BACKEND": "portal.cache.ForgivingCache", "LOCATION": address}}
+    return found
+
+
+@pytest.fixture
+def maya(desk: Sandbox) -> User:
+    return User.objects.create_user("maya", password=PASSWORD, role=Role.SERVICER, first_name="Maya")
+
+
+def sign_in(password: str = PASSWORD) -> tuple[int, str]:
+    answer = Browser().post("/sign-in/", {"login": "maya", "password": password})
+    return answer.status_code, answer.content.decode()
+
+
+def doctor() -> str:
+    out = StringIO()
+    with pytest.raises(CommandError):
+        call_command("doctor", stdout=out)
+    return out.getvalue()
+
+
+def test_whoever_is_signed_in_works_on_and_comes_back(
+    desk: Sandbox, port: int, maya: User, tmp_path: Path
+) -> None:
+    given.borrower(desk, first_name="Anna")
+    staff = browser_of(Role.SUPERVISOR)
+    with running(port, tmp_path):
+        before = {page: staff.get(page).status_code for page in PAGES}
+        assert sign_in()[0] == 302
+        assert "The cache does not answer" not in staff.get("/status/").content.decode()
+        assert "ok     The cache works" in doctor()
+    assert before == {page: staff.get(page).status_code for page in PAGES} == dict.fromkeys(PAGES, 200)
+    assert "The cache does not answer" in staff.get("/status/").content.decode()
+    ready = Browser().get("/readyz")
+    assert (ready.status_code, b"cache: not answering\n" in ready.content) == (200, True)
+    assert "WRONG  The cache does not answer. Look at CACHE_URL." in doctor()
+    assert sign_in()[0] == 503
+    with running(port, tmp_path):
+        until(lambda: b"cache: ok\n" in Browser().get("/readyz").content)
+        assert sign_in()[0] == 302
+
+
+def test_nobody_guesses_passwords_while_nobody_counts(port: int, maya: User) -> None:
+    for guess in (PASSWORD, *"abcdefg"):
+        status, page = sign_in(guess)
+        assert (status, "Signing in is not possible at the moment" in page) == (503, True)
+    staff = Browser()
+    staff.force_login(maya)
+    confirmed = staff.post("/accounts/confirm/", {"password": PASSWORD})
+    passkey = Browser().post("/sign-in/passkey/", {"credential": "{}"})
+    assert (confirmed.status_code, passkey.status_code) == (503, 503)
+
+
+def test_tries_are_counted_in_it(port: int, maya: User, tmp_path: Path) -> None:
+    with running(port, tmp_path):
+        for guess in "abcde":
+            sign_in(guess)
+        assert "Too many attempts failed" in sign_in()[1]
+
+
+def test_no_page_waits_for_one_that_is_silent(port: int, tmp_path: Path) -> None:
+    staff = browser_of(Role.SUPERVISOR)
+    with running(port, tmp_path) as server:
+        staff.get("/")
+        server.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        assert {staff.get(page).status_code for page in PAGES} == {200}
+        assert time.monotonic() - began < 10
+
+
+def test_a_server_that_was_started_anew_is_not_noticed(port: int, tmp_path: Path) -> None:
+    staff = browser_of(Role.SUPERVISOR)
+    for _ in range(2):
+        with running(port, tmp_path):
+            staff.get("/")
+            assert b"cache: ok\n" in Browser().get("/readyz").content
