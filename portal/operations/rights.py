@@ -8,7 +8,13 @@ from contextlib import contextmanager
 
 from django.db import DatabaseError, connection, transaction
 
+NOT_THE_OWNER = (
+    "This role may not change the tables. Put the address of the role that owns them into DATABASE_URL."
+)
 # Each asks for the tables of this schema alone; "r" is a table, "S" a sequence.
+_MAY_CHANGE = """SELECT has_schema_privilege(current_schema(), 'CREATE') AND NOT EXISTS (
+    SELECT FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+    AND NOT pg_has_role(relowner, 'USAGE'))"""
 _UNREADABLE = """SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
     AND NOT has_table_privilege(oid, 'SELECT') ORDER BY relname"""
 _HELD = """SELECT oid::regclass::text, string_agg(privilege_type, ', '),
@@ -25,6 +31,11 @@ def is_lack_of_rights(error: DatabaseError) -> bool:
 def unreadable() -> list[str]:
     """Tables that the owner made since this role was granted anything."""
     return [name for (name,) in _asked(_UNREADABLE)]
+
+
+def may_change_tables() -> bool:
+    """Whether this role may make, change and drop them."""
+    return all(may for (may,) in _asked(_MAY_CHANGE))
 
 
 @contextmanager

@@ -384,6 +384,25 @@ class TestRoleOfThePortal:
             "The database cannot be written to. Run docker/audit-roles.sql as the owner."
         )
 
+    @pytest.mark.parametrize(
+        "words",
+        [["upgrade", "--verbosity", "0"], ["restore", "manage.py", "--replace"]],
+        ids=lambda words: words[0],
+    )
+    def test_what_only_the_owner_can_do_says_so(self, words: list[str], tmp_path: Path) -> None:
+        databases.run("RESET ROLE", "DELETE FROM django_migrations WHERE app = 'notes'")
+        command, address = [sys.executable, "manage.py", *words], (tmp_path / "web").read_text()
+        environment = os.environ | {"DATABASE_URL": address}
+        done = subprocess.run(
+            command, env=environment, cwd=project.BASE_DIR, capture_output=True, text=True, timeout=60
+        )
+        call_command("migrate", "notes", fake=True, verbosity=0)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "CommandError: This role may not change the tables. "
+            "Put the address of the role that owns them into DATABASE_URL.\n"
+        )
+
     def test_it_keeps_what_it_may_do_when_the_owner_restores(self, tmp_path: Path) -> None:
         if not shutil.which("pg_dump"):
             pytest.skip("pg_dump is not installed")

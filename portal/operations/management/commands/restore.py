@@ -28,6 +28,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
         if not replace:
             raise CommandError("What the database holds now would be lost. Add --replace if that is meant.")
+        if not rights.may_change_tables():
+            raise CommandError(rights.NOT_THE_OWNER)
         with rights.kept() as were_given:
             try:
                 restore(file)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
-from django.db import connection
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+
+from portal.operations import rights
 
 _POSTGRES_LOCK = 7_231_905
 
@@ -22,7 +24,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
         with alone():
-            call_command("migrate", verbosity=verbosity, stdout=self.stdout)
+            try:
+                call_command("migrate", verbosity=verbosity, stdout=self.stdout)
+            except DatabaseError:
+                if rights.may_change_tables():
+                    raise
+                raise CommandError(rights.NOT_THE_OWNER) from None
 
 
 @contextmanager
