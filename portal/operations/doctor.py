@@ -40,6 +40,12 @@ SECRETS = [
     "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY", "METRICS_TOKEN",
     "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
+# Who we say we are, as the service knows it: what to look at when it does not believe us.
+IDENTITY = {
+    "hmac": "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock",
+    "bearer": "SERVICING_TOKEN and SERVICING_AUTH",
+    "none": "SERVICING_AUTH",
+}
 DRAWING = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
 GRANT = "Run docker/audit-roles.sql as the owner."
 MOUNTED_SECRETS = Path("/run/secrets")
@@ -181,8 +187,11 @@ def service() -> Findings:
     try:
         reading(Actor.system("doctor"), in_any_case=True).messages.list(limit=1)
     except servicing.ServicingError as error:
-        words = "; ".join(dict.fromkeys([error.message, *error.reasons]))
-        yield Finding("bad", f"The lending service at {settings.SERVICING_URL} cannot be used: {words}")
+        words = "; ".join(dict.fromkeys([error.message, *error.reasons])).rstrip(".")
+        refused = isinstance(error, servicing.Unauthenticated | servicing.Forbidden)
+        look = IDENTITY[settings.SERVICING_AUTH] if refused else "SERVICING_URL"
+        where = f"The lending service at {settings.SERVICING_URL}"
+        yield Finding("bad", f"{where} cannot be used: {words}. Look at {look}.")
     else:
         yield Finding("ok", "The lending service answers, knows these credentials and has the same time.")
 
@@ -247,7 +256,11 @@ def trail() -> Findings:
     """Whether the audit trail was checked lately, held, and could not be rewritten unnoticed."""
     found = chain()
     if found.checked and found.checked.result == "broken":
-        yield Finding("bad", f"The audit trail is broken. {found.checked.detail.get('problem', '')}")
+        problem = found.checked.detail.get("problem", "")
+        yield Finding(
+            "bad",
+            f"The audit trail is broken. {problem} Look at a copy from before, and who could write since.",
+        )
     elif found.checked is None:
         yield Finding("warn", "The audit trail was never checked. Run manage.py verify_audit.")
     elif timezone.now() - found.checked.at > CHECKED_LATELY:

@@ -69,7 +69,21 @@ def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> No
 def test_a_service_that_refuses_these_credentials_is_said(healthy: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_SECRET = "0123456789abcdef0123456789abcdef"
     gateway.client.cache_clear()
-    assert f"WRONG  The lending service at {healthy.url} cannot be used" in said()
+    refused = (
+        f"WRONG  The lending service at {healthy.url} cannot be used: The signature is not valid. Look at "
+    )
+    who = "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock."
+    assert f"{refused}{who}\n" in said()
+    settings.SERVICING_AUTH, settings.SERVICING_TOKEN = "bearer", "token"
+    gateway.client.cache_clear()
+    assert "cannot be used: The client is not known. Look at SERVICING_TOKEN and SERVICING_AUTH.\n" in said()
+
+
+@pytest.mark.parametrize("status", [301, 404, 500])
+def test_an_address_at_which_there_is_another_service_is_said(healthy: Sandbox, status: int) -> None:
+    healthy.fail_next("messages.list", status=status, times=9)
+    (told,) = (line for line in said().splitlines() if line.startswith("WRONG  The lending service"))
+    assert told.endswith(". Look at SERVICING_URL.")
 
 
 def test_what_is_missing_is_said(
