@@ -131,26 +131,30 @@ def version(record: Record) -> str:
 
 def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) -> list[Record]:
     with transaction.atomic():
-        before = rows.stored_of((item.kind, item.uuid) for item in items).select_for_update()
-        stored = {(record.kind, record.uuid): record for record in before}
-        new, changed, same, snapshots = [], [], [], []
+        held = rows.stored_of((item.kind, item.uuid) for item in items).select_for_update()
+        stored = {(record.kind, record.uuid): record for record in held}
+        remembered, new, changed, same, snapshots = [], [], [], [], []
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
                 record = Record(kind=item.kind, uuid=item.uuid, source=source, created_by=by)
                 new.append(record)
-            elif source == Source.SERVICE and _says_nothing_new(record, item):
+                _absorb(record, item, source, at)
+            elif _is_confirmed(record, item, at):
                 same.append(record)
-                continue
             else:
-                changed.append(record)
-            snapshots += _absorb(record, item, source, at)
+                before = _state(record)
+                snapshots += _absorb(record, item, source, at)
+                if _state(record) != before:
+                    record.updated_at = at
+                    changed.append(record)
+            remembered.append(record)
         rows.create(new)
-        Record.objects.bulk_update(changed, _WRITTEN, batch_size=100)
-        _confirm(same, at)
+        rows.update(changed, [*_TOLD, "updated_at"])
+        _confirm(same, source, at)
         Snapshot.objects.bulk_create(snapshots)
         roll_up(record.borrower_uuid for record in new + changed if _is_added_up(record))
-        return new + changed + same
+        return remembered
 
 
 def _is_added_up(record: Record) -> bool:
@@ -160,16 +164,19 @@ def _is_added_up(record: Record) -> bool:
     return record.kind in (Kind.BORROWER, Kind.APPLICATION)
 
 
-def _says_nothing_new(record: Record, item: Known) -> bool:
+def _is_confirmed(record: Record, item: Known, at: datetime) -> bool:
+    """Whether the last answer was told again, later and with nothing besides."""
+    if item.answer is None or item.label or (record.answer_at and at < record.answer_at):
+        return False
     owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
-    return (
-        item.answer is not None and not item.label and all(owners) and record.answer == text_of(item.answer)
-    )
+    return all(owners) and record.answer == text_of(item.answer)
 
 
-def _confirm(records: Sequence[Record], at: datetime) -> None:
-    """The service said the same again: only the age of the copies changes, in one statement."""
-    told = {"answer_at": at, "checked_at": at, "source": Source.SERVICE, "failing_since": None, "failure": ""}
+def _confirm(records: Sequence[Record], source: str, at: datetime) -> None:
+    """The same was told again: only the age of the copies changes, in one statement."""
+    told: dict[str, Any] = {"answer_at": at, "source": source}
+    if source == Source.SERVICE:
+        told |= {"checked_at": at, "failing_since": None, "failure": ""}
     Record.objects.filter(pk__in=[record.pk for record in records]).update(**told)
     for record in records:
         for name, value in told.items():
@@ -177,17 +184,20 @@ def _confirm(records: Sequence[Record], at: datetime) -> None:
 
 
 # What absorbing an answer may change.
-_WRITTEN = [
+_TOLD = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     *("product", "status", "entity", "state", "city", "phone", "email", "amount", "past_due", "due_date"),
-    *("rate", "flagged", "updated_at", "failing_since", "failure"),
+    *("rate", "flagged", "failing_since", "failure"),
 ]
+
+
+def _state(record: Record) -> list[Any]:
+    return [getattr(record, name) for name in _TOLD]
 
 
 def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snapshot]:
     """Take the item into the record; the snapshot of what it replaces, if it replaces anything."""
     replaced = []
-    record.updated_at = at
     record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     record.parent_uuid = item.parent_uuid or record.parent_uuid
     record.label = item.label or record.label

@@ -1,5 +1,6 @@
 """What this desk knows: answers, snapshots, search, lists, and files from a lender's own records."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from importlib import import_module
@@ -42,6 +43,22 @@ class TestMemory:
         after = given.told(user)
         assert after.answer_at > before.answer_at
         assert Record.objects.get(pk=after.pk).updated_at == before.updated_at
+
+    def test_an_identifier_or_a_file_that_is_known_moves_nothing(self, sandbox: Sandbox) -> None:
+        user = sandbox.world.borrower(key_people=[])
+        answer = memory.known(codec.decode(Borrower, dumps(user)))
+        loan = memory.Known(kind=Kind.LOAN, uuid=LINE, borrower_uuid=user["uuid"])
+        memory.remember([*answer, loan], source=Source.FILE)
+        written = dict(Record.objects.values_list("uuid", "updated_at"))
+        after = timezone.now()
+        memory.remember([*answer, loan], source=Source.FILE, at=after)
+        assert dict(Record.objects.values_list("uuid", "updated_at")) == written
+        assert Record.objects.get(kind=Kind.BORROWER).answer_at == after
+        assert Record.objects.get(kind=Kind.BORROWER).checked_at is None
+        memory.remember([replace(loan, label="Oven")], source=Source.FILE)
+        named = Record.objects.get(kind=Kind.LOAN)
+        assert (named.label, named.updated_at > written[LINE]) == ("Oven", True)
+        assert matching(Record.objects.all(), "oven").get() == named
 
     def test_an_identical_answer_keeps_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
