@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
-from typing import IO, Any, TextIO
+from itertools import zip_longest
+from typing import IO, TextIO
 
 from portal.registry import memory
 from portal.registry.memory import Known
@@ -63,15 +63,9 @@ def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> 
     """Take a CSV of known ids: ``kind,uuid,borrower_uuid,label``."""
     rest = iter(lines)
     head = next(rest, "")
-    # Strict: else an open quotation mark swallows the lines after it.
-    rows = csv.DictReader(chain([head], rest), strict=True)
-    try:
-        header = rows.fieldnames
-    except csv.Error:
-        header = None
-    if header != COLUMNS:
+    if _values(head) != COLUMNS:
         return Report(refused=[(1, f"the first line must be {','.join(COLUMNS)}{_hint(head)}")])
-    return _take(_parsed_rows(rows), by=by, at=at)
+    return _take(_parsed_rows(rest), by=by, at=at)
 
 
 def _hint(head: str) -> str:
@@ -151,18 +145,25 @@ def _owners(items: list[Known]) -> dict[tuple[str, str], str]:
     return {(kind, uuid): owner for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")}
 
 
-def _parsed_rows(rows: "csv.DictReader[str]") -> Iterator[tuple[int, Parsed]]:
+def _parsed_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
+    for number, line in enumerate(lines, 2):
+        if values := _values(line):
+            yield number, values if isinstance(values, str) else _parsed_id(values)
+
+
+def _values(line: str) -> list[str] | str:
+    """The values of one line of CSV, or why it has none. An open quotation mark would hide the lines behind it."""
     try:
-        for row in rows:
-            yield rows.line_num, _parsed_id(row)
+        return next(csv.reader([line], strict=True), [])
     except csv.Error as error:
-        yield rows.line_num, f"not readable as CSV from here on: {error}"
+        why = str(error).replace("unexpected end of data", "a quotation mark is left open")
+        return f"not readable as CSV: {why}"
 
 
-def _parsed_id(row: dict[str | None, Any]) -> Parsed:
-    if None in row:
+def _parsed_id(values: list[str]) -> Parsed:
+    if len(values) > len(COLUMNS):
         return "more than four values; a name that holds a comma needs quotes around it"
-    kind, uuid, owner, label = ((row.get(column) or "").strip() for column in COLUMNS)
+    kind, uuid, owner, label = (value.strip() for value, _ in zip_longest(values, COLUMNS, fillvalue=""))
     kind, uuid, owner = kind.lower(), _usual(uuid), _usual(owner)
     if kind not in KINDS:
         return f"kind {kind[:40]!r} is not one of {', '.join(KINDS)}"

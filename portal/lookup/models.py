@@ -16,10 +16,10 @@ from portal.jobs.models import Job
 
 
 class Uploads(models.Manager["Upload"]):
-    """Uploads without their content, which only the worker reads."""
+    """Uploads without what is large: their content, which only the worker reads, and the refused lines of each."""
 
     def get_queryset(self) -> models.QuerySet["Upload"]:
-        return super().get_queryset().defer("content")
+        return super().get_queryset().defer("content", "refused")
 
     def forget_old(self) -> int:
         """Delete what came of old ones, as long after them as drafts are kept, and say how many; unread files too."""

@@ -39,7 +39,7 @@ def refresh_portfolio(
 
 TAKERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}
 # A file that is refused as a whole says the same in every line.
-REASONS_KEPT = 500
+REASONS_KEPT = 10_000
 
 
 @job("lookup.import_file", label="Taking in a file of records")

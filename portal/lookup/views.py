@@ -29,6 +29,9 @@ from portal.ui.htmx import done, render_page
 from portal.ui.uploads import takes_files
 from servicing import Loan, NotFound, NotSent, Unavailable, codec
 
+# Of a file's refused lines a page shows so many.
+REASONS_SHOWN = 200
+
 
 @requires("lookup.search")
 def search(request: StaffRequest) -> HttpResponse:
@@ -218,14 +221,14 @@ def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
     """How far a file is, and then what came of every line."""
     upload = get_object_or_404(Upload, pk=upload_id)
     job = Job.objects.filter(pk=upload.job_id).first() if upload.job_id else None
-    context = {"upload": upload, "job": job}
+    context = {"upload": upload, "job": job, "shown": upload.refused[:REASONS_SHOWN]}
     return render_page(request, "lookup/imported.html", context, partial="imported")
 
 
 @require_safe
 @requires("lookup.import_records")
 def export_refused(request: StaffRequest, upload_id: int) -> HttpResponseBase:
-    """The refused lines of a file that are kept, as the page shows them."""
+    """The refused lines of a file, all that are kept."""
     upload = get_object_or_404(Upload, pk=upload_id)
     append(
         Actor.of(request),

@@ -113,6 +113,22 @@ def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> Non
     assert not Record.objects.exists()
 
 
+def test_the_file_of_refused_lines_holds_more_than_the_page(supervisor: Browser) -> None:
+    page = upload(supervisor, ids="\n".join([HEAD, *(["ship,x,,"] * 1234)])).content.decode()
+    assert "The first 200 of 1,234 refused lines" in page
+    assert page.count("is not one of") == 200
+    file = re.search(r'href="(/registry/import/\d+/refused/)"', page)
+    assert b"".join(supervisor.get(file[1]).streaming_content).decode().count("is not one of") == 1234
+
+
+def test_a_line_that_is_no_csv_hides_no_other(supervisor: Browser) -> None:
+    lines = ["loan,l-1,b-1,", "", 'loan,"l-2,b-1,', 'loan,l-3,b-1,"Oven, ""large"""']
+    page = upload(supervisor, ids="\r\n".join([HEAD, *lines])).content.decode()
+    assert "2 lines taken, 1 refused" in page
+    assert [line for line, _ in Upload.objects.get().refused] == [4]
+    assert Record.objects.get(uuid="l-3").label == 'Oven, "large"'
+
+
 def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: LazySettings) -> None:
     settings.UPLOAD_LIMIT_MB = 1
     page = upload(supervisor, ids=IDS + "x" * 1024 * 1024).content.decode()
@@ -129,8 +145,8 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
         (IDS.replace(",", ";").encode(), "here semicolons stand between the values"),
         (IDS.replace(",", "\t").encode(), "here tabs stand between the values"),
         (f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("latin-1"), "not UTF-8"),
-        (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV from here on"),
-        (f'{HEAD}\nborrower,b-1,,"Acme\nborrower,b-2,,Zinc\n'.encode(), "not readable as CSV from here on"),
+        (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV: field larger"),
+        (f'{HEAD}\nborrower,b-1,,"Acme'.encode(), "not readable as CSV: a quotation mark is left open"),
         (f"{HEAD}\nloan,l-1,,".encode(), "borrower_uuid is missing"),
         (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
         (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300"),
