@@ -137,7 +137,7 @@ def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) 
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
-                record = Record(kind=item.kind, uuid=item.uuid, source=source, created_by=by)
+                record = rows.new(kind=item.kind, uuid=item.uuid, source=source, created_by=by)
                 new.append(record)
                 _absorb(record, item, source, at)
             elif _is_confirmed(record, item, at):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from portal.registry.models import Record
 
 _FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_key]
+_DEFAULTS: Any = [field.get_default() for field in Record._meta.concrete_fields]
 _COLUMNS = [str(field.column) for field in _FIELDS]
 
 
@@ -26,6 +27,14 @@ def write(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         else:
             marks = ", ".join(["%s"] * len(columns))
             cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", list(rows))  # noqa: S608 - names of columns
+
+
+def new(**values: Any) -> Record:
+    """A record that is not stored yet. Its model, given names, would ask every other field for its default anew."""
+    record = Record(*_DEFAULTS)
+    for name, value in values.items():
+        setattr(record, name, value)
+    return record
 
 
 def create(records: Sequence[Record]) -> None:
