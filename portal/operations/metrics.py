@@ -1,26 +1,43 @@
-"""What monitoring asks for, as Prometheus reads it. Every process gives the same answer: it stands in the database."""
+"""What monitoring asks for, as Prometheus reads it. Every process gives the same answer: it stands in the database.
+
+While that is away a process says so, and what it knows of itself.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
+from django.db import DatabaseError
 from django.db.models import Count, Max
 from django.utils import timezone
 
+from portal import cache
 from portal.audit.breaker import outage
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.jobs.models import Job
 from portal.jobs.state import state
 from portal.messaging.models import Run
-from portal.operations import tallies
+from portal.operations import readiness, tallies
 from portal.operations.models import Tally
 
 Samples = Iterable[tuple[dict[str, str], float | int]]
+# Its kind, what it tells, and where that is from.
+Metrics = dict[str, tuple[str, str, Callable[[], Samples]]]
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def lines() -> Iterator[str]:
     """The page."""
+    try:
+        readiness.require_database()
+        kept = list(_kept())
+    except DatabaseError:
+        kept = []
+    yield from _each(_own(bool(kept)))
+    yield from kept
+
+
+def _kept() -> Iterator[str]:
     tallies.flush()
     yield from _histogram(
         "desk_request_duration_seconds", "Requests answered.", tallies.REQUEST, ("view", "status")
@@ -31,7 +48,11 @@ def lines() -> Iterator[str]:
         tallies.CALL,
         ("operation", "outcome"),
     )
-    for name, (kind, words, samples) in METRICS.items():
+    yield from _each(METRICS)
+
+
+def _each(metrics: Metrics) -> Iterator[str]:
+    for name, (kind, words, samples) in metrics.items():
         yield from _head(name, kind, words)
         yield from (_sample(name, labels, value) for labels, value in samples())
 
@@ -111,7 +132,28 @@ def _last_answer() -> datetime | None:
     return answered.values_list("at", flat=True).first()
 
 
-METRICS: dict[str, tuple[str, str, Callable[[], Samples]]] = {
+def _own(has_database: bool) -> Metrics:
+    """What a process knows by itself."""
+    return {
+        "desk_database_up": (
+            "gauge",
+            "1 while the database answers; else 0, and what stands in it is left out.",
+            lambda: [({}, int(has_database))],
+        ),
+        "desk_cache_up": (
+            "gauge",
+            "1 while the cache answers, else 0.",
+            lambda: [({}, int(cache.is_answering()))],
+        ),
+        "desk_counts_waiting": (
+            "gauge",
+            "Requests and calls that this process has counted and not written yet.",
+            lambda: [({}, tallies.waiting())],
+        ),
+    }
+
+
+METRICS: Metrics = {
     "desk_workers": ("gauge", "Workers heard of lately.", lambda: [({}, len(state().workers))]),
     "desk_jobs": ("gauge", "Background jobs that wait or run.", _jobs),
     "desk_jobs_failed": ("gauge", "Background jobs that failed and are still kept.", _failed_jobs),

@@ -12,10 +12,14 @@ from portal.audit.models import Entry
 from portal.jobs.state import state
 from portal.operations.rights import is_lack_of_rights
 
+PATIENCE = 2
+"""Seconds: whoever asks whether all is well waits no longer than that."""
+
 
 def readiness() -> tuple[bool, list[str]]:
     """Whether requests may come, and a line for each thing that was looked at; they may without a cache."""
     try:
+        require_database()
         pending = pending_migrations()
         work = state() if not pending else None
     except DatabaseError as error:
@@ -25,6 +29,15 @@ def readiness() -> tuple[bool, list[str]]:
     remembers = "cache: ok" if cache.is_answering() else "cache: not answering"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
     return not pending, ["database: ok", migrations, remembers, worker]
+
+
+def require_database() -> None:
+    """Raise what a query would, but soon: a page has longer to get a connection of the pool."""
+    if connection.connection is None and (pool := getattr(connection, "pool", None)):
+        with connection.wrap_database_errors:
+            pool.open()
+            with pool.connection(timeout=PATIENCE):
+                pass
 
 
 def pending_migrations() -> int:

@@ -40,6 +40,12 @@ def count(kind: str, name: str, outcome: str, milliseconds: int) -> None:
         _wait()
 
 
+def waiting() -> int:
+    """How much this process has counted that is not written yet."""
+    with _lock:
+        return sum(_counts.values())
+
+
 def _wait() -> None:
     global _timer
     if _timer is None:

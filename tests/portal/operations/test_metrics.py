@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+import requests
 from django.conf import LazySettings
 from django.core.management import call_command
 from django.test import Client as Browser
@@ -21,6 +22,8 @@ from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.portal.jobs.test_worker import database_url
+from tests.portal.operations.test_demo import free_port
+from tests.portal.operations.test_serving import serving
 
 TOKEN = "a-token-for-the-metrics"
 
@@ -112,3 +115,21 @@ def test_nothing_is_counted_while_nobody_may_read_it(viewer: Browser, desk: Sand
     viewer.get("/borrowers/")
     tallies.flush()
     assert Tally.objects.count() == 0
+
+
+def test_that_the_database_is_away_is_said_at_once(desk: Sandbox) -> None:
+    port, away = free_port(), "postgres://desk@127.0.0.1:9/desk"
+    with serving(desk, port, DATABASE_URL=away, METRICS_TOKEN=TOKEN, CACHE_URL="locmemcache://"):
+        base = f"http://127.0.0.1:{port}"
+        requests.get(f"{base}/healthz", timeout=60)
+        ready = requests.get(f"{base}/readyz", timeout=5)
+        assert (ready.status_code, ready.text) == (503, "database: not answering\n")
+        told = requests.get(f"{base}/metrics", timeout=5, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert (told.status_code, told.headers["Content-Type"].partition(";")[0]) == (200, "text/plain")
+        assert {"desk_database_up 0", "desk_cache_up 1"} < set(told.text.splitlines())
+        assert "desk_workers" not in told.text
+
+
+def test_that_database_and_cache_answer_is_said(viewer: Browser, token: str) -> None:
+    told = metrics(viewer)
+    assert (told["desk_database_up"], told["desk_cache_up"], told["desk_counts_waiting"]) == (1, 1, 0)
