@@ -211,7 +211,10 @@ def import_records(request: StaffRequest) -> HttpResponse:
             for what in Upload.What.values
             if (file := form.cleaned_data[what])
         ]
-        return done(request, kept[0].get_absolute_url() if len(kept) == 1 else request.path)
+        if len(kept) == 1:
+            return done(request, kept[0].get_absolute_url())
+        toasts.success(request, "Both files are being taken in. What comes of them is told on their pages.")
+        return done(request, request.path)
     context = {"form": form, "uploads": Upload.objects.all()[:10]}
     return render_page(request, "lookup/import.html", context, status=422 if form.is_bound else 200)
 

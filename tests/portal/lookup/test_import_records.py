@@ -104,6 +104,14 @@ def test_one_file_is_shown_at_once_and_two_among_the_latest(supervisor: Browser)
         files = {name: SimpleUploadedFile(f"{name}.txt", IDS.encode()) for name in names}
         answer = supervisor.post("/registry/import/", files | {"exported_on": day})
         assert re.fullmatch(way, answer["Location"])
+        said = supervisor.get(answer["Location"]).content.decode()
+        assert ("Both files are being taken in" in said) == (len(names) == 2)
+
+
+def test_the_way_to_it_is_where_records_are_added(supervisor: Browser, viewer: Browser) -> None:
+    for address in ("/borrowers/", "/registry/add/"):
+        assert 'href="/registry/import/"' in supervisor.get(address).content.decode()
+    assert 'href="/registry/import/"' not in viewer.get("/borrowers/").content.decode()
 
 
 def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> None:
