@@ -18,7 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseServerError
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template import loader
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
@@ -38,6 +38,7 @@ from portal.cache import CacheAway
 from portal.disk import hasty
 from portal.registry import memory
 from portal.registry.models import Source
+from portal.ui.frame import Frame
 from portal.ui.htmx import render_page
 from servicing import Call, Client, Outcome
 from servicing.transport import Gate
@@ -376,11 +377,22 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_page(request, "404.html", HTTPStatus.NOT_FOUND)
 
 
+def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler of 400."""
+    return _bare_page(request, "400.html", HTTPStatus.BAD_REQUEST)
+
+
 def broken(request: HttpRequest) -> HttpResponse:
-    """Django's handler of 500: nothing that it shows needs the database."""
-    name = "500.html#notice" if wants_notice(request) else "500.html"
+    """Django's handler of 500."""
+    return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _bare_page(request: HttpRequest, template: str, status: int) -> HttpResponse:
+    """Nothing that it shows needs the database, or a request that got as far as that."""
+    name = f"{template}#notice" if wants_notice(request) else template
     shown = {"request_id": getattr(request, "request_id", "")}
-    return HttpResponseServerError(loader.render_to_string(name, {"request": shown}))
+    known = {"request": shown, "frame": {"environment": Frame(request).environment}}
+    return HttpResponse(loader.render_to_string(name, known), status=status)
 
 
 def zone_of(user: Any) -> str:

@@ -26,6 +26,7 @@ urlpatterns = [
 if settings.DEBUG:
     urlpatterns.append(path("ui/", include("portal.ui.urls")))
 
+handler400 = "portal.gateway.unreadable"
 handler403 = "portal.gateway.refused"
 handler404 = "portal.gateway.missing"
 handler500 = "portal.gateway.broken"

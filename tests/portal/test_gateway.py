@@ -1,6 +1,7 @@
 """The door to the lending service: what every write and read leaves behind, and what each failure looks like."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -386,6 +387,17 @@ class TestOwnErrorPages:
         assert (page.status_code, notice.status_code) == (status, status)
         assert "<html" in page.content.decode()
         assert notice.content.decode().strip().startswith('<section class="sd-card" id="notice">')
+
+    @pytest.mark.parametrize(("environment", "band"), [("live", "LIVE"), ("sandbox", "SANDBOX")])
+    def test_the_barest_pages_still_say_whether_money_is_real(
+        self, desk: Sandbox, settings: LazySettings, environment: str, band: str
+    ) -> None:
+        settings.SERVICING_ENVIRONMENT = environment
+        browser = browser_of(Role.VIEWER, raise_request_exception=False)
+        for page in (browser.get("/trial/breaks/"), browser.get("/", headers={"host": "somebody-else"})):
+            assert re.search(r'aria-label="Environment"><span><b>(\w+)', page.content.decode())[1] == band  # type: ignore[index]
+            assert "Times shown in" not in page.content.decode()
+            assert "Reference r-" in page.content.decode()
 
     def test_a_form_from_before_another_sign_in_says_what_to_do(self, desk: Sandbox) -> None:
         browser = browser_of(Role.SERVICER, enforce_csrf_checks=True)

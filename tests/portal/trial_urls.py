@@ -11,10 +11,10 @@ from django.utils import timezone
 from portal.accounts.roles import requires
 from portal.audit.intents import Write
 from portal.gateway import StaffRequest, writing
-from portal.urls import handler403, handler404, handler500
+from portal.urls import handler400, handler403, handler404, handler500
 from portal.urls import urlpatterns as portal_urls
 
-__all__ = ["handler403", "handler404", "handler500", "urlpatterns"]
+__all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
 
 @requires("borrowers.create")
