@@ -6,7 +6,10 @@ from datetime import date
 from urllib.parse import urljoin
 
 from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal.credit_lines import documents
 from servicing.sandbox import Sandbox
@@ -45,3 +48,14 @@ def test_three_statements_are_flipped_by_links(
         assert document
         assert day in document[1]
         assert b"".join(viewer.get(document[1]).streaming_content).startswith(b"%PDF-")  # type: ignore[attr-defined]
+
+
+def test_how_far_an_import_is_is_loaded_again_by_a_link(supervisor: Browser) -> None:
+    ids = SimpleUploadedFile("ids.csv", b"kind,uuid,borrower_uuid,label\nborrower,b-1,,Northwind\n")
+    sent = {"ids": ids, "exported_on": timezone.localdate().isoformat()}
+    address = supervisor.post("/registry/import/", sent)["Location"]
+    waiting = plain(supervisor, address)
+    assert "Begins as soon as a worker is free" in waiting
+    call_command("work", batch=True)
+    ended = plain(supervisor, urljoin(address, link(waiting, "Load again")))
+    assert ("1 line taken, 0 refused" in ended, "Load again" in ended) == (True, False)
