@@ -163,8 +163,8 @@ class Listing:
 
     @cached_property
     def known(self) -> int:
-        """How many there are without any filter, as of a minute ago."""
-        return _counted_lately(self.records)
+        """How many there are without any filter; behind filters as of a minute ago."""
+        return _counted_lately(self.records) if self.filtered else self.total
 
     @property
     def known_words(self) -> str:

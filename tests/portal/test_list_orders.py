@@ -12,6 +12,8 @@ from portal.loans import views as loans
 from portal.registry.lists import known, listing
 from portal.registry.models import Kind
 from portal.repayments import views as repayments
+from servicing.sandbox import Sandbox
+from tests import given
 
 SORTS = {
     Kind.BORROWER: listed.SORTS,
@@ -43,3 +45,9 @@ def test_filters_hide_nothing_of_an_empty_list(viewer: Browser, area: str) -> No
     page = viewer.get(f"/{area}/?status=FAILED&entity=CORPORATION&q=acme").content.decode()
     assert "known yet" in page
     assert "The filters hide" not in page
+
+
+def test_a_list_without_filters_counts_what_was_added_just_now(viewer: Browser, desk: Sandbox) -> None:
+    for number in (1, 2):
+        given.borrower(desk)
+        assert f"All {number}" in viewer.get("/borrowers/").content.decode()
