@@ -63,7 +63,7 @@ def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> 
     """Take a CSV of known ids: ``kind,uuid,borrower_uuid,label``."""
     rest = iter(lines)
     head = next(rest, "")
-    if _values(head) != COLUMNS:
+    if _values(head.lower()) != COLUMNS:
         return Report(refused=[(1, f"the first line must be {','.join(COLUMNS)}{_hint(head)}")])
     return _take(_parsed_rows(rest), by=by, at=at)
 
@@ -175,8 +175,12 @@ def _parsed_id(values: list[str]) -> Parsed:
         owner = uuid
     if problem := uuid_problem(owner):
         return f"borrower_uuid {problem}"
-    if len(label) > 300 or "\0" in label or NOT_UTF_8 in label:
-        return "label is longer than 300 characters, or holds a NUL character or one that is not UTF-8"
+    if NOT_UTF_8 in label:
+        return "label holds a character that is not UTF-8: save the file again as “CSV UTF-8”"
+    if "\0" in label:
+        return "label holds a NUL character"
+    if len(label) > 300:
+        return "label is longer than 300 characters"
     return [Known(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
 
 

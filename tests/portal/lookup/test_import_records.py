@@ -144,6 +144,11 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
     assert not Record.objects.exists()
 
 
+def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=IDS.replace(HEAD, "Kind,UUID,Borrower_UUID,Label")).content.decode()
+    assert "2 lines taken, 0 refused" in page
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -152,12 +157,16 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
         (IDS.encode("utf-16-be"), "this file is in UTF-16"),
         (IDS.replace(",", ";").encode(), "here semicolons stand between the values"),
         (IDS.replace(",", "\t").encode(), "here tabs stand between the values"),
-        (f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("latin-1"), "not UTF-8"),
+        (
+            f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("cp1252"),
+            ">label holds a character that is not UTF-8: save",
+        ),
+        (f"{HEAD}\nborrower,b-1,,Acme\0".encode(), "label holds a NUL character<"),
         (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV: field larger"),
         (f'{HEAD}\nborrower,b-1,,"Acme'.encode(), "not readable as CSV: a quotation mark is left open"),
         (f"{HEAD}\nloan,l-1,,".encode(), "borrower_uuid is missing"),
         (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
-        (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300"),
+        (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300 characters<"),
     ],
     ids=[
         "endless line",
@@ -166,6 +175,7 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
         "semicolons",
         "tabs",
         "not UTF-8",
+        "NUL",
         "endless",
         "open",
         "ownerless",
