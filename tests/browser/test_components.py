@@ -3,14 +3,17 @@
 import re
 
 import pytest
+from django.conf import settings
 from django.urls import include, path
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal import urls
+from portal.accounts.roles import Role
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.conftest import browser_of
 
 # The component page is part of the portal only in DEBUG; here it always is.
 urlpatterns = [*urls.urlpatterns, path("components/", include("portal.ui.urls"))]
@@ -163,6 +166,24 @@ def test_on_a_narrow_screen_the_areas_are_behind_a_button(page: Page) -> None:
     expect(areas).to_be_visible()
     page.keyboard.press("Escape")
     expect(areas).to_be_hidden()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
+def test_on_a_narrow_screen_nothing_in_the_header_overlaps(
+    page: Page, live_server: LiveServer, role: Role
+) -> None:
+    session = browser_of(role).cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies(
+        [{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}]
+    )
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/")
+    brand = page.locator(".sd-header .sd-brand").bounding_box()
+    button = page.locator(".sd-tools > .sd-btn").bounding_box()
+    assert brand
+    assert button
+    assert brand["x"] + brand["width"] < button["x"]
+    expect(page.locator(".sd-tools > .sd-btn")).to_contain_text("New borrower")
 
 
 def test_the_page_works_without_its_script(page: Page, chromium: Browser, live_server: LiveServer) -> None:
