@@ -36,7 +36,7 @@ def make_private(database: str) -> None:
         try:
             file.touch(mode=0o600)
         except OSError:
-            stop(f"DATABASE_URL names a file that cannot be made: {database}")
+            stop(f"{DATABASE_PLACED_BY} names a place where no database can be made: {database}")
 
 
 ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
@@ -232,6 +232,8 @@ DATABASES = {
         ["sqlite", "postgres", "postgresql"],
     )
 }
+# What to look at where there is none.
+DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # IMMEDIATE: read-then-write transactions fail with "database is locked" under load otherwise.
     DATABASES["default"]["OPTIONS"] = {

@@ -132,7 +132,8 @@ def database() -> Findings:
         closed = rights.unreadable()
         pending = pending_migrations() if not closed else 0
     except DatabaseError as error:
-        yield Finding("bad", f"The database does not answer. Look at DATABASE_URL. {in_a_line(error)}")
+        where = settings.DATABASE_PLACED_BY
+        yield Finding("bad", f"The database does not answer. Look at {where}. {in_a_line(error)}")
         return
     if closed:
         others = f" and {len(closed) - 3} other tables" if len(closed) > 3 else ""

@@ -152,6 +152,9 @@ def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
         {"DATA_DIR": value} if name == "DATA_DIR" else {"DATABASE_URL": f"sqlite:////proc/{os.getpid()}/x"}
     )
     assert refusal(DEBUG="on", **{"DATA_DIR": str(tmp_path)} | given).startswith(f"{name} names a ")
+    # The database lies in there unless it is said to lie elsewhere.
+    inside = refusal(**NEEDED, DATA_DIR=f"/proc/{os.getpid()}")
+    assert inside.startswith("DATA_DIR names a place where no database can be made")
 
 
 @pytest.mark.parametrize(

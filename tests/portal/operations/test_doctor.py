@@ -26,6 +26,7 @@ from portal.jobs.models import Worker
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases
+from tests.portal.test_settings import NEEDED
 
 pytestmark = pytest.mark.django_db
 
@@ -111,16 +112,18 @@ def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sand
 
 
 @pytest.mark.parametrize(
-    ("address", "why"),
+    ("address", "where", "why"),
     [
-        ("postgres://desk:pass-word-1@127.0.0.1:9/desk", "refused"),
-        ("sqlite:////nowhere/portal.sqlite3", "unable to open database file"),
+        ("postgres://desk:pass-word-1@127.0.0.1:9/desk", "DATABASE_URL", "refused"),
+        ("sqlite:////nowhere/portal.sqlite3", "DATABASE_URL", "unable to open database file"),
+        ("", "DATA_DIR", "unable to open database file"),
     ],
 )
 def test_a_database_that_is_away_is_said_at_once_with_its_reason(
-    address: str, why: str, tmp_path: Path
+    address: str, where: str, why: str, tmp_path: Path
 ) -> None:
-    environment = os.environ | {"DEBUG": "on", "DATA_DIR": str(tmp_path), "DATABASE_URL": address}
+    given = NEEDED | {"DEBUG": "off", "DATA_DIR": str(tmp_path / "nowhere"), "DATABASE_URL": address}
+    environment = os.environ | given
     done = subprocess.run(
         [sys.executable, "manage.py", "doctor"],
         env=environment,
@@ -130,7 +133,7 @@ def test_a_database_that_is_away_is_said_at_once_with_its_reason(
         timeout=25,
     )
     (told,) = (line for line in done.stdout.splitlines() if "The database does not answer" in line)
-    assert told.startswith("WRONG  The database does not answer. Look at DATABASE_URL. ")
+    assert told.startswith(f"WRONG  The database does not answer. Look at {where}. ")
     assert why in told
     assert "pass-word-1" not in done.stdout + done.stderr
     assert done.returncode == 1
