@@ -3,10 +3,12 @@
 Every setting ``NAME`` may also be given as ``NAME_FILE``, the path of a file that holds it, as secrets are.
 """
 
+import difflib
 import os
+import re
 import sys
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +16,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 # What is wrong with the settings that were read so far, by name.
 _refused: dict[str, str] = {}
+# What the SDK of traces and "manage.py demo" read for themselves.
+_READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_")
+# Every setting that was read.
+_read: set[str] = set()
 
 
 def stop(*sentences: str) -> NoReturn:
@@ -35,6 +41,7 @@ def settle() -> None:
 
 def text(name: str, default: str | None = "") -> str:
     """One setting as text; it is needed where there is no default (``None``)."""
+    _read.add(name)
     path = os.environ.get(f"{name}_FILE")
     try:
         value = Path(path).read_text(encoding="utf-8").strip() if path else os.environ.get(name, default)
@@ -44,6 +51,30 @@ def text(name: str, default: str | None = "") -> str:
     if not value and default is None:
         refuse(name, "is missing. Set it in the environment or in .env; the README lists every setting.")
     return value or ""
+
+
+def is_given(name: str) -> bool:
+    """Whether somebody set it; what it holds may come from a default all the same."""
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
+def misgiven() -> Iterator[str]:
+    """What was given in two ways, or by a file that holds nothing: the start takes it, but nobody meant it."""
+    for name in sorted(_read):
+        path = os.environ.get(f"{name}_FILE")
+        if path and os.environ.get(name):
+            yield f"{name} and {name}_FILE are both given, and the file counts. Take one of them away."
+        if path and not Path(path).read_text(encoding="utf-8").strip():
+            yield f"{name}_FILE names an empty file: {path}"
+
+
+def unread(file: Path) -> Iterator[str]:
+    """Names in a file of settings that are none, misspelt ones above all."""
+    for name in re.findall(r"^(?:export )?(\w+)=", file.read_text(encoding="utf-8"), re.MULTILINE):
+        if name.removesuffix("_FILE") in _read or name.startswith(_READ_BY_OTHERS):
+            continue
+        meant = difflib.get_close_matches(name, _read, n=1)
+        yield f"Nothing reads {name} from {file}." + (f" Is {meant[0]} meant?" if meant else "")
 
 
 def flag(name: str, default: bool) -> bool:

@@ -232,6 +232,7 @@ DATABASES = {
         ["sqlite", "postgres", "postgresql"],
     )
 }
+pool_size = at_least("DATABASE_POOL", 2, 20)
 # What to look at where there is none.
 DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -252,7 +253,7 @@ else:
     DATABASE_POOL = {
         "pool": {
             "min_size": 1,
-            "max_size": at_least("DATABASE_POOL", 2, 20),
+            "max_size": pool_size,
             "timeout": 10,
             "reconnect_timeout": 5,
         }
@@ -407,7 +408,8 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
 # Platforms ask the processes themselves, inside the house.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
-SECURE_HSTS_SECONDS = 0 if DEBUG else at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
+hsts_seconds = at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
+SECURE_HSTS_SECONDS = 0 if DEBUG else hsts_seconds
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
 X_FRAME_OPTIONS = "DENY"
 

@@ -22,7 +22,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 import servicing
-from portal import tracing
+from portal import environment, tracing
 from portal.accounts.seal import Broken, unseal
 from portal.audit import checkpoints, guard
 from portal.audit.models import Actor
@@ -64,7 +64,7 @@ Findings = Iterator[Finding]
 
 def findings() -> Findings:
     """Everything, in the order in which one would mend it; what needs the database only where that is in order."""
-    for check in (configuration, files, static_files, documents, traces):
+    for check in (configuration, given, files, static_files, documents, metrics, traces):
         yield from tried(check)
     found = list(tried(database))
     yield from found
@@ -102,6 +102,13 @@ def configuration() -> Findings:
         yield Finding("warn", "ALLOWED_HOSTS takes any name. Name the hosts that people type.")
     elif not told:
         yield Finding("ok", "The settings fit a deployment.")
+
+
+def given() -> Findings:
+    """Whether each setting was given once, under its own name."""
+    yield from (Finding("bad", words) for words in environment.misgiven())
+    if settings.ENV_FILE.is_file():
+        yield from (Finding("warn", words) for words in environment.unread(settings.ENV_FILE))
 
 
 def files() -> Findings:
@@ -237,6 +244,14 @@ def shared_cache() -> Findings:
 def several_processes() -> bool:
     """Whether this deployment is meant for more than one web process."""
     return connection.vendor == "postgresql" or os.environ.get("WEB_CONCURRENCY", "1") not in ("", "1")
+
+
+def metrics() -> Findings:
+    """Whether monitoring can read anything."""
+    if settings.METRICS_TOKEN:
+        yield Finding("ok", "The metrics are told to whoever has METRICS_TOKEN.")
+    else:
+        yield Finding("ok", "No metrics are told: METRICS_TOKEN is not set.")
 
 
 def traces() -> Findings:

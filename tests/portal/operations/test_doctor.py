@@ -23,6 +23,7 @@ from portal.audit import checkpoints, guard
 from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
+from portal.operations import doctor
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -99,6 +100,39 @@ def test_what_is_missing_is_said(
     assert "WRONG  No worker is running" in words
     assert f"chmod 600 {settings.ENV_FILE}" in words
     assert "look   Each process throttles sign-ins by itself." in words
+
+
+def test_settings_that_were_given_otherwise_than_meant_are_said(
+    healthy: Sandbox, settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("METRICS_TOKEN", "OIDC_CLIENT_SECRET"):
+        monkeypatch.setenv(f"{name}_FILE", str(tmp_path / name))
+        (tmp_path / name).touch(mode=0o600)
+    (tmp_path / "OIDC_CLIENT_SECRET").write_text("one")
+    monkeypatch.setenv("OIDC_CLIENT_SECRET", "another")
+    settings.ENV_FILE.write_text("# X=1\nDRAFT_DAYS=3\nSERVICING_SECRT_FILE=a=b\nexport COLOUR=blue\n")
+    settings.ENV_FILE.chmod(0o600)
+    words = said()
+    assert f"WRONG  METRICS_TOKEN_FILE names an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
+    assert "ok     No metrics are told: METRICS_TOKEN is not set." in words
+    assert (
+        "WRONG  OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE are both given, and the file counts." in words
+    )
+    nothing = "look   Nothing reads {} from " + f"{settings.ENV_FILE}."
+    assert f"{nothing.format('SERVICING_SECRT_FILE')} Is SERVICING_SECRET meant?\n" in words
+    assert f"{nothing.format('COLOUR')}\n" in words
+    assert words.count("Nothing reads") == 2
+
+
+def test_every_name_of_the_example_is_read(healthy: Sandbox, settings: LazySettings) -> None:
+    settings.ENV_FILE = BASE_DIR / ".env.example"
+    assert "Nothing reads" not in said()
+
+
+def test_that_monitoring_may_read_is_said(settings: LazySettings) -> None:
+    settings.METRICS_TOKEN = "m" * 16
+    (found,) = doctor.metrics()
+    assert (found.grade, found.words) == ("ok", "The metrics are told to whoever has METRICS_TOKEN.")
 
 
 def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sandbox) -> None:
