@@ -140,11 +140,6 @@ def _own(has_database: bool) -> Metrics:
             "1 while the database answers; else 0, and what stands in it is left out.",
             lambda: [({}, int(has_database))],
         ),
-        "desk_cache_up": (
-            "gauge",
-            "1 while the cache answers, else 0.",
-            lambda: [({}, int(cache.is_answering()))],
-        ),
         "desk_counts_waiting": (
             "gauge",
             "Requests and calls that this process has counted and not written yet.",
@@ -154,6 +149,12 @@ def _own(has_database: bool) -> Metrics:
 
 
 METRICS: Metrics = {
+    # Here, for the cache may be a table of the database.
+    "desk_cache_up": (
+        "gauge",
+        "1 while the cache answers, else 0.",
+        lambda: [({}, int(cache.is_answering()))],
+    ),
     "desk_workers": ("gauge", "Workers heard of lately.", lambda: [({}, len(state().workers))]),
     "desk_jobs": ("gauge", "Background jobs that wait or run.", _jobs),
     "desk_jobs_failed": ("gauge", "Background jobs that failed and are still kept.", _failed_jobs),
