@@ -150,7 +150,9 @@ def database() -> Findings:
         )
         return
     if pending:
-        yield Finding("bad", f"The database lacks {pending} migrations. Run manage.py upgrade.")
+        yield Finding(
+            "bad", f"The database lacks {pending} migration{'s'[: pending > 1]}. Run manage.py upgrade."
+        )
         return
     try:
         Tally.objects.filter(pk=0).update(count=0)

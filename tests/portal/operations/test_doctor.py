@@ -138,7 +138,7 @@ def test_that_monitoring_may_read_is_said(settings: LazySettings) -> None:
 def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sandbox) -> None:
     MigrationRecorder.Migration.objects.filter(app="jobs").delete()
     words = said()
-    assert "lacks 1 migrations. Run manage.py upgrade." in words
+    assert "lacks 1 migration. Run manage.py upgrade." in words
     assert (
         "look   Keys, service, worker, cache and trail were not looked at: the database comes first." in words
     )
