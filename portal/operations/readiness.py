@@ -9,6 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from portal import cache
 from portal.audit.models import Entry
+from portal.environment import is_given
 from portal.jobs.state import state
 from portal.operations.rights import is_lack_of_rights
 
@@ -46,10 +47,16 @@ def pending_migrations() -> int:
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
-def configuration() -> list[tuple[str, bool]]:
-    """Each setting of the connection, and whether it is set; never what it holds."""
+def configuration() -> list[tuple[str, str]]:
+    """Each setting of the connection, and whether somebody set it or its default holds; never what it holds."""
     names = sorted(name for name in dir(settings) if name.startswith("SERVICING_"))
-    return [(name, getattr(settings, name) not in ("", None, [])) for name in names]
+    return [(name, _origin(name)) for name in names]
+
+
+def _origin(name: str) -> str:
+    if is_given(name):
+        return "set"
+    return "not set" if getattr(settings, name) in ("", None, []) else "default"
 
 
 @dataclass(frozen=True)

@@ -98,11 +98,17 @@ def test_a_call_of_no_group_counts_for_none(desk: Sandbox) -> None:
     assert not any(one.calls for one in health())
 
 
-def test_settings_are_set_or_not_and_never_shown(viewer: Browser, settings: LazySettings) -> None:
+def test_settings_are_set_or_not_and_never_shown(
+    viewer: Browser, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.SERVICING_TOKEN = ""
+    monkeypatch.setenv("SERVICING_SECRET", SECRET)
+    monkeypatch.setenv("SERVICING_CLIENT_ID_FILE", "/run/secrets/client_id")
     page = viewer.get("/status/").content.decode()
     assert 'SERVICING_SECRET</code><span class="sd-ok">set<' in page
+    assert 'SERVICING_CLIENT_ID</code><span class="sd-ok">set<' in page
     assert 'SERVICING_TOKEN</code><span class="sd-null">not set<' in page
+    assert 'SERVICING_RATE_UNIT</code><span class="sd-null">default<' in page
     assert SECRET not in page
 
 
