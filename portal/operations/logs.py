@@ -20,7 +20,12 @@ current: ContextVar[HttpRequest | None] = ContextVar("current", default=None)
 
 # Bounded: without a limit a long text without spaces would be looked through again from each of its characters.
 _MAIL = re.compile(r"[^\s@<>\"',;:()]{1,254}@[\w.-]{0,253}\w")
-_NUMBER = re.compile(r"[+(]?\d[\d ().-]{7,}\d")
+# An identifier of a task, a worker or a record says nothing about anybody, though digits may follow one another in it.
+# One without any letter is masked: that may be numbers of people.
+_NUMBER = re.compile(
+    r"(?P<id>\b(?=[\d-]*[a-f])[\da-f]{8}(?P<dash>-?)(?:[\da-f]{4}(?P=dash)){3}[\da-f]{12}\b)"
+    r"|[+(]?\d[\d ().-]{7,}\d"
+)
 # Django names the address behind these; everything before says what happened.
 _ADDRESS = re.compile(r"(: /| /|: https?://).*", re.DOTALL)
 # What a line may say beside its message.
@@ -52,7 +57,7 @@ def _impersonal(record: logging.LogRecord) -> str:
     text = record.getMessage()
     if record.name.startswith("django"):
         text = _ADDRESS.sub("", text)
-    return _NUMBER.sub("[number]", _MAIL.sub("[e-mail]", text))
+    return _NUMBER.sub(lambda found: found["id"] or "[number]", _MAIL.sub("[e-mail]", text))
 
 
 def _trace(where: Any) -> list[str]:

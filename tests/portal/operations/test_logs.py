@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,3 +102,16 @@ def test_the_setting_turns_it_on() -> None:
     environment = os.environ | {"LOG_FORMAT": "json"}
     done = subprocess.run(command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=True)
     assert json.loads(done.stderr)["message"] == "Said."
+
+
+def test_an_identifier_is_told_whole_and_a_number_beside_it_is_not(log: io.StringIO) -> None:
+    task, worker = "2d3c30e5-91f6-4238-8123-456789012349", "8a1be0c47f1234567890123456789047-26362"
+    logging.getLogger("django_tasks").warning(
+        "Task id=%s worker_id=%s, %s, %s", task, worker, "541-555-0142", SSN
+    )
+    digits = ("12345678-1234-1234-1234-123456789012", "4" * 32, f"{worker}{SSN}"[-20:])
+    logging.getLogger("portal.test").warning("%s, %s, %s", *digits)
+    first, second = (line["message"] for line in lines(log))
+    assert first.startswith(f"Task id={task} worker_id={worker}, [number], ")
+    assert not re.search(r"\d", first.partition(worker)[2])
+    assert not re.search(r"\d{4}", second)
