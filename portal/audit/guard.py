@@ -57,7 +57,8 @@ def missing(connection: BaseDatabaseWrapper) -> list[str]:
 def weaknesses(connection: BaseDatabaseWrapper) -> list[str]:
     """What keeps the database from refusing, as sentences."""
     found = [
-        f"The trigger {name} is missing; manage.py migrate makes it again." for name in missing(connection)
+        f"The trigger {name} is missing or may be passed by; manage.py upgrade makes it again."
+        for name in missing(connection)
     ]
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
