@@ -146,6 +146,8 @@ _STATEMENTS = {
     "sqlite": [
         "CREATE VIRTUAL TABLE {index} USING fts5(search_text, content='', tokenize='trigram')",
         "INSERT INTO {index} (rowid, search_text) SELECT id, search_text" + _LIVING,
+        # What is taken in at once lies in many pieces, which later writing would join little by little.
+        "INSERT INTO {index} ({index}) VALUES ('optimize')",
     ],
     # The planner knows by so many samples how frequent letters are, where something else narrows a list besides.
     "postgresql": [
