@@ -189,9 +189,8 @@ def beside(admin: Callable[..., None]) -> list[Row]:
     from portal.messaging.query import COLUMNS, Found
 
     browser, names = signed_in(), {column: name for name, column in COLUMNS.items()}
-    browser.cookies["js"] = (
-        "1"  # Without scripts the page would ask the service how many it has, and wait for that.
-    )
+    # Without scripts the page would ask the service how many it has, and wait for that.
+    browser.cookies["js"] = "1"
     runs = []
     for one in PLAIN:
         asked = {names[column]: [value] for column, value in one.items()}

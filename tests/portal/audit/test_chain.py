@@ -160,7 +160,9 @@ class TestVerify:
         guard.remove(connection)
         errors = StringIO()
         call_command("verify_audit", stdout=StringIO(), stderr=errors)
-        assert errors.getvalue().count("is missing or may be passed by; manage.py upgrade makes it again.") == 3
+        assert (
+            errors.getvalue().count("is missing or may be passed by; manage.py upgrade makes it again.") == 3
+        )
 
     def test_the_check_is_an_entry_itself(self) -> None:
         five()
