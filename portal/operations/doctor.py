@@ -19,6 +19,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from django.core.cache import cache
 from django.db import DatabaseError, connection
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 import servicing
@@ -150,9 +151,8 @@ def database() -> Findings:
         )
         return
     if pending:
-        yield Finding(
-            "bad", f"The database lacks {pending} migration{'s'[: pending > 1]}. Run manage.py upgrade."
-        )
+        lacking = f"{pending} migration{pluralize(pending)}"
+        yield Finding("bad", f"The database lacks {lacking}. Run manage.py upgrade.")
         return
     try:
         Tally.objects.filter(pk=0).update(count=0)
