@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from portal.registry import rows, search_index
 from portal.registry.lists import DECIDED, OPEN
-from portal.registry.memory import Known, columns, known, text_of
+from portal.registry.memory import Known, columns, known, text_of, unusual
 from portal.registry.models import Kind, Record, Source
 from portal.registry.planning import count_anew
 from portal.registry.search import search_text
@@ -173,7 +173,7 @@ def _row(item: Known) -> Row:
     assert item.answer is not None  # noqa: S101 - every one was just decoded
     told = UNTOLD | columns(item.answer)
     due = told["due_date"] and str(told["due_date"])
-    text = told.get("search_text") or search_text(item.uuid)
+    text = told.get("search_text") or search_text(unusual(item.uuid))
     return (
         told
         | {"kind": item.kind.value, "uuid": item.uuid, "parent_uuid": item.parent_uuid}

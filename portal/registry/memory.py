@@ -19,6 +19,7 @@ from django.utils import timezone
 from portal.registry import rows
 from portal.registry.lists import roll_up
 from portal.registry.models import Kind, Record, Snapshot, Source
+from portal.registry.query import is_uuid
 from portal.registry.search import search_text
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
 from servicing.schedules import schedule_of
@@ -204,7 +205,7 @@ def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snap
     if item.answer is not None:
         replaced = _absorb_answer(record, item.answer, text_of(item.answer), source, at)
     if not isinstance(item.answer, list):
-        record.search_text = record.search_text or search_text(record.uuid)
+        record.search_text = record.search_text or search_text(unusual(record.uuid))
         label = search_text(record.label)
         if label not in record.search_text:  # a name given here outlives an answer
             record.search_text += label
@@ -259,7 +260,7 @@ def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "entity": str(answer.entity or ""),
                 "search_text": search_text(
                     full_name(answer),
-                    answer.uuid,
+                    unusual(answer.uuid),
                     *_contact(answer),
                     *map(full_name, answer.key_people or ()),
                 ),
@@ -268,7 +269,7 @@ def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
             return _person_columns(answer) | {
                 "label": full_name(answer),
                 "product": str(answer.title or ""),
-                "search_text": search_text(full_name(answer), answer.uuid, *_contact(answer)),
+                "search_text": search_text(full_name(answer), unusual(answer.uuid), *_contact(answer)),
             }
         case Application():
             decision = answer.status.decision if answer.status else None
@@ -280,7 +281,9 @@ def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "flagged": bool(answer.delinquent),
                 "due_date": schedule_of(answer).first_unpaid,
                 "rate": answer.interest_rate,
-                "search_text": search_text(answer.uuid, *_references(answer), answer.product, answer.status),
+                "search_text": search_text(
+                    unusual(answer.uuid), *_references(answer), answer.product, answer.status
+                ),
             }
         case Statement():
             return {
@@ -291,7 +294,7 @@ def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
             }
         case Repayment():
             found = search_text(
-                answer.uuid,
+                unusual(answer.uuid),
                 answer.ach_id,
                 answer.ach_batch_id,
                 answer.borrower_bank_account_uuid,
@@ -305,6 +308,11 @@ def _columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "flagged": has_failed or bool((answer.error_description or "").strip()),
                 "search_text": found,
             }
+
+
+def unusual(uuid: str) -> str:
+    """The identifier where it has another form than the service's, and is looked for as any other text."""
+    return "" if is_uuid(uuid) else uuid
 
 
 def full_name(person: Borrower | KeyPerson) -> str:
@@ -338,7 +346,7 @@ def _credit_columns(uuid: str, product: str | None, status: str | None) -> dict[
     return {
         "product": product or "",
         "status": status or "",
-        "search_text": search_text(uuid, product, status),
+        "search_text": search_text(unusual(uuid), product, status),
     }
 
 

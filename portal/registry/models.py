@@ -131,7 +131,14 @@ class Record(models.Model):
     archived_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["kind", "uuid"], name="one_record_per_uuid")]
+        # By this class PostgreSQL finds by it how an identifier begins, too.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "uuid"],
+                name="one_record_per_uuid",
+                opclasses=["varchar_ops", "varchar_pattern_ops"],
+            )
+        ]
         indexes = [
             models.Index(fields=["borrower_uuid", "kind"]),
             models.Index(fields=["parent_uuid", "kind"]),

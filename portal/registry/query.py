@@ -31,6 +31,9 @@ _UUID = re.compile(
     r"(?<![0-9a-f])([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})(?![0-9a-f])",
     re.IGNORECASE,
 )
+# What an identifier begins with, with or without its dashes; among other words at least its first group.
+_START = re.compile(r"[0-9a-f]{4,8}|[0-9a-f]{8}-?[0-9a-f-]{0,26}")
+FIRST_GROUP: Final = 8
 _SCHEME = re.compile(r"\b(?:tel|mailto):", re.IGNORECASE)
 _OPERATOR = re.compile(r'(?<!\S)([a-z][a-z_]*):(?!//)("[^"]*"|\S*)', re.IGNORECASE)
 # Elsewhere it stands for any letters; a lone one, one inside a word or in quotation marks may be meant.
@@ -62,6 +65,8 @@ class Query:
     text: str = ""
     alternatives: Alternatives = ()
     uuids: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+    """What identifiers may begin with."""
     amount: Decimal | None = None
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
     conditions: Q = field(default_factory=Q)
@@ -112,6 +117,11 @@ def uuid_in(text: str) -> str | None:
     return next(iter(uuids_in(text)), None)
 
 
+def is_uuid(text: str) -> bool:
+    """Whether it is nothing but an identifier in its usual form, as the service gives them."""
+    return uuids_in(text) == [text]
+
+
 def read(text: str, *, operators: bool = True) -> Query:
     """What the text asks for. Without ``operators`` a colon and a quotation mark mean nothing."""
     typed = " ".join(_printable(text).split())
@@ -121,6 +131,7 @@ def read(text: str, *, operators: bool = True) -> Query:
     starred = [f"“{word}”" for word in rest.split() if _STAR.search(word)][:MAX_TERMS]
     rest = _STAR.sub("", rest)
     meant = _recognised(fold(rest).translate(UNMARKED).strip(), phrases=operators)
+    starts = () if meant.uuids else _starts(meant.alternatives)
     if starred and not meant.read_as:
         problems.append(f"Read without asterisks: {', '.join(starred)}. A word is found wherever it stands.")
     return replace(
@@ -131,7 +142,22 @@ def read(text: str, *, operators: bool = True) -> Query:
         conditions=asked.conditions,
         order=asked.order,
         problems=(*problems, *asked.problems, *meant.problems),
+        starts=starts,
     )
+
+
+def _starts(alternatives: Alternatives) -> tuple[str, ...]:
+    """Words with which identifiers may begin, in the form of those; beside others only what is hardly a word itself."""
+    shortest = FIRST_GROUP if len({term for terms in alternatives for term in terms}) > 1 else 1
+    words = (term for terms in alternatives for term in terms if _START.fullmatch(term))
+    return tuple(dict.fromkeys(_grouped(word) for word in words if len(word) >= shortest))
+
+
+def _grouped(start: str) -> str:
+    """It with dashes where those of an identifier are."""
+    digits = start.replace("-", "")
+    groups = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
+    return "-".join(filter(None, groups))
 
 
 def _printable(text: str) -> str:

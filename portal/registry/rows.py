@@ -90,6 +90,13 @@ def stored_of(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
     return Record.objects.filter(reduce(or_, of_kinds)) if uuids else Record.objects.none()
 
 
+def starting(start: str) -> Q:
+    """The condition that an identifier begins so, as each database finds it in the index of kinds and identifiers."""
+    if connection.vendor == "postgresql":
+        return Q(uuid__startswith=start)
+    return Q(uuid__gte=start, uuid__lt=start[:-1] + chr(ord(start[-1]) + 1))
+
+
 def _values(record: Record, fields: Iterable[Field[Any, Any]]) -> list[Any]:
     values = ((field, getattr(record, field.attname)) for field in fields)
     return [

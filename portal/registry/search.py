@@ -8,6 +8,7 @@ table of texts for each kind: of trigrams on SQLite, with an index of trigrams o
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
+from itertools import chain
 from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +19,7 @@ from django.db.models.functions import Lower
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import MAX_LENGTH, Alternatives, Query, fold, read
+from portal.registry.rows import starting
 from portal.registry.search_index import FORMS, MARK, TRIGRAM, UNMARKED, forms_of, index_of, pieces_of
 from portal.registry.search_postgres import COMPARED, Statement, Texts, by_index, keys_of, statement_of
 
@@ -29,18 +31,21 @@ OWNED: Final = (Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT)
 MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 # Of so many borrowers at most a list shows what is theirs.
 OWNERS: Final = 200
+# How good a match an identifier is that begins with what was typed: as any line is that does.
+BEGINS: Final = 4
 # Keys of records, each with how good a match it is.
 Ranks = dict[int, int]
 
 
-def search_text(*parts: str | None) -> str:
-    """What a record can be found by, folded, a line each: first what it is called.
+def search_text(called: str | None = None, *others: str | None) -> str:
+    """What a record can be found by, folded, a line each: first what it is called. Its identifier is found by itself.
 
     No line is longer than what is read of a typed text, nor than PostgreSQL's index of lines can hold.
     """
-    folded = (" ".join(fold(part).translate(UNMARKED).split())[:MAX_LENGTH] for part in parts if part)
-    lines = [f"{MARK}{line}{MARK}\n" for line in folded if line]
-    return "".join([MARK, *lines]) if lines else ""
+    name, *rest = (
+        " ".join(fold(part or "").translate(UNMARKED).split())[:MAX_LENGTH] for part in (called, *others)
+    )
+    return "".join([MARK if name else "", *(f"{MARK}{line}{MARK}\n" for line in (name, *rest) if line)])
 
 
 def lines_of(record: Record) -> list[str]:
@@ -73,15 +78,25 @@ def narrowed(
     So many of them can be counted in the quicker way, provided that nothing else narrows the records. What the text
     does not find ``besides`` may.
     """
-    whole, newest = _containing(query.alternatives, kinds, counted) if query.alternatives else (Q(), Q())
-    others = besides or Q()
+    others = (besides or Q()) | (_living(_identified(kinds, query)) or Q())
     if query.amount is not None:
         others |= _of_amount(query.amount, kinds)
+    whole, newest = Q(), Q()
+    if query.alternatives:
+        few = _few_of_texts(kinds, query.alternatives) if others else None
+        whole, newest = (few, few) if few else _containing(query.alternatives, kinds, counted)
     records = records.filter(query.conditions)
     if query.is_limited:
         records = records.filter(kind__in=query.kinds)
     found = records.filter(others | whole)
     return Narrowed(found, found if query.conditions else records.filter(others | newest))
+
+
+def _few_of_texts(kinds: Sequence[Kind], alternatives: Alternatives) -> Q | None:
+    """All in which any alternative occurs, if they are few; SQLite looks for itself."""
+    if connection.vendor == "sqlite":
+        return None
+    return _by_keys([*chain(*keys_of(kinds, alternatives, FEW + 1).values())])
 
 
 def _of_amount(amount: Decimal, kinds: Sequence[Kind]) -> Q:
@@ -101,7 +116,8 @@ def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     """What of these kinds belongs to the borrowers whom the text finds, and a word where they are too many."""
     if not query.alternatives:
         return Q(), ""
-    owners = Record.objects.filter(_newest_containing(query.alternatives, Kind.BORROWER, OWNERS + 1))
+    named = _living(_identified([Kind.BORROWER], query)) or Q()
+    owners = Record.objects.filter(named | _newest_containing(query.alternatives, Kind.BORROWER, OWNERS + 1))
     uuids = list(owners.values_list("uuid", flat=True)[: OWNERS + 1])
     if len(uuids) > OWNERS:
         return Q(), f"More than {OWNERS} borrowers match; write more of a name to see what is theirs."
@@ -126,14 +142,14 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
     theirs = _theirs(kinds, query)
     found = {}
     for kind in kinds:
-        ranks = dict.fromkeys(themselves[kind], 0)
+        ranks = themselves[kind]
         for key, rank in by_text.get(kind, {}).items():
-            ranks.setdefault(key, rank)
+            ranks[key] = min(rank, ranks.get(key, rank))
         if theirs and kind in OWNED:
             for key in _keys(_known(kind, query).filter(theirs).order_by("-id"), most):
                 ranks.setdefault(key, len(FORMS) + 2)
         if ranks:
-            found[kind] = dict(list(ranks.items())[:most])
+            found[kind] = {key: ranks[key] for key in sorted(ranks, key=ranks.__getitem__)[:most]}
     return found
 
 
@@ -157,18 +173,33 @@ def _keys(records: QuerySet[Record], limit: int) -> list[int]:
     return list(records.values_list("pk", flat=True)[:limit])
 
 
-def _themselves(kinds: Sequence[Kind], query: Query, most: int) -> dict[Kind, list[int]]:
-    """The newest of each kind for which an identifier or an amount stands."""
-    found: dict[Kind, list[int]] = {kind: [] for kind in kinds}
-    if query.uuids:
-        known = Record.objects.filter(query.conditions, kind__in=kinds, archived_at__isnull=True)
-        stored = known.filter(uuid__in=query.uuids).order_by("-id").values_list("kind", "pk")
+def _themselves(kinds: Sequence[Kind], query: Query, most: int) -> dict[Kind, Ranks]:
+    """The newest of each kind for which an identifier, its beginning or an amount stands."""
+    found: dict[Kind, Ranks] = {kind: {} for kind in kinds}
+    if named := _living(_identified(kinds, query)):
+        stored = Record.objects.filter(query.conditions, named).order_by("-id").values_list("kind", "pk")
         for kind, key in stored:
-            found[Kind(kind)].append(key)
+            found[Kind(kind)][key] = 0 if query.uuids else BEGINS
     if query.amount is not None:  # Neither borrowers nor people have one.
         for kind in set(kinds) & set(OWNED):
-            found[kind] = _keys(_known(kind, query).filter(amount=query.amount).order_by("-id"), most)
+            keys = _keys(_known(kind, query).filter(amount=query.amount).order_by("-id"), most)
+            found[kind] |= dict.fromkeys(keys, 0)
     return found
+
+
+def _identified(kinds: Sequence[Kind], query: Query) -> list[int]:
+    """The keys of those that have an identifier which was given, or whose identifier begins with what was.
+
+    Nothing else is asked for besides, so that no other index looks more promising.
+    """
+    starts = (starting(start) for start in query.starts)
+    if not (conditions := [Q(uuid__in=query.uuids)] if query.uuids else [*starts]):
+        return []
+    return _keys(Record.objects.filter(reduce(or_, conditions), kind__in=kinds), FEW)
+
+
+def _living(keys: Sequence[int]) -> Q | None:
+    return Q(pk__in=keys, archived_at__isnull=True) if keys else None
 
 
 def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict[Kind, Ranks]:

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
+from portal.registry.memory import Known, remember
 from portal.registry.models import Kind, Record
 from portal.registry.query import read
 from portal.registry.search import FEW, matching, ranked, search_text
@@ -429,9 +430,36 @@ class TestOrder:
         assert found(f"see {ONE}", Kind.LOAN) == ["Loan"]
         assert found(ONE, Kind.REPAYMENT) == ["Payment"]
 
-    def test_the_first_eight_characters_of_an_identifier_are_enough(self) -> None:
-        record("Loan", ONE, kind=Kind.LOAN)
-        assert found(ONE[:8], Kind.LOAN) == ["Loan"]
+    @pytest.mark.parametrize(
+        "typed", [ONE[:4], ONE[:8].upper(), f"Loan {ONE[:8]}", ONE[:30], "3f2b8c1e9d474a"]
+    )
+    def test_an_identifier_is_found_by_how_it_begins(self, typed: str) -> None:
+        loan = record("Instalment", kind=Kind.LOAN, uuid=ONE)
+        record("Other", kind=Kind.LOAN, uuid=ONE.replace("3f2b", "3f2c"))
+        gone = record("Gone", kind=Kind.LOAN, uuid=ONE[:-1] + "5", archived_at=timezone.now())
+        assert found(typed, Kind.LOAN) == ["Instalment"]
+        assert set(matching(Record.objects.exclude(pk=gone.pk), typed)) == {loan}
+
+    def test_whose_name_begins_so_comes_before_whose_identifier_does(self) -> None:
+        for name in ("The Cafe", "Cafe Luna", "Ana's Cafe"):
+            record(name)
+        record("Identified", uuid="cafe8c1e-9d47-4a60-b1c5-7e8f90a2d364")
+        assert found("cafe") == ["Cafe Luna", "Identified", "Ana's Cafe", "The Cafe"]
+        assert found("cafe8") == ["Identified"]
+        assert found("cafe state:tx") == []
+
+    def test_what_belongs_to_a_borrower_is_found_by_its_identifier(self) -> None:
+        owner = record("Acme", uuid=ONE)
+        record("Their loan", kind=Kind.LOAN, uuid=TWO, borrower_uuid=owner.uuid)
+        assert (
+            found(f"{ONE[:8]} type:loan", Kind.LOAN) == found(f"{ONE} type:loan", Kind.LOAN) == ["Their loan"]
+        )
+        assert found(ONE[:8], Kind.LOAN) == []
+
+    def test_an_identifier_of_another_form_is_found_like_any_text(self) -> None:
+        [loan] = remember([Known(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
+        assert [*matching(Record.objects.all(), "n-2039")] == [loan]
+        assert [*ranked([Kind.LOAN], read("20391"), 5)[Kind.LOAN]] == [loan.pk]
 
     @pytest.mark.parametrize("typed", ["25000", "25,000.00", "$25,000"])
     def test_an_amount_is_found_in_any_notation(self, typed: str) -> None:
