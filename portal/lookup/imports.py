@@ -9,6 +9,8 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import IO, TextIO
 
+from django.db import transaction
+
 from portal.registry import memory
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
@@ -114,17 +116,21 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
 
 
 def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: datetime | None) -> None:
-    owners = _owners([item for _, items in batch for item in items])
     accepted: list[Known] = []
-    for number, items in batch:
-        theirs = {(item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid}
-        if clash := [key for key, owner in theirs.items() if owners.get(key, owner) != owner]:
-            report.refused.append((number, f"{clash[0][1]} is already known under another borrower"))
-        else:
-            owners |= theirs
-            accepted += items
-            report.taken += 1
-    memory.remember(accepted, source=Source.FILE, at=at, by=by)
+    with transaction.atomic():
+        stored = memory.held(item for _, items in batch for item in items)
+        owners = {key: record.borrower_uuid for key, record in stored.items() if record.borrower_uuid}
+        for number, items in batch:
+            theirs = {
+                (item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid
+            }
+            if clash := [key for key, owner in theirs.items() if owners.get(key, owner) != owner]:
+                report.refused.append((number, f"{clash[0][1]} is already known under another borrower"))
+            else:
+                owners |= theirs
+                accepted += items
+                report.taken += 1
+        memory.remember(accepted, source=Source.FILE, at=at, by=by, stored=stored)
     _look_for_owners(accepted, report.strangers)
 
 
@@ -137,12 +143,6 @@ def _look_for_owners(items: list[Known], strangers: Counter[str]) -> None:
     asked = named.keys() - strangers.keys()
     known = set(stored_of((Kind.BORROWER, uuid) for uuid in asked).values_list("uuid", flat=True))
     strangers.update({uuid: number for uuid, number in named.items() if uuid not in known})
-
-
-def _owners(items: list[Known]) -> dict[tuple[str, str], str]:
-    """Whose the items are that are known already."""
-    stored = stored_of((item.kind.value, item.uuid) for item in items).exclude(borrower_uuid="")
-    return {(kind, uuid): owner for kind, uuid, owner in stored.values_list("kind", "uuid", "borrower_uuid")}
 
 
 def _parsed_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:

@@ -25,6 +25,8 @@ from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Stateme
 from servicing.schedules import schedule_of
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+# Records by kind and identifier.
+Stored = Mapping[tuple[str, str], Record]
 Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
 
 KIND_OF: dict[type, Kind] = {
@@ -91,16 +93,30 @@ def _told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
     return known(answer, uuid=account if isinstance(answer, Statement) else "", borrower_uuid=owner)
 
 
+def held(items: Iterable[Known]) -> Stored:
+    """What is stored of the items already, locked to the end of the caller's transaction."""
+    records = rows.stored_of((item.kind, item.uuid) for item in items).select_for_update()
+    return {(record.kind, record.uuid): record for record in records}
+
+
 def remember(
-    items: Iterable[Known], *, source: str, at: datetime | None = None, by: str = ""
+    items: Iterable[Known],
+    *,
+    source: str,
+    at: datetime | None = None,
+    by: str = "",
+    stored: Stored | None = None,
 ) -> list[Record]:
-    """Keep each item; an answer that differs pushes the one before it into a snapshot."""
+    """Keep each item; an answer that differs pushes the one before it into a snapshot.
+
+    Whoever asked already what is ``stored`` of them gives it.
+    """
     at = at or timezone.now()
     items = list({(item.kind, item.uuid): item for item in items}.values())
     return [
         record
         for start in range(0, len(items), BATCH)
-        for record in _remember_batch(items[start : start + BATCH], source, at, by)
+        for record in _remember_batch(items[start : start + BATCH], stored, source, at, by)
     ]
 
 
@@ -130,10 +146,11 @@ def version(record: Record) -> str:
     return hashlib.sha256(record.answer.encode()).hexdigest()[:16]
 
 
-def _remember_batch(items: Sequence[Known], source: str, at: datetime, by: str) -> list[Record]:
+def _remember_batch(
+    items: Sequence[Known], stored: Stored | None, source: str, at: datetime, by: str
+) -> list[Record]:
     with transaction.atomic():
-        held = rows.stored_of((item.kind, item.uuid) for item in items).select_for_update()
-        stored = {(record.kind, record.uuid): record for record in held}
+        stored = held(items) if stored is None else stored
         remembered, new, changed, same, snapshots = [], [], [], [], []
         for item in items:
             record = stored.get((item.kind, item.uuid))

@@ -44,27 +44,25 @@ def create(records: Sequence[Record]) -> None:
     now = timezone.now()
     for record in records:
         record.created_at = record.updated_at = now
-    if connection.vendor == "postgresql":
-        for record, key in zip(records, _next_keys(len(records)), strict=True):
-            record.pk = key
-        write(["id", *_COLUMNS], ([record.pk, *_values(record, _FIELDS)] for record in records))
-    else:
-        write(_COLUMNS, (_values(record, _FIELDS) for record in records))
-        stored = stored_of((record.kind, record.uuid) for record in records).values_list("pk", "kind", "uuid")
-        keys = {(kind, uuid): key for key, kind, uuid in stored}
-        for record in records:
-            record.pk = keys[record.kind, record.uuid]
+    for record, key in zip(records, _next_keys(len(records)), strict=True):
+        record.pk = key
+    write(["id", *_COLUMNS], ([record.pk, *_values(record, _FIELDS)] for record in records))
     for record in records:
         record._state.adding = False
 
 
+_NEXT = {
+    "postgresql": "SELECT nextval(pg_get_serial_sequence('registry_record', 'id')) FROM generate_series(1, %s)",
+    # Whoever writes here writes alone, to the end of the transaction.
+    "sqlite": "WITH RECURSIVE next (key) AS (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence"
+    " WHERE name = 'registry_record' UNION ALL SELECT key + 1 FROM next LIMIT %s) SELECT key FROM next",
+}
+
+
 def _next_keys(number: int) -> list[int]:
-    """Keys that PostgreSQL gives to nobody else: to look for those it gave by itself takes a tenth of the whole."""
+    """Keys that nobody else is given: to look for those that the database gave takes a tenth of the whole."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT nextval(pg_get_serial_sequence('registry_record', 'id')) FROM generate_series(1, %s)",
-            [number],
-        )
+        cursor.execute(_NEXT[connection.vendor], [number])
         return [key for (key,) in cursor.fetchall()]
 
 
