@@ -99,15 +99,17 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
     report = Report()
     kinds: Counter[Kind] = Counter()
     batch: list[tuple[int, list[Known]]] = []
+    size = 0  # In records: of those that a profile brings, others wait for the last.
     for number, found in parsed:
         if isinstance(found, str):
             report.refused.append((number, found))
-        else:
-            batch.append((number, found))
-            kinds.update(item.kind for item in found)
-        if len(batch) >= memory.BATCH:
+            continue
+        batch.append((number, found))
+        size += len(found)
+        kinds.update(item.kind for item in found)
+        if size >= memory.BATCH:
             _keep(batch, report, by=by, at=at)
-            batch.clear()
+            batch, size = [], 0
     _keep(batch, report, by=by, at=at)
     if any(is_much(number, Record.objects.filter(kind=kind)) for kind, number in kinds.items()):
         count_anew()

@@ -13,9 +13,9 @@ from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Window
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Lower
+from django.db.models.functions import Lower, RowNumber
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import MAX_LENGTH, Alternatives, Query, fold, read
@@ -32,7 +32,7 @@ MENTIONING: Final = (Kind.LOAN, Kind.REPAYMENT)
 # Of so many borrowers at most a list shows what is theirs.
 OWNERS: Final = 200
 # How good a match an identifier is that begins with what was typed: as any line is that does.
-BEGINS: Final = 4
+BEGINS: Final = FORMS.index(f"{MARK}{{}}") + 1
 # Keys of records, each with how good a match it is.
 Ranks = dict[int, int]
 
@@ -78,7 +78,7 @@ def narrowed(
     So many of them can be counted in the quicker way, provided that nothing else narrows the records. What the text
     does not find ``besides`` may.
     """
-    others = (besides or Q()) | (_living(_identified(kinds, query)) or Q())
+    others = (besides or Q()) | _identified(kinds, query)
     if query.amount is not None:
         others |= _of_amount(query.amount, kinds)
     whole, newest = Q(), Q()
@@ -116,7 +116,7 @@ def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     """What of these kinds belongs to the borrowers whom the text finds, and a word where they are too many."""
     if not query.alternatives:
         return Q(), ""
-    named = _living(_identified([Kind.BORROWER], query)) or Q()
+    named = _identified([Kind.BORROWER], query)
     owners = Record.objects.filter(named | _newest_containing(query.alternatives, Kind.BORROWER, OWNERS + 1))
     uuids = list(owners.values_list("uuid", flat=True)[: OWNERS + 1])
     if len(uuids) > OWNERS:
@@ -142,9 +142,10 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
     theirs = _theirs(kinds, query)
     found = {}
     for kind in kinds:
-        ranks = themselves[kind]
-        for key, rank in by_text.get(kind, {}).items():
-            ranks[key] = min(rank, ranks.get(key, rank))
+        own, texts = themselves[kind], by_text.get(kind, {})
+        better = {key: rank for key, rank in texts.items() if key not in own or rank < own[key]}
+        # Each stands among those that are as good for the same reason: however many are asked for, their order is one.
+        ranks = {key: rank for key, rank in own.items() if key not in better} | better
         if theirs and kind in OWNED:
             for key in _keys(_known(kind, query).filter(theirs).order_by("-id"), most):
                 ranks.setdefault(key, len(FORMS) + 2)
@@ -176,30 +177,29 @@ def _keys(records: QuerySet[Record], limit: int) -> list[int]:
 def _themselves(kinds: Sequence[Kind], query: Query, most: int) -> dict[Kind, Ranks]:
     """The newest of each kind for which an identifier, its beginning or an amount stands."""
     found: dict[Kind, Ranks] = {kind: {} for kind in kinds}
-    if named := _living(_identified(kinds, query)):
-        stored = Record.objects.filter(query.conditions, named).order_by("-id").values_list("kind", "pk")
-        for kind, key in stored:
-            found[Kind(kind)][key] = 0 if query.uuids else BEGINS
     if query.amount is not None:  # Neither borrowers nor people have one.
         for kind in set(kinds) & set(OWNED):
             keys = _keys(_known(kind, query).filter(amount=query.amount).order_by("-id"), most)
-            found[kind] |= dict.fromkeys(keys, 0)
+            found[kind] = dict.fromkeys(keys, 0)
+    if named := _identified(kinds, query):
+        place = Window(RowNumber(), partition_by="kind", order_by="-id")
+        newest = Record.objects.filter(query.conditions, named).annotate(place=place).filter(place__lte=most)
+        for of_kind, key in newest.order_by("-id").values_list("kind", "pk"):
+            found[Kind(of_kind)].setdefault(key, 0 if query.uuids else BEGINS)
     return found
 
 
-def _identified(kinds: Sequence[Kind], query: Query) -> list[int]:
-    """The keys of those that have an identifier which was given, or whose identifier begins with what was.
+def _identified(kinds: Sequence[Kind], query: Query) -> Q:
+    """The condition that it has an identifier which was given, or one that begins with what was; of none nothing.
 
-    Nothing else is asked for besides, so that no other index looks more promising.
+    Their keys are looked for with nothing else besides: no other index then looks more promising.
     """
-    starts = (starting(start) for start in query.starts)
-    if not (conditions := [Q(uuid__in=query.uuids)] if query.uuids else [*starts]):
-        return []
-    return _keys(Record.objects.filter(reduce(or_, conditions), kind__in=kinds), FEW)
-
-
-def _living(keys: Sequence[int]) -> Q | None:
-    return Q(pk__in=keys, archived_at__isnull=True) if keys else None
+    starts = [Q(uuid__in=query.uuids)] if query.uuids else [*map(starting, query.starts)]
+    if not starts:
+        return Q()
+    given = Q(reduce(or_, starts), kind__in=kinds)
+    keys = _keys(Record.objects.filter(given), FEW + 1)
+    return (_by_keys(keys) or given) & Q(archived_at__isnull=True) if keys else Q()
 
 
 def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict[Kind, Ranks]:

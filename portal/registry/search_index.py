@@ -75,14 +75,17 @@ def drop_indexes(apps: Any, schema_editor: Any) -> None:
 
 
 def renew_triggers(apps: Any, schema_editor: Any) -> None:
-    """Let PostgreSQL take in what is inserted as it is done now."""
+    """Let the triggers do what they do now: PostgreSQL's call a function, SQLite's are made anew."""
     connection = schema_editor.connection
-    if connection.vendor == "postgresql":
-        for kind in SEARCHED_KINDS:
+    for kind in SEARCHED_KINDS:
+        if connection.vendor == "postgresql":
             schema_editor.execute(
                 _FUNCTION.format(index=index_of(kind), kind=kind.value, schema=_schema(connection))
             )
-        keep_in_step(connection)
+        else:
+            for name in _TRIGGERS[connection.vendor]:
+                schema_editor.execute(f"DROP TRIGGER IF EXISTS {index_of(kind)}_{name}")
+    keep_in_step(connection)
 
 
 def drop(apps: Any, schema_editor: Any) -> None:
@@ -121,7 +124,10 @@ def _triggers(vendor: str, kind: Kind) -> Iterator[str]:
         yield f"{head} {index_of(kind)}_{name} " + statement.format(index=index_of(kind), kind=kind.value)
 
 
-_LIVING = " FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL ORDER BY id"
+# Of what has no text, such as an account of which only the identifier is known, there is nothing to find.
+_LIVING = (
+    " FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND search_text <> '' ORDER BY id"
+)
 # It writes as its owner: the role of the portal need not be allowed to yet while this version is rolled out. Were it
 # not said where its table is, a temporary one of that role would come first, whose triggers would then do as the owner
 # what that role may not.
@@ -132,9 +138,9 @@ BEGIN
         TRUNCATE {{index}};
     ELSIF TG_OP = 'INSERT' THEN
         INSERT INTO {{index}} SELECT id, replace(search_text, ' ', '{SPACE}') FROM added
-            WHERE kind = '{{kind}}' AND archived_at IS NULL
+            WHERE kind = '{{kind}}' AND archived_at IS NULL AND search_text <> ''
             ON CONFLICT (rowid) DO UPDATE SET search_text = excluded.search_text;
-    ELSIF TG_OP = 'DELETE' OR new.archived_at IS NOT NULL THEN
+    ELSIF TG_OP = 'DELETE' OR new.archived_at IS NOT NULL OR new.search_text = '' THEN
         DELETE FROM {{index}} WHERE rowid = old.id;
     ELSE
         INSERT INTO {{index}} VALUES (new.id, replace(new.search_text, ' ', '{SPACE}'))
@@ -163,18 +169,20 @@ _IS_NEW = "(old.search_text <> new.search_text OR (old.archived_at IS NULL) <> (
 _TRIGGERS = {
     # A table without content forgets a row only when it is told the text that it took in.
     "sqlite": {
-        "insert": """AFTER INSERT ON registry_record WHEN new.kind = '{kind}' AND new.archived_at IS NULL BEGIN
+        "insert": """AFTER INSERT ON registry_record WHEN new.kind = '{kind}' AND new.archived_at IS NULL
+        AND new.search_text <> '' BEGIN
         INSERT INTO {index} (rowid, search_text) VALUES (new.id, new.search_text);
     END""",
-        "delete": """AFTER DELETE ON registry_record WHEN old.kind = '{kind}' AND old.archived_at IS NULL BEGIN
+        "delete": """AFTER DELETE ON registry_record WHEN old.kind = '{kind}' AND old.archived_at IS NULL
+        AND old.search_text <> '' BEGIN
         INSERT INTO {index} ({index}, rowid, search_text) VALUES ('delete', old.id, old.search_text);
     END""",
         "update": f"""AFTER UPDATE OF search_text, archived_at ON registry_record WHEN new.kind = '{{kind}}'
         AND {_IS_NEW} BEGIN
         INSERT INTO {{index}} ({{index}}, rowid, search_text)
-            SELECT 'delete', old.id, old.search_text WHERE old.archived_at IS NULL;
+            SELECT 'delete', old.id, old.search_text WHERE old.archived_at IS NULL AND old.search_text <> '';
         INSERT INTO {{index}} (rowid, search_text)
-            SELECT new.id, new.search_text WHERE new.archived_at IS NULL;
+            SELECT new.id, new.search_text WHERE new.archived_at IS NULL AND new.search_text <> '';
     END""",
     },
     "postgresql": {

@@ -49,6 +49,13 @@ def indexes() -> list[str]:
         return [statement for (statement,) in cursor.fetchall()]
 
 
+def in_index(kind: Kind) -> int:
+    """How many records its index of texts holds."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {index_of(kind)}")
+        return int(cursor.fetchone()[0])
+
+
 class TestReading:
     @pytest.mark.parametrize(
         "typed",
@@ -448,6 +455,23 @@ class TestOrder:
         assert found("cafe8") == ["Identified"]
         assert found("cafe state:tx") == []
 
+    def test_where_very_many_identifiers_begin_alike_none_is_hidden(self) -> None:
+        written = (
+            Record(kind=kind, uuid=f"0192aaaa-0000-4000-8000-{number:012}", state=state)
+            for kind, number, state in [
+                (Kind.BORROWER, FEW, "TX"),
+                *((kind, number, "") for kind in (Kind.APPLICATION, Kind.BORROWER) for number in range(FEW)),
+                (Kind.LOAN, 1, ""),
+            ]
+        )
+        Record.objects.bulk_create(written)
+        listed = matching(Record.objects.filter(kind=Kind.BORROWER), "0192")
+        assert listed.count() == FEW + 1
+        ranks = ranked([Kind.APPLICATION, Kind.BORROWER, Kind.LOAN], read("0192"), 5, most=10)
+        assert [len(keys) for keys in ranks.values()] == [10, 10, 1]
+        assert list(ranks[Kind.BORROWER]) == list(listed.order_by("-id").values_list("pk", flat=True)[:10])
+        assert [len(keys) for keys in ranked([Kind.BORROWER], read("0192 state:tx"), 5).values()] == [1]
+
     def test_what_belongs_to_a_borrower_is_found_by_its_identifier(self) -> None:
         owner = record("Acme", uuid=ONE)
         record("Their loan", kind=Kind.LOAN, uuid=TWO, borrower_uuid=owner.uuid)
@@ -497,8 +521,21 @@ class TestIndex:
         Record.objects.filter(pk=acme.pk).update(search_text=search_text("Cedar"), label="Cedar")
         Record.objects.filter(pk=acme.pk).update(archived_at=None)
         assert (found("birch"), found("cedar")) == ([], ["Cedar"])
+        for text in ("", search_text("Cedar")):
+            Record.objects.filter(pk=acme.pk).update(search_text=text)
+            assert found("cedar") == (["Cedar"] if text else [])
         acme.delete()
         assert found("cedar") == []
+
+    def test_what_has_no_text_is_not_in_it(self) -> None:
+        empty = record()
+        assert in_index(Kind.BORROWER) == 0
+        Record.objects.filter(pk=empty.pk).update(search_text=search_text("Acme"))
+        assert in_index(Kind.BORROWER) == 1
+        Record.objects.filter(pk=empty.pk).update(search_text="")
+        empty.delete()
+        assert in_index(Kind.BORROWER) == 0
+        assert found("acme") == []
 
     def test_what_is_written_together_is_found_each_among_its_kind(self) -> None:
         written = [(Kind.BORROWER, None), (Kind.LOAN, None), (Kind.BORROWER, timezone.now())]

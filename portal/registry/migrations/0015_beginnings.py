@@ -1,12 +1,14 @@
 """The index of kinds and identifiers finds on PostgreSQL how an identifier begins, too; SQLite's does already.
 
-So the texts of records need not hold their identifiers, which had most of the indexes of texts to themselves. Those of
-before keep theirs until the service tells something else of them: to rewrite all would take longer than it saves.
+So the texts of records need not hold their identifiers, which had most of the indexes of texts to themselves. What was
+written before may keep them: to write all of it anew would take longer than it saves.
 """
 
 from typing import Any
 
 from django.db import migrations, models
+
+from portal.registry.search_index import renew_triggers
 
 
 def find_beginnings(apps: Any, schema_editor: Any) -> None:
@@ -20,15 +22,26 @@ def find_beginnings(apps: Any, schema_editor: Any) -> None:
             schema_editor.execute(statement)
 
 
+def forget_beginnings(apps: Any, schema_editor: Any) -> None:
+    """The usual constraint again."""
+    if schema_editor.connection.vendor == "postgresql":
+        for statement in (
+            "DROP INDEX one_record_per_uuid",
+            "ALTER TABLE registry_record ADD CONSTRAINT one_record_per_uuid UNIQUE (kind, uuid)",
+        ):
+            schema_editor.execute(statement)
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("registry", "0014_together"),
     ]
 
     operations = [
+        migrations.RunPython(renew_triggers, migrations.RunPython.noop),
         # SQLite would write the whole table anew, twice, for nothing.
         migrations.SeparateDatabaseAndState(
-            database_operations=[migrations.RunPython(find_beginnings, migrations.RunPython.noop)],
+            database_operations=[migrations.RunPython(find_beginnings, forget_beginnings)],
             state_operations=[
                 migrations.RemoveConstraint(model_name="record", name="one_record_per_uuid"),
                 migrations.AddConstraint(

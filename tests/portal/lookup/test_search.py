@@ -147,6 +147,22 @@ class TestResults:
             )
         assert "26 to 27 of 27" in results(viewer, "acme", kind="loan", page="2")
 
+    @pytest.mark.parametrize(("typed", "line"), [("78701", "78701"), ("cafe", "Cafe")])
+    def test_each_is_on_one_page_by_whatever_it_is_found(
+        self, viewer: Browser, typed: str, line: str
+    ) -> None:
+        uuids = [f"{typed:0<8}-4a71-4000-8000-000000000001", *(f"l-{number}" for number in range(60))]
+        for number, uuid in enumerate(uuids):
+            Record.objects.create(
+                kind=Kind.LOAN,
+                uuid=uuid,
+                label=f"Firm {number}.",
+                search_text=search_text(f"{line} {number}", line),
+                amount=Decimal(78701) if number % 2 == 0 else None,
+            )
+        pages = "".join(results(viewer, typed, kind="loan", page=page) for page in "123")
+        assert sorted(map(int, re.findall(r"Firm (\d+)\.", pages))) == list(range(len(uuids)))
+
     def test_the_page_of_a_kind_can_be_swapped(self, viewer: Browser, desk: Sandbox) -> None:
         answer = viewer.get("/search/?q=acme", headers=htmx("results")).content.decode().strip()
         assert answer.startswith('<div id="results"')
