@@ -23,6 +23,9 @@ COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE = 1_000_000
 STRANGERS_NAMED = 10
+NO_OBJECT = (
+    "not a user object: each line is one, between braces; identifiers as CSV belong into the other field"
+)
 # What reading puts in the place of bytes that are not UTF-8.
 NOT_UTF_8 = "\ufffd"
 
@@ -149,8 +152,11 @@ def _look_for_owners(items: list[Known], strangers: Counter[str]) -> None:
 
 def _parsed_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
     for number, line in enumerate(lines, 2):
-        if values := _values(line):
-            yield number, values if isinstance(values, str) else _parsed_id(values)
+        values = _values(line)
+        if isinstance(values, str):
+            yield number, values
+        elif any(map(str.strip, values)):  # Spreadsheets leave rows of nothing but commas.
+            yield number, _parsed_id(values)
 
 
 def _values(line: str) -> list[str] | str:
@@ -200,9 +206,11 @@ def _parsed_profile(line: str) -> Parsed:
     try:
         borrower = codec.decode(Borrower, line)
     except ServicingError as error:
-        return f"not a user object: {error.message}"
+        return f"not a user object: {error.message}" if line.lstrip().startswith("{") else NO_OBJECT
     items = memory.known(borrower)
     for item in items:
         if problem := uuid_problem(item.uuid):
             return f"uuid {problem}"
+        if item.uuid != _usual(item.uuid):
+            return f"uuid {item.uuid} is not written as the service does: small letters, with dashes"
     return items

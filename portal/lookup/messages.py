@@ -52,4 +52,5 @@ def _asked(query: Query) -> dict[str, Any]:
     words = next(iter(query.alternatives), ())
     if not words or any(len(term) < SHORTEST or '"' in term for term in words):
         return {}
-    return {"q": " ".join(f'"{term}"' if " " in term else term for term in words)}
+    # What is quoted is a word there; a brace in front would make JSON of the whole.
+    return {"q": " ".join(f'"{term}"' if " " in term or term.startswith("{") else term for term in words)}

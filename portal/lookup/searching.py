@@ -69,6 +69,8 @@ class Hit:
     record: Record
     borrower: Record | None
     words: Sequence[str]
+    starts: Sequence[str]
+    """What identifiers were to begin with."""
     is_best: bool = False
 
     @property
@@ -83,6 +85,11 @@ class Hit:
             return ""
         line = next(filter(self._shows, lines_of(self.record)), "")
         return line.title() if _NAME.fullmatch(line) else wording.phone(line) or ""
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether its identifier begins so."""
+        return self.record.uuid.startswith(tuple(self.starts))
 
     def _shows(self, line: str) -> bool:
         """Whether a word stands there as the search counts it: a short one only where a word begins."""
@@ -163,7 +170,7 @@ def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = N
     for kind, shown in pages.items():
         found = [rows[key] for key in shown if key in rows]
         marked = kind == best
-        hits = [Hit(*row, query.words, is_best=marked and row is found[0]) for row in found]
+        hits = [Hit(*row, query.words, query.starts, is_best=marked and row is found[0]) for row in found]
         groups.append(Group(kind, hits, shown))
     return groups
 

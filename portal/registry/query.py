@@ -22,6 +22,7 @@ from servicing.rules import US_STATES
 MAX_LENGTH: Final = 500
 MAX_TERMS: Final = 8
 MAX_UUIDS: Final = 5
+FIRST_GROUP: Final = 8
 EARLIEST_YEAR: Final = 1970
 
 # Any of them will do; all terms of one must occur.
@@ -31,9 +32,9 @@ _UUID = re.compile(
     r"(?<![0-9a-f])([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})(?![0-9a-f])",
     re.IGNORECASE,
 )
-# What an identifier begins with, with or without its dashes; among other words at least its first group.
-_START = re.compile(r"[0-9a-f]{4,8}|[0-9a-f]{8}-?[0-9a-f-]{0,26}")
-FIRST_GROUP: Final = 8
+# What an identifier begins with, with or without its dashes: in any text at least its first group, alone less of it.
+_START = re.compile(r"(?<!\w)[0-9a-f]{8}(?:-?[0-9a-f-]{0,26})(?!\w)")
+_SHORT_START = re.compile(r"\W*([0-9a-f]{4,7})\W*")
 _SCHEME = re.compile(r"\b(?:tel|mailto):", re.IGNORECASE)
 _OPERATOR = re.compile(r'(?<!\S)([a-z][a-z_]*):(?!//)("[^"]*"|\S*)', re.IGNORECASE)
 # Elsewhere it stands for any letters; a lone one, one inside a word or in quotation marks may be meant.
@@ -96,7 +97,8 @@ class Query:
     @property
     def words(self) -> list[str]:
         """What a match may be marked by."""
-        return [term for terms in self.alternatives for term in terms]
+        starts = (start[:FIRST_GROUP] for start in self.starts)
+        return list(dict.fromkeys([*(term for terms in self.alternatives for term in terms), *starts]))
 
 
 def fold(text: str) -> str:
@@ -130,14 +132,16 @@ def read(text: str, *, operators: bool = True) -> Query:
     rest, asked = _take_operators(_SCHEME.sub(" ", typed)) if operators else (typed, _Asked())
     starred = [f"“{word}”" for word in rest.split() if _STAR.search(word)][:MAX_TERMS]
     rest = _STAR.sub("", rest)
-    meant = _recognised(fold(rest).translate(UNMARKED).strip(), phrases=operators)
-    starts = () if meant.uuids else _starts(meant.alternatives)
+    folded = fold(rest).translate(UNMARKED).strip()
+    meant = _recognised(folded, phrases=operators)
+    starts = () if meant.uuids else _starts(folded)
+    is_name = meant.name and asked.may_name and not any(len(start) >= FIRST_GROUP for start in starts)
     if starred and not meant.read_as:
         problems.append(f"Read without asterisks: {', '.join(starred)}. A word is found wherever it stands.")
     return replace(
         meant,
         text=typed,
-        name=" ".join(rest.replace('"', " ").split()) if meant.name and asked.may_name else "",
+        name=" ".join(rest.replace('"', " ").split()) if is_name else "",
         kinds=tuple(kind for kind in SEARCHED_KINDS if kind in asked.kinds),
         conditions=asked.conditions,
         order=asked.order,
@@ -146,11 +150,11 @@ def read(text: str, *, operators: bool = True) -> Query:
     )
 
 
-def _starts(alternatives: Alternatives) -> tuple[str, ...]:
-    """Words with which identifiers may begin, in the form of those; beside others only what is hardly a word itself."""
-    shortest = FIRST_GROUP if len({term for terms in alternatives for term in terms}) > 1 else 1
-    words = (term for terms in alternatives for term in terms if _START.fullmatch(term))
-    return tuple(dict.fromkeys(_grouped(word) for word in words if len(word) >= shortest))
+def _starts(text: str) -> tuple[str, ...]:
+    """With what identifiers may begin that are meant, in the form of those."""
+    alone = _SHORT_START.fullmatch(text)
+    found = [alone[1]] if alone else _START.findall(text)
+    return tuple(dict.fromkeys(map(_grouped, found)))[:MAX_UUIDS]
 
 
 def _grouped(start: str) -> str:

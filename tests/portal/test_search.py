@@ -86,6 +86,38 @@ class TestReading:
         assert read(typed).uuids == (ONE,)
         assert read(typed).problems == ()
 
+    @pytest.mark.parametrize(
+        "typed",
+        [
+            "fa2ab1cd",
+            "Loan FA2AB1CD.",
+            "“Loan fa2ab1cd”",
+            "#fa2ab1cd",
+            "loans/fa2ab1cd…",
+            "line fa2ab1cd: $6,559.96 past due",
+            "fa2ab1cd ada@example.com",
+            "Hello all, could someone please have a look at loan fa2ab1cd today",
+        ],
+    )
+    def test_the_beginning_of_an_identifier_is_found_in_whatever_was_pasted(self, typed: str) -> None:
+        assert read(typed).starts == ("fa2ab1cd",)
+        assert read(typed).name == ""
+
+    @pytest.mark.parametrize(
+        ("typed", "starts"),
+        [
+            ("3f2b8c1e9d474a", ("3f2b8c1e-9d47-4a",)),
+            ("3f2b8c1e-9d47-", ("3f2b8c1e-9d47",)),
+            ("fa2ab1cd,3f2a1b4c", ("fa2ab1cd", "3f2a1b4c")),
+            ("cafe", ("cafe",)),
+            ("cafe luna", ()),
+            ("xfa2ab1cd", ()),
+            (ONE, ()),
+        ],
+    )
+    def test_identifiers_begin_in_their_own_form(self, typed: str, starts: tuple[str, ...]) -> None:
+        assert read(typed).starts == starts
+
     def test_several_identifiers_are_all_looked_up(self) -> None:
         assert read(f"/users/{ONE}/loan/{TWO} and {ONE}").uuids == (ONE, TWO)
 

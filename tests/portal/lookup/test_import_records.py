@@ -196,8 +196,10 @@ def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason:
         (b'{"first_name": "Nobody"}', "not a user object"),
         (b'{"uuid": "../x"}', "uuid may hold letters"),
         (b"x" * 1_000_001, "longer than a million"),
+        (f"{HEAD}\n".encode(), "identifiers as CSV belong into the other field"),
+        (b'{"uuid": "B00C63B8-0000-4000-8000-000000000001"}', "is not written as the service does"),
     ],
-    ids=["not UTF-8", "list", "no uuid", "path", "long"],
+    ids=["not UTF-8", "list", "no uuid", "path", "long", "ids", "capitals"],
 )
 def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, profiles=data).content.decode()
@@ -213,6 +215,21 @@ def test_a_file_without_records_says_so(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\n").content.decode()
     assert "Nothing was taken: the file holds no record." in page
     assert "Every line was taken" not in page
+
+
+def test_rows_that_a_spreadsheet_left_empty_are_passed_over(supervisor: Browser) -> None:
+    page = upload(supervisor, ids=f"{IDS},,,\n  \n\t\nship,x,,\n").content.decode()
+    assert "2 lines taken, 1 refused" in page
+
+
+def test_a_file_that_was_cancelled_says_what_stays(supervisor: Browser) -> None:
+    typed = {"exported_on": timezone.localdate().isoformat()}
+    address = supervisor.post(
+        "/registry/import/", typed | {"ids": SimpleUploadedFile("mine.csv", IDS.encode())}
+    )["Location"]
+    assert "What was taken until then stays" not in supervisor.get(address).content.decode()
+    assert Job.objects.get().cancel()
+    assert "What was taken until then stays" in supervisor.get(address).content.decode()
 
 
 def test_a_large_file_is_taken_whole(supervisor: Browser) -> None:

@@ -70,6 +70,16 @@ class TestSuggestions:
         given.borrower(desk, first_name="Acme LLC")
         assert "Acme" not in suggestions(viewer, "a")
 
+    @pytest.mark.parametrize("typed", ["{Harbor", '"{cafe"', "{name} please", "{3f2a1b4c-9d47"])
+    def test_a_brace_makes_no_json_of_words(self, viewer: Browser, typed: str) -> None:
+        assert "All results for" in suggestions(viewer, typed)
+        assert "Nothing known here matches" in results(viewer, typed)
+
+    def test_an_identifier_that_matches_is_shown(self, viewer: Browser) -> None:
+        Record.objects.create(kind=Kind.BORROWER, uuid=UNKNOWN, label="Acme", city="Austin")
+        assert "<mark>3f2b</mark>8c1e" in suggestions(viewer, "3f2b")
+        assert "<mark>3f2b8c1e</mark>" in results(viewer, f"of {UNKNOWN[:13]}.")
+
     def test_the_best_hit_of_all_kinds_is_the_one_that_enter_opens(
         self, viewer: Browser, desk: Sandbox
     ) -> None:
