@@ -15,7 +15,7 @@ from portal.registry import memory
 from portal.registry.memory import Known
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from portal.registry.planning import count_anew, is_much
-from portal.registry.query import uuid_in
+from portal.registry.query import is_uuid, uuid_in
 from portal.registry.rows import stored_of
 from servicing import Borrower, ServicingError, codec
 
@@ -194,6 +194,8 @@ def _parsed_id(values: list[str]) -> Parsed:
 
 def _usual(text: str) -> str:
     """An identifier as the service writes it, and as it is looked for: other programs write capitals, or braces."""
+    if is_uuid(text):
+        return text
     found = uuid_in(text)
     return found if found and text.strip("{}").replace("-", "").lower() == found.replace("-", "") else text
 

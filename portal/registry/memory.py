@@ -37,7 +37,7 @@ KIND_OF: dict[type, Kind] = {
     Statement: Kind.LINE,
     Repayment: Kind.REPAYMENT,
 }
-BATCH = 1_000
+BATCH = 2_000
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 TOO_MUCH = Decimal(10) ** 11
 """SQLite keeps 15 digits of a number exactly: these, and four places behind the point."""

@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 LOOKED_AT: Final = 20_000
 # After so many new rows a database holds other numbers than it plans by.
 MANY: Final = 10_000
-# Beside a hundred times as many they change no plan, and to count a large database takes seconds.
-LITTLE: Final = 100
+# Beside twenty times as many they change no plan until all is counted in the background, which takes seconds.
+LITTLE: Final = 20
 
 
 def count_anew() -> None:

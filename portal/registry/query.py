@@ -32,6 +32,7 @@ _UUID = re.compile(
     r"(?<![0-9a-f])([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})(?![0-9a-f])",
     re.IGNORECASE,
 )
+_USUAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # What an identifier begins with, with or without its dashes: in any text at least its first group, alone less of it.
 _START = re.compile(r"(?<!\w)[0-9a-f]{8}(?:-?[0-9a-f-]{0,26})(?!\w)")
 _SHORT_START = re.compile(r"\W*([0-9a-f]{4,7})\W*")
@@ -121,7 +122,7 @@ def uuid_in(text: str) -> str | None:
 
 def is_uuid(text: str) -> bool:
     """Whether it is nothing but an identifier in its usual form, as the service gives them."""
-    return uuids_in(text) == [text]
+    return bool(_USUAL.fullmatch(text))
 
 
 def read(text: str, *, operators: bool = True) -> Query:

@@ -96,9 +96,10 @@ def starting(start: str) -> Q:
 
 
 def _values(record: Record, fields: Iterable[Field[Any, Any]]) -> list[Any]:
-    values = ((field, getattr(record, field.attname)) for field in fields)
+    held = record.__dict__
     return [
-        value if value is None or type(value) is str else _prepared(field, value) for field, value in values
+        value if (value := held[field.attname]) is None or type(value) is str else _prepared(field, value)
+        for field in fields
     ]
 
 
