@@ -39,8 +39,8 @@ SPANS = (
     " in thousands of texts."
 )
 DURABLE = (
-    "on SQLite half of the time goes into the 14 indexes of a loan, and a quarter waits for the disk; on PostgreSQL it was"
-    " not taken apart."
+    "on SQLite half of the time goes into the 14 indexes of a loan, and a quarter waits for the disk; on PostgreSQL"
+    " it was not taken apart."
 )
 
 
