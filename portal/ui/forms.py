@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.forms.boundfield import BoundField
 from django.forms.renderers import TemplatesSetting
 from django.utils.datastructures import MultiValueDict
@@ -365,9 +365,9 @@ def _needed(fields: int, of_whom: str, quotes: list[str]) -> str:
 
 def _items(form: StaffForm) -> Iterable[SummaryItem]:
     several = f"{form.subject}, ".capitalize() if form.subject else ""
-    for name, reasons in form.errors.items():
+    for name in (NON_FIELD_ERRORS, *form.fields):  # As they stand on the page, whichever was found first.
         field = form[name] if name in form.fields and not form[name].is_hidden else None
-        for reason in reasons:
+        for reason in form.errors.get(name, ()):
             label = f"{several}{field.label}: " if field else several
             yield SummaryItem(f"{label}{reason}", field.id_for_label or field.auto_id if field else "")
 

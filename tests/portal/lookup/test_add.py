@@ -32,6 +32,13 @@ def test_a_loan_is_added_under_its_borrower(servicer: Browser, desk: Sandbox) ->
     assert Record.objects.get(kind=Kind.LOAN).borrower_uuid == owner.uuid
 
 
+def test_what_is_wrong_is_told_in_the_order_of_the_fields(servicer: Browser, desk: Sandbox) -> None:
+    record = given.loan(desk, given.borrower(desk))
+    page = servicer.post("/registry/add/", {"kind": "loan", "uuid": record.uuid}).content.decode()
+    summary = page[page.index("sd-errors") : page.index("</ul>", page.index("sd-errors"))]
+    assert summary.index("Already known here") < summary.index("Say whose it is")
+
+
 def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, desk: Sandbox) -> None:
     servicer.post("/registry/add/", BORROWER)
     entry = Entry.objects.get(action="lookup.add")
