@@ -308,9 +308,12 @@ def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used
 
 
 @register.inclusion_tag("ui/_pagination.html")
-def page_links(page: Page[Any], target: str) -> dict[str, Any]:
-    """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages."""
-    return {"page": page, "target": target}
+def page_links(page: Page[Any], target: str, total: str = "") -> dict[str, Any]:
+    """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages.
+
+    Where not all were counted, ``total`` says so.
+    """
+    return {"page": page, "target": target, "total": total or grouped(page.paginator.count)}
 
 
 @register.filter

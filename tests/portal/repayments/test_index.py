@@ -102,6 +102,7 @@ class TestList(AccountList):
         assert "10,001 repayments known here: too many to add up here" in (found := self.fragment(viewer))
         assert "succeeded" not in found
         assert "10,000 repayments, $50,000.00 succeeded" not in self.fragment(viewer, "?status=SUCCEEDED")
+        assert "1 to 25 of 10,000+<" in self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 repayment found" in self.fragment(viewer, "?status=FAILED")
 
     def test_what_matches_is_summed_and_said_so(self, viewer: Browser, desk: Sandbox) -> None:
