@@ -77,7 +77,9 @@ class TestSuggestions:
 
     def test_an_identifier_that_matches_is_shown(self, viewer: Browser) -> None:
         Record.objects.create(kind=Kind.BORROWER, uuid=UNKNOWN, label="Acme", city="Austin")
-        assert "<mark>3f2b</mark>8c1e" in suggestions(viewer, "3f2b")
+        Record.objects.create(kind=Kind.LOAN, uuid=UNKNOWN, borrower_uuid=UNKNOWN, amount=Decimal(25000))
+        assert (found := suggestions(viewer, "3f2b")).count("<mark>3f2b</mark>8c1e") == 2
+        assert "$25,000.00, Acme" in found
         assert "<mark>3f2b8c1e</mark>" in results(viewer, f"of {UNKNOWN[:13]}.")
 
     def test_the_best_hit_of_all_kinds_is_the_one_that_enter_opens(
