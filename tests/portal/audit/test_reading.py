@@ -66,6 +66,12 @@ class TestFilters:
             subject_label="the second half",
         )
 
+    def test_where_more_are_found_than_counted_the_foot_says_so(
+        self, auditor: Browser, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("portal.audit.reading.COUNTED", 3)
+        assert "1 to 3 of 3+<" in listed(auditor)
+
     def test_at_first_the_last_week_is_shown_without_noise(self, auditor: Browser) -> None:
         page = listed(auditor)
         shown = ["Paid", "read the whole portfolio", "root", "the second half"]
