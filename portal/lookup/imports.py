@@ -155,17 +155,23 @@ def _parsed_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
         values = _values(line)
         if isinstance(values, str):
             yield number, values
-        elif any(map(str.strip, values)):  # Spreadsheets leave rows of nothing but commas.
+        elif values:
             yield number, _parsed_id(values)
 
 
 def _values(line: str) -> list[str] | str:
-    """The values of one line of CSV, or why it has none. An open quotation mark would hide the lines behind it."""
+    """The values of one line of CSV, or why it has none. An open quotation mark would hide the lines behind it.
+
+    Spreadsheets leave columns, and whole rows, of nothing but commas.
+    """
     try:
-        return next(csv.reader([line], strict=True), [])
+        values = next(csv.reader([line], strict=True), [])
     except csv.Error as error:
         why = str(error).replace("unexpected end of data", "a quotation mark is left open")
         return f"not readable as CSV: {why}"
+    while values and not values[-1].strip():
+        values.pop()
+    return values
 
 
 def _parsed_id(values: list[str]) -> Parsed:

@@ -218,7 +218,9 @@ def test_a_file_without_records_says_so(supervisor: Browser) -> None:
 
 
 def test_rows_that_a_spreadsheet_left_empty_are_passed_over(supervisor: Browser) -> None:
-    page = upload(supervisor, ids=f"{IDS},,,\n  \n\t\nship,x,,\n").content.decode()
+    page = upload(
+        supervisor, ids=f"{IDS.replace(HEAD, HEAD + ',,')},,,\n,,,,,,\n  \n\t\nship,x,,,,\n"
+    ).content.decode()
     assert "2 lines taken, 1 refused" in page
 
 
