@@ -241,7 +241,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
-        # Pages that several transactions change are carried over once: 6,000 of them are as long as the file stays.
+        # Pages that several transactions change are carried over once; 6,000 are about as long as the file stays.
         "PRAGMA journal_size_limit=27103364;PRAGMA wal_autocheckpoint=6000;"
         "PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
     }

@@ -67,7 +67,10 @@ def _next_keys(number: int) -> list[int]:
 
 
 def update(records: Sequence[Record], names: Collection[str]) -> None:
-    """Write these fields of known records, row by row: to put one statement together for many takes longer."""
+    """Write these fields of known records, which were read whole.
+
+    It is done row by row: to put one statement together for many takes longer.
+    """
     fields = [field for field in _FIELDS if field.name in names]
     columns = ", ".join(f"{field.column} = %s" for field in fields)
     rows = [[*_values(record, fields), record.pk] for record in records]
