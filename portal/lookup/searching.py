@@ -70,7 +70,7 @@ class Hit:
     borrower: Record | None
     words: Sequence[str]
     starts: Sequence[str]
-    """What identifiers were to begin with."""
+    """What identifiers were to be, or to begin with."""
     is_best: bool = False
 
     @property
@@ -164,13 +164,14 @@ def _kinds(query: Query) -> Sequence[Kind]:
 
 def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[Group]:
     """The records of each kind's page and their borrowers, read for all kinds at once."""
+    starts = (*query.starts, *query.uuids)
     stored = Record.objects.in_bulk([key for shown in pages.values() for key in shown])
     rows = {record.pk: (record, borrower) for record, borrower in with_borrowers(stored.values())}
     groups = []
     for kind, shown in pages.items():
         found = [rows[key] for key in shown if key in rows]
         marked = kind == best
-        hits = [Hit(*row, query.words, query.starts, is_best=marked and row is found[0]) for row in found]
+        hits = [Hit(*row, query.words, starts, is_best=marked and row is found[0]) for row in found]
         groups.append(Group(kind, hits, shown))
     return groups
 

@@ -24,6 +24,7 @@ MAX_TERMS: Final = 8
 MAX_UUIDS: Final = 5
 FIRST_GROUP: Final = 8
 EARLIEST_YEAR: Final = 1970
+TOO_MANY_IDENTIFIERS: Final = f"Only the first {MAX_UUIDS} identifiers were looked up."
 
 # Any of them will do; all terms of one must occur.
 Alternatives = tuple[tuple[str, ...], ...]
@@ -34,8 +35,8 @@ _UUID = re.compile(
 )
 _USUAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # What an identifier begins with, with or without its dashes: in any text at least its first group, alone less of it.
-_START = re.compile(r"(?<!\w)[0-9a-f]{8}(?:-?[0-9a-f-]{0,26})(?!\w)")
-_SHORT_START = re.compile(r"\W*([0-9a-f]{4,7})\W*")
+_START = re.compile(r"(?<!\w)[0-9a-f]{8}[0-9a-f-]{0,27}(?!\w)")
+_SHORT_START = re.compile(r"[^\w$%+-]*([0-9a-f]{4,7})[^\w%]*")
 _SCHEME = re.compile(r"\b(?:tel|mailto):", re.IGNORECASE)
 _OPERATOR = re.compile(r'(?<!\S)([a-z][a-z_]*):(?!//)("[^"]*"|\S*)', re.IGNORECASE)
 # Elsewhere it stands for any letters; a lone one, one inside a word or in quotation marks may be meant.
@@ -98,8 +99,8 @@ class Query:
     @property
     def words(self) -> list[str]:
         """What a match may be marked by."""
-        starts = (start[:FIRST_GROUP] for start in self.starts)
-        return list(dict.fromkeys([*(term for terms in self.alternatives for term in terms), *starts]))
+        identifiers = (start[:FIRST_GROUP] for start in (*self.starts, *self.uuids))
+        return list(dict.fromkeys([*(term for terms in self.alternatives for term in terms), *identifiers]))
 
 
 def fold(text: str) -> str:
@@ -136,7 +137,9 @@ def read(text: str, *, operators: bool = True) -> Query:
     folded = fold(rest).translate(UNMARKED).strip()
     meant = _recognised(folded, phrases=operators)
     starts = () if meant.uuids else _starts(folded)
-    is_name = meant.name and asked.may_name and not any(len(start) >= FIRST_GROUP for start in starts)
+    if len(starts) > MAX_UUIDS:
+        problems.append(TOO_MANY_IDENTIFIERS)
+    is_name = meant.name and asked.may_name and not any(map(_is_no_word, starts))
     if starred and not meant.read_as:
         problems.append(f"Read without asterisks: {', '.join(starred)}. A word is found wherever it stands.")
     return replace(
@@ -147,7 +150,7 @@ def read(text: str, *, operators: bool = True) -> Query:
         conditions=asked.conditions,
         order=asked.order,
         problems=(*problems, *asked.problems, *meant.problems),
-        starts=starts,
+        starts=starts[:MAX_UUIDS],
     )
 
 
@@ -155,7 +158,11 @@ def _starts(text: str) -> tuple[str, ...]:
     """With what identifiers may begin that are meant, in the form of those."""
     alone = _SHORT_START.fullmatch(text)
     found = [alone[1]] if alone else _START.findall(text)
-    return tuple(dict.fromkeys(map(_grouped, found)))[:MAX_UUIDS]
+    return tuple(dict.fromkeys(map(_grouped, found)))
+
+
+def _is_no_word(start: str) -> bool:
+    return len(start) >= FIRST_GROUP and any(map(str.isdigit, start))
 
 
 def _grouped(start: str) -> str:
@@ -176,7 +183,7 @@ def _printable(text: str) -> str:
 def _recognised(text: str, *, phrases: bool) -> Query:
     if uuids := tuple(uuids_in(text)):
         left = len(uuids) > MAX_UUIDS
-        problems = (f"Only the first {MAX_UUIDS} identifiers were looked up.",) if left else ()
+        problems = (TOO_MANY_IDENTIFIERS,) if left else ()
         uuids = uuids[:MAX_UUIDS]
         return Query(uuids=uuids, alternatives=tuple((uuid,) for uuid in uuids), problems=problems)
     if found := _EMAIL.search(text):

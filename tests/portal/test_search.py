@@ -111,12 +111,23 @@ class TestReading:
             ("fa2ab1cd,3f2a1b4c", ("fa2ab1cd", "3f2a1b4c")),
             ("cafe", ("cafe",)),
             ("cafe luna", ()),
+            ("(2500)", ("2500",)),
+            ("$2500", ()),
+            ("-2500", ()),
+            ("2500%", ()),
             ("xfa2ab1cd", ()),
             (ONE, ()),
         ],
     )
     def test_identifiers_begin_in_their_own_form(self, typed: str, starts: tuple[str, ...]) -> None:
         assert read(typed).starts == starts
+
+    def test_what_begins_like_more_identifiers_than_are_looked_up_is_said(self) -> None:
+        query = read(" ".join(f"fa2ab1c{digit}" for digit in "abcdef"))
+        assert (len(query.starts), query.problems) == (5, ("Only the first 5 identifiers were looked up.",))
+
+    def test_a_name_of_the_letters_of_identifiers_is_one(self) -> None:
+        assert read("Fabaceae").name == "Fabaceae"
 
     def test_several_identifiers_are_all_looked_up(self) -> None:
         assert read(f"/users/{ONE}/loan/{TWO} and {ONE}").uuids == (ONE, TWO)

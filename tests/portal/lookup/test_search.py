@@ -80,6 +80,7 @@ class TestSuggestions:
         Record.objects.create(kind=Kind.LOAN, uuid=UNKNOWN, borrower_uuid=UNKNOWN, amount=Decimal(25000))
         assert (found := suggestions(viewer, "3f2b")).count("<mark>3f2b</mark>8c1e") == 2
         assert "$25,000.00, Acme" in found
+        assert "<mark>3f2b8c1e</mark>" in suggestions(viewer, f"of {UNKNOWN}")
         assert "<mark>3f2b8c1e</mark>" in results(viewer, f"of {UNKNOWN[:13]}.")
 
     def test_the_best_hit_of_all_kinds_is_the_one_that_enter_opens(
