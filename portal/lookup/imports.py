@@ -102,7 +102,7 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
     report = Report()
     kinds: Counter[Kind] = Counter()
     batch: list[tuple[int, list[Known]]] = []
-    size = 0  # In records: of those that a profile brings, others wait for the last.
+    size = 0  # In records: a profile brings several, and whoever writes waits for a whole batch.
     for number, found in parsed:
         if isinstance(found, str):
             report.refused.append((number, found))

@@ -60,7 +60,7 @@ _NEXT = {
 
 
 def _next_keys(number: int) -> list[int]:
-    """Keys that nobody else is given: to look for those that the database gave takes a tenth of the whole."""
+    """Keys that nobody else is given: those that the database gave would have to be looked for."""
     with connection.cursor() as cursor:
         cursor.execute(_NEXT[connection.vendor], [number])
         return [key for (key,) in cursor.fetchall()]

@@ -281,9 +281,8 @@ def _with_text(kind: Kind, query: Query, alternatives: Alternatives, most: int) 
     # The index of a kind holds nothing else: were the kind asked for besides, SQLite might walk all of it.
     if not query.conditions:
         return Record.objects.filter(_newest_containing(alternatives, kind, most))
-    is_asked = connection.vendor == "postgresql"  # SQLite looks whether they are few for itself.
-    texts = _by_keys(keys_of([kind], alternatives, FEW + 1)[kind]) if is_asked else None
-    return Record.objects.filter(query.conditions, texts or _containing(alternatives, [kind], most)[0])
+    texts = _few_of_texts([kind], alternatives) or _containing(alternatives, [kind], most)[0]
+    return Record.objects.filter(query.conditions, texts)
 
 
 def _newest_texts(kinds: Sequence[Kind], query: Query, alternatives: Alternatives, most: int) -> Texts:
