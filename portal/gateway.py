@@ -80,6 +80,7 @@ def made(gate: Gate | None) -> Client:
         country=settings.SERVICING_COUNTRY,
         incorporation_field=settings.SERVICING_INCORPORATION_FIELD,
         message_filters=chosen.SERVICING_MESSAGE_FILTERS,
+        message_content_type=settings.SERVICING_MESSAGE_CONTENT_TYPE,
         offset_counts=chosen.SERVICING_OFFSET_COUNTS,
         time_zone=settings.SERVICING_TIME_ZONE,
         gate=gate,

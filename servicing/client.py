@@ -34,8 +34,9 @@ class Client:
     - `timeout` is seconds to connect and to wait for an answer, `time_limit` all the seconds that one call may
       take with its at most `max_tries` tries.
     - `country` is how addresses must name it, `incorporation_field` carries the incorporation date.
-    - `message_filters` says where the filters of the message list go, `offset_counts` what its offset counts;
-      without it the client finds out.
+    - `message_filters` says where the filters of the message list go, `message_content_type` whether a body of
+      filters carries `Content-Type: application/json`, `offset_counts` what the list's offset counts; without it
+      the client finds out.
     - `gate` is asked before every try whether the service may be asked, and told whether it answered; shared by
       several clients it keeps all of them from hammering a service that is down.
     - `time_zone` is where the lender keeps its books: it decides when an eighteenth birthday has come.
@@ -68,6 +69,7 @@ class Client:
         country: str = "UNITED STATES",
         incorporation_field: str = "start_date",
         message_filters: Literal["query", "body"] = "query",
+        message_content_type: bool = True,
         offset_counts: Counts | None = None,
         time_zone: str = "US/Pacific",
         sleep: Callable[[float], None] = time.sleep,
@@ -93,7 +95,11 @@ class Client:
             "incorporation_field": incorporation_field,
             "time_zone": time_zone,
         }
-        self._of_messages: dict[str, Any] = {"filters": message_filters, "offset_counts": offset_counts}
+        self._of_messages: dict[str, Any] = {
+            "filters": message_filters,
+            "content_type": message_content_type,
+            "offset_counts": offset_counts,
+        }
         self._use(
             Transport(
                 base_url,

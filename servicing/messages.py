@@ -32,10 +32,12 @@ class MessagesResource(Resource):
         transport: Transport,
         *,
         filters: Literal["query", "body"] = "query",
+        content_type: bool = True,
         offset_counts: Counts | None = None,
     ) -> None:
         super().__init__(transport)
         self._in_body = filters == "body"
+        self._content_type = "application/json" if content_type else ""
         self._offset_counts = offset_counts
 
     def list(
@@ -58,7 +60,7 @@ class MessagesResource(Resource):
             PATH,
             ids={},
             query=None if self._in_body else {name: str(value) for name, value in filters.items()},
-            payload=Payload(filters) if self._in_body and filters else None,
+            payload=self._body(filters),
             read=partial(read_page, Message),
         )
 
@@ -76,6 +78,11 @@ class MessagesResource(Resource):
         """
         page_at = partial(self.list, start_date=start_date, end_date=end_date, event=event, limit=limit)
         return iterate(lambda offset: page_at(offset=offset), self._offset_counts)
+
+    def _body(self, filters: dict[str, Any]) -> Payload | None:
+        if not self._in_body or not filters:
+            return None
+        return Payload(filters, content_type=self._content_type)
 
 
 def _filters(**given: Any) -> dict[str, str | int]:

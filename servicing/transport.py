@@ -56,10 +56,12 @@ logger = logging.getLogger("servicing")
 class Payload:
     """A JSON body on its way out. Nothing that prints it shows what is in it."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "content_type")
 
-    def __init__(self, fields: dict[str, Any]) -> None:
+    def __init__(self, fields: dict[str, Any], *, content_type: str = "application/json") -> None:
         self._fields = fields
+        self.content_type = content_type
+        """Empty where the body goes without that header."""
 
     def text(self) -> bytes:
         return to_json(self._fields)
@@ -278,7 +280,7 @@ class Transport:
             self._base_url + call.path,
             params=call.query,
             data=payload.text() if payload else None,
-            headers=_headers(call),
+            headers=_headers(call, payload),
             auth=self._auth,
         )
         left = max(deadline - time.monotonic(), 0.001)
@@ -304,16 +306,16 @@ def _new_session() -> requests.Session:
     return session
 
 
-def _headers(call: Call) -> dict[str, str]:
-    """The one place where headers are decided. A Content-Type on a read makes the service answer with 500."""
+def _headers(call: Call, payload: Payload | None) -> dict[str, str]:
+    """The one place where headers are decided: without a body no Content-Type, which four reads answer with 500."""
     headers = {
         "Accept": "application/json",
         "Accept-Encoding": "gzip, deflate",
         "User-Agent": "servicing",
         "X-Request-ID": call.request_id,
     }
-    if call.kind == "write":
-        headers["Content-Type"] = "application/json"
+    if payload and payload.content_type:
+        headers["Content-Type"] = payload.content_type
     return headers
 
 

@@ -72,15 +72,25 @@ READS: list[Callable[[Client], object]] = [
 ]
 
 
-@pytest.mark.parametrize("filters", ["query", "body"])
-def test_no_read_ever_carries_a_content_type(wire: Wire, filters: Any) -> None:
+@pytest.mark.parametrize(
+    ("options", "typed"),
+    [
+        ({"message_filters": "query"}, []),
+        ({"message_filters": "body"}, [len(READS) - 1]),
+        ({"message_filters": "body", "message_content_type": False}, []),
+    ],
+)
+def test_of_all_reads_only_filters_in_a_body_carry_a_content_type(
+    wire: Wire, options: dict[str, Any], typed: list[int]
+) -> None:
     wire.answer(*[answered(LOAN)] * 3, *[answered("[]")] * 3)
-    with Client(wire.url, auth="none", message_filters=filters) as client:
+    with Client(wire.url, auth="none", **options) as client:
         for act in READS:
             act(client)
 
     assert len(wire.heads) == len(READS)
-    assert not [head for head in wire.heads if "content-type" in head]
+    assert [number for number, head in enumerate(wire.heads) if "content-type" in head] == typed
+    assert all("content-type: application/json" in wire.heads[number] for number in typed)
 
 
 def test_a_write_carries_its_json_and_says_so(wire: Wire, client: Client) -> None:
