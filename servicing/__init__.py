@@ -1,4 +1,8 @@
-"""A typed client for the lending service: borrowers, their applications, credit, repayments, and messages."""
+"""A typed client for the lending service: borrowers, their applications, credit, repayments, and messages.
+
+`README.md` beside this file shows how to use it. Sections in docstrings are those of the interface document.
+`UNSET` (from msgspec) stands for an optional field that is not sent; None empties it where that is allowed.
+"""
 
 from msgspec import UNSET
 
@@ -30,6 +34,7 @@ from servicing.repayments import Repayment
 from servicing.resource import Page, Pagination
 from servicing.transport import Call, Gate, Outcome, Watcher
 from servicing.values import Address, RemoteTime
+from servicing.version import __version__
 
 __all__ = [
     "UNSET",
@@ -70,4 +75,5 @@ __all__ = [
     "Unavailable",
     "Unreadable",
     "Watcher",
+    "__version__",
 ]

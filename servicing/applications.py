@@ -15,7 +15,10 @@ from servicing.values import RemoteTime
 
 
 class Decision(Model, frozen=True, kw_only=True):
-    """What was decided; `details` has whatever shape the service gives it. Older answers say `name`."""
+    """The `status` of an application (section 2.5): `decision`, such as `APPROVED`, and `details`.
+
+    `details` may be None, text, a list or an object. Some answers say `name` for `decision`: both are filled.
+    """
 
     decision: str | None = None
     details: Any = None
@@ -27,7 +30,12 @@ class Decision(Model, frozen=True, kw_only=True):
 
 
 class Offer(Record, frozen=True, kw_only=True):
-    """An offer, its rates in whatever unit the service uses."""
+    """An offer in answer to an application (section 2.6).
+
+    Amounts and `origination_fee` are US dollars; `apr` and `interest_rate` are as the service sends them, in
+    percent unless it says otherwise; `term` counts periods of `term_frequency`. Fields whose type the interface
+    leaves open hold the JSON value as it came.
+    """
 
     product: str | None = None
     apr: Decimal | None = None
@@ -46,7 +54,10 @@ class Offer(Record, frozen=True, kw_only=True):
 
 
 class Application(Record, frozen=True, kw_only=True):
-    """An application for a loan or a line of credit."""
+    """An application for a loan or a line of credit (section 2.5).
+
+    `amount` is the requested one in US dollars. `offers` is empty when there are none.
+    """
 
     product: str | None = None
     amount: Decimal | None = None

@@ -27,7 +27,11 @@ Checks = dict[str, Check]
 
 
 class KeyPerson(Record, frozen=True, kw_only=True):
-    """An owner, director or beneficiary of a business. Date of birth and SSN are never answered."""
+    """An owner, director or beneficiary of a business (section 2.4).
+
+    `title` is `OWNER`, `DIRECTOR` or `BENEFICIARY`, `citizenship` a country code of two letters, `phone` ten
+    digits. The service never returns date of birth and SSN.
+    """
 
     first_name: str | None = None
     middle_name: str | None = None
@@ -40,7 +44,11 @@ class KeyPerson(Record, frozen=True, kw_only=True):
 
 
 class Borrower(Record, frozen=True, kw_only=True):
-    """A user of the service. For a business, `first_name` is the legal name; EIN and SSN are never answered."""
+    """A user of the service, a business or an individual (section 2.2).
+
+    For a business `first_name` is the legal name, `start_date` the day of incorporation and `entity` one of the
+    business types of section 2.3. `phone` is ten digits. The service never returns EIN, SSN and date of birth.
+    """
 
     first_name: str | None = None
     middle_name: str | None = None
@@ -77,7 +85,12 @@ D = TypeVar("D", bound=_Draft)
 
 
 class NewKeyPerson(_Draft, frozen=True, kw_only=True):
-    """A key person of a business that is about to be created."""
+    """A key person to send with a new business (sections 2.4 and 4.2).
+
+    `title` is `OWNER`, `DIRECTOR` or `BENEFICIARY`, `citizenship` a country code of two letters, `phone` any US
+    notation of ten digits, `dob` a `date`, `ssn` nine digits: it leaves encrypted, and no `repr` shows it.
+    What breaks a rule of section 8 raises `InvalidInput` when the business is created.
+    """
 
     may_be_none = frozenset({"middle_name", "dob", "ssn"})
 

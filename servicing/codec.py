@@ -17,7 +17,7 @@ from decimal import Context, Decimal
 from enum import Enum, auto
 from functools import cache
 from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Final, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, NamedTuple, Protocol, Self, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -34,14 +34,21 @@ M = TypeVar("M", bound="Model")
 
 
 class Issue(NamedTuple):
-    """One value that could not be read: where it stood, dotted, and what is wrong with it."""
+    """One value of an answer that could not be read; the field holds None in its place.
+
+    `path` is the field's name, dotted for nested ones (`offers.0.apr`); `problem` completes the sentence
+    "This value …", such as `is not a date`.
+    """
 
     path: str
     problem: str
 
 
 class Model(Struct, frozen=True, kw_only=True, dict=True):
-    """Base of all that the service answers. What it was read from is kept beside the fields."""
+    """Base of all that the service answers. What it was read from is kept beside the fields.
+
+    Copies and pickles keep `raw`, `extra` and `issues` too.
+    """
 
     @property
     def raw(self) -> dict[str, Any]:
@@ -60,6 +67,19 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
         """The values that could not be read, those of nested objects included."""
         issues: tuple[Issue, ...] = self.__dict__.get("issues", ())
         return issues
+
+    def __copy__(self) -> Self:
+        return _rebuilt(*self.__reduce__()[1])
+
+    def __reduce__(self) -> tuple[Any, tuple[type[Self], dict[str, Any], dict[str, Any]]]:
+        return _rebuilt, (type(self), msgspec.structs.asdict(self), self.__dict__)
+
+
+def _rebuilt(cls: type[M], fields: dict[str, Any], beside: dict[str, Any]) -> M:
+    """The model with these fields and with what is kept beside them; pickles name this function."""
+    model = cls(**fields)
+    model.__dict__.update(beside)
+    return model
 
 
 class Record(Model, frozen=True, kw_only=True):

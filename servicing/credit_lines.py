@@ -8,14 +8,18 @@ from servicing.resource import Resource
 
 
 class StatementDocument(Model, frozen=True, kw_only=True):
-    """One month's statement as a PDF document."""
+    """One month's statement (section 2.8): `url` leads to a PDF. Fetch it with `DocumentFetcher` alone."""
 
     billing_date: date | None = None
     url: str | None = None
 
 
 class Statement(Model, frozen=True, kw_only=True):
-    """Where a line of credit stands."""
+    """The balances and due dates of a line of credit (section 2.8).
+
+    All balances and amounts are US dollars; `days_past_due` counts days. `statements` are in the service's order.
+    `payment_due_date` is None while nothing is due.
+    """
 
     next_billing_date: date | None = None
     principal_balance: Decimal | None = None

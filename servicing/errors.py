@@ -21,6 +21,7 @@ No error holds a request body, and none is chained to an exception of the HTTP l
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class ServicingError(Exception):
@@ -49,6 +50,14 @@ class ServicingError(Exception):
     def __str__(self) -> str:
         call = " ".join(part for part in (self.request_id, self.operation) if part)
         return f"{call}: {self.message}" if call else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Name what copies and pickles are made from; not every `__init__` takes `args`."""
+        return _rebuilt, (type(self), *self.args), self.__dict__
+
+
+def _rebuilt(kind: type[ServicingError], *args: object) -> ServicingError:
+    return kind.__new__(kind, *args)
 
 
 class ConfigurationError(ServicingError):

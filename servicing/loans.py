@@ -10,7 +10,12 @@ from servicing.values import RemoteTime
 
 
 class Loan(Record, frozen=True, kw_only=True):
-    """A loan. What an installment looks like the interface leaves open, so they stay as they came."""
+    """A loan (section 2.7).
+
+    Amounts and fees are US dollars; rates are as the service sends them, in percent unless it says otherwise;
+    `term` counts periods of `term_frequency`. `user_uuid` is the borrower. `installments` holds JSON values as
+    they came, because the interface leaves their shape open: `servicing.schedules` reads the known ones.
+    """
 
     user_uuid: str | None = None
     product: str | None = None

@@ -16,7 +16,10 @@ WALK_LIMIT: Final = 100
 
 
 class Message(Record, frozen=True, kw_only=True):
-    """An event as the service recorded it; for payments, `payload` is the repayment."""
+    """A webhook message (sections 2.10 and 6): `event` is its name, such as `payment.succeeded`.
+
+    `payload` is the JSON value as it came; for payments it has the fields of a repayment (section 2.9).
+    """
 
     event: str | None = None
     payload: Any = None

@@ -10,7 +10,11 @@ from servicing.values import RemoteTime
 
 
 class Repayment(Record, frozen=True, kw_only=True):
-    """A repayment."""
+    """A repayment on a loan or a line of credit (section 2.9).
+
+    `amount` is US dollars. `effective_date` is a calendar day. Fields whose type the interface leaves open
+    (`principal`, `fees`, …) hold the JSON value as it came. `status` is text such as `SCHEDULED` or `SUCCEEDED`.
+    """
 
     product: str | None = None
     payment_type: str | None = None

@@ -44,7 +44,11 @@ class Resource:
 
 
 class Pagination(Model, frozen=True, kw_only=True):
-    """Where a page stands in its list, as the service counts it."""
+    """Where a page stands in its list, as the service counts it (section 2.10).
+
+    `limit` is records a page and `total` records in all. The interface leaves open whether `offset` counts
+    records or pages.
+    """
 
     offset: int | None = None
     limit: int | None = None
@@ -52,7 +56,7 @@ class Pagination(Model, frozen=True, kw_only=True):
 
 
 class Page(Struct, Generic[R], frozen=True, kw_only=True):
-    """One page of a list, in the interface's words: its `pagination` and its `data`."""
+    """One page of a list (section 2.10): its `pagination` and its `data`, the records. Iterates over them."""
 
     pagination: Pagination
     data: list[R]

@@ -72,7 +72,12 @@ class Payload:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One call as it may be recorded: nothing in it is secret."""
+    """One call as it may be recorded: nothing in it is secret.
+
+    `operation` is `<area>.<method>` of the client, such as `loans.get`; `kind` is `read` or `write`. `path` and
+    `query` are as they were sent, `ids` are the arguments that `path` was made from (`borrower_id`, `loan_id`).
+    `request_id` is sent as `X-Request-ID`, and every error of the call carries it.
+    """
 
     request_id: str
     operation: str
@@ -87,7 +92,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a call ended."""
+    """How a call ended: with an `answer`, or with the `error` that the caller gets."""
 
     answer: Any
     """The decoded model, list or page; None when there is an error."""
@@ -106,7 +111,8 @@ class Outcome:
 
 
 class Watcher(Protocol):
-    """Is told of every call, for audit and memory.
+    """What a program implements to record calls; given to `Client.watched_by`. Both methods are called in the
+    thread that makes the call.
 
     `before` comes just before a write leaves (never for a read). If it raises, nothing is sent and the
     exception goes to the caller: a write that cannot be recorded is not made.
@@ -116,21 +122,24 @@ class Watcher(Protocol):
     answer: what the service has done must not be hidden by a fault on our side.
     """
 
-    def before(self, call: Call, /) -> None: ...
+    def before(self, call: Call, /) -> None:
+        """Record that a write is about to leave; raise to stop it."""
 
-    def after(self, call: Call, outcome: Outcome, /) -> None: ...
+    def after(self, call: Call, outcome: Outcome, /) -> None:
+        """Record how a call ended."""
 
 
 class Gate(Protocol):
-    """Says whether the service may be asked now, for all who share it.
+    """What a program implements as a circuit breaker for all clients that share it; the `gate` of a `Client`.
 
     A try that it does not admit is not made: a read raises `Unavailable` at once, a write `NotSent`.
     """
 
-    def admits(self) -> bool: ...
+    def admits(self) -> bool:
+        """Whether the service may be called now. Asked before every try."""
 
     def heard(self, *, answered: bool) -> None:
-        """Is told after every try whether the service answered at all; that it has no time is no answer."""
+        """Note after a try whether the service answered. 429, 502, 503 and 504 count as no answer."""
 
 
 class Reply(NamedTuple):

@@ -18,7 +18,11 @@ _CERTAIN_YEARS: Final = range(1900, 2200)  # Beyond them, moving a time between 
 
 
 class Address(Model, frozen=True, kw_only=True):
-    """A US address (section 2.1). The same type is sent and received."""
+    """A US address (section 2.1). The same type is sent and received.
+
+    All texts: `zip` of 5 or 9 digits, `state` of two letters, `country` in capitals as the client's `country`
+    setting names it. Sending one that is no US address raises `InvalidInput`.
+    """
 
     line_1: str | None
     line_2: str | None = None
@@ -30,7 +34,11 @@ class Address(Model, frozen=True, kw_only=True):
 
 
 class RemoteTime:
-    """A timestamp of the service: the text as it came, and the moment it means where that is certain."""
+    """A timestamp of the service, `YYYY-MM-DD HH:MM:SS <zone>` (section 2).
+
+    `text` is what the service sent. `at` is the moment as an aware `datetime`, and None where that is not
+    certain: a zone with several meanings (`IST`), none, or an hour that the clocks repeat. Equal by `text`.
+    """
 
     __slots__ = ("at", "text")
 
@@ -40,6 +48,7 @@ class RemoteTime:
 
     @classmethod
     def from_wire(cls, value: object) -> "RemoteTime":
+        """The time in a JSON value; `ValueError` when it is no text."""
         if not isinstance(value, str) or not value:
             raise ValueError("is not a timestamp")
         return cls(value)
@@ -55,6 +64,9 @@ class RemoteTime:
 
     def __hash__(self) -> int:
         return hash(self.text)
+
+    def __reduce__(self) -> tuple[type["RemoteTime"], tuple[str]]:
+        return RemoteTime, (self.text,)
 
 
 def exact(value: Any) -> Decimal | None:

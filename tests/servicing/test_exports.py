@@ -1,10 +1,14 @@
 """What other programs rely on, and what the library must not bring along."""
 
 import inspect
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 import servicing
 from servicing import Client, errors
@@ -50,6 +54,34 @@ def test_every_operation_tells_what_it_does_and_what_it_raises(name: str) -> Non
 def test_every_name_that_is_promised_is_there() -> None:
     assert len(set(servicing.__all__)) == len(servicing.__all__)
     assert all(hasattr(servicing, name) for name in servicing.__all__)
+
+
+def test_every_promised_name_says_what_it_is() -> None:
+    """A model and what is sent name their section of the interface; methods of a protocol say when they are called."""
+    offered = {
+        name: getattr(servicing, name) for name in servicing.__all__ if name not in ("UNSET", "__version__")
+    }
+    of_interface = {name for name, kind in offered.items() if issubclass(kind, Struct)}
+    methods = {
+        f"{name}.{attribute}": member
+        for name, kind in offered.items()
+        for attribute, member in vars(kind).items()
+        if inspect.isfunction(member) and not attribute.startswith("_")
+    }
+
+    assert [
+        name for name, what in (offered | methods).items() if not vars(what).get("__doc__", what.__doc__)
+    ] == []
+    assert [name for name in of_interface if "section" not in offered[name].__doc__] == []
+    assert {"Watcher.before", "Watcher.after", "Gate.admits", "Gate.heard"} <= set(methods)
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(servicing.__file__).parents[1] / "pyproject.toml").read_text())
+
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "servicing.version.__version__"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", servicing.__version__)
 
 
 def test_every_error_can_be_caught_by_one_name_and_is_offered() -> None:
