@@ -113,6 +113,7 @@ class Sandbox:
         """Forget all data, waiting accidents and calls."""
         self._store.clear()
         self._service.faults.clear()
+        self._service.last_answers.clear()
         self._service.calls.clear()
 
     def fail_next(self, operation: str, *, times: int | None = 1, **fault: Any) -> None:

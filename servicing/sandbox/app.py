@@ -8,6 +8,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from werkzeug import Request, Response
@@ -18,7 +19,7 @@ from servicing.crypto import FieldCipher
 from servicing.sandbox.checks import Invalid
 from servicing.sandbox.endpoints import OPERATIONS, Inbound, Operation
 from servicing.sandbox.faults import Faults
-from servicing.sandbox.server import HEADERS
+from servicing.sandbox.server import HEAD, HEADERS
 from servicing.sandbox.signing import Signatures
 from servicing.sandbox.store import Missing
 from servicing.sandbox.wire import JSON, NotJSON, dumps, loads
@@ -58,6 +59,7 @@ class Service:
             rules=[Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()],
         )
         self.faults = Faults()
+        self.last_answers: dict[str, bytes] = {}
         self.calls: deque[Call] = deque(maxlen=CALLS_KEPT)
         self.stopping = threading.Event()
 
@@ -75,13 +77,24 @@ class Service:
             response = error(wrong.code or 404, f"{request.method} {request.path}: {wrong.name}")
         else:
             call.operation = operation.name
-            response = self._with_accident(operation, lambda: self._perform(operation, ids, request))
+            response = self._with_accident(operation, request, lambda: self._perform(operation, ids, request))
         call.status = response.status_code
         return response
 
-    def _with_accident(self, operation: Operation, perform: Callable[[], Response]) -> Response:
+    def _with_accident(
+        self, operation: Operation, request: Request, perform: Callable[[], Response]
+    ) -> Response:
         fault = self.faults.take(operation.name)
-        return fault.answer(perform, self.stopping.wait) if fault else perform()
+        if fault is None:
+            response = perform()
+            if response.status_code == HTTPStatus.OK:
+                self.last_answers[operation.name] = response.get_data()
+            return response
+        request.environ[HEAD] = lambda head: fault.head(head, self.stopping.wait)
+        response = fault.answer(perform, self.stopping.wait)
+        if fault.swapped:
+            response.set_data(self.last_answers.get(operation.name, b""))
+        return response
 
     def _perform(self, operation: Operation, ids: Mapping[str, str], request: Request) -> Response:
         try:

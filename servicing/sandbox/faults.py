@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from werkzeug import Response
 
@@ -17,6 +17,9 @@ LONGEST_DRIP = 120.0
 
 HTML_PAGE = b"<!doctype html><title>Service unavailable</title><h1>We are working on it</h1>"
 PIECE = 64 * 1024
+PADDING = b"x" * 200
+
+Pause = Callable[[float], object]
 
 
 class Cut(Exception):
@@ -28,8 +31,8 @@ class Fault:
     """What happens instead of, or to, an answer.
 
     Nothing is done when the answer is made up (``status``, ``message``, ``html``, ``body``, ``size``) or
-    cut before; ``commit=True`` does the operation first all the same. ``delay``, ``truncate``, ``changes``,
-    ``drip`` and ``cut_after_commit`` befall the real answer: the operation is done before the caller waits.
+    cut before; ``commit=True`` does the operation first all the same. Everything else befalls the real answer:
+    the operation is done before the caller waits. A loan of another owner is ``changes={"user_uuid": …}``.
     """
 
     status: int | None = None
@@ -55,10 +58,18 @@ class Fault:
     """Promise the whole body, send half of it, close."""
     changes: Mapping[str, JSON] | None = None
     """Merged into the answered object, or into every element of an answered list."""
+    swapped: bool = False
+    """The body of the last answer that this operation gave, in place of this call's own."""
+    interim: tuple[int, ...] = ()
+    """Interim answers of these statuses (1xx) before the answer."""
+    trailers: Mapping[str, str] | None = None
+    """The answer in chunks, with these fields behind it."""
     drip: float | None = None
     """One byte at a time, that many seconds apart, for two minutes at most."""
+    drip_at: Literal["interim", "head", "sizes", "body", "trailers"] = "body"
+    """Which part of the answer drips; ``sizes`` are those of its chunks."""
 
-    def answer(self, perform: Callable[[], Response], pause: Callable[[float], object]) -> Response:
+    def answer(self, perform: Callable[[], Response], pause: Pause) -> Response:
         """The spoilt answer, or :class:`Cut`."""
         if self.cut_before:
             pause(self.delay)
@@ -89,14 +100,39 @@ class Fault:
             return Response(dumps({"message": text}), status, mimetype="application/json")
         return None
 
-    def _spoil(self, response: Response, pause: Callable[[float], object]) -> Response:
+    def head(self, head: bytes, pause: Pause) -> Iterator[bytes]:
+        """The head of the answer, and what comes before it."""
+        before = b"".join(
+            b"HTTP/1.1 %d Interim\r\nX-Interim: yes\r\n\r\n" % status for status in self.interim
+        )
+        yield from self._paced("interim", before, pause)
+        yield from self._paced("head", head, pause)
+
+    def _paced(self, part: str, data: bytes, pause: Pause) -> Iterator[bytes]:
+        if self.drip is None or part != self.drip_at:
+            return iter((data,))
+        return _dripping(data, self.drip, pause)
+
+    def _chunks(self, body: bytes, pause: Pause) -> Iterator[bytes]:
+        for piece in (body, b""):
+            yield from self._paced("sizes", b"%x;%b\r\n" % (len(piece), PADDING), pause)
+            yield piece + b"\r\n" if piece else b""
+        trailers = {"X-Padding": PADDING.decode()} if self.trailers is None else self.trailers
+        lines = "".join(f"{name}: {value}\r\n" for name, value in trailers.items())
+        yield from self._paced("trailers", lines.encode() + b"\r\n", pause)
+
+    def _spoil(self, response: Response, pause: Pause) -> Response:
         if self.changes is not None:
             response.set_data(dumps(_changed(loads(response.get_data()), self.changes)))
         if self.headers:
             response.headers.update(self.headers)
         if self.truncate:
             _stream(response, _half(response.get_data()))
-        if self.drip is not None:
+        if self.trailers is not None or (self.drip is not None and self.drip_at in ("sizes", "trailers")):
+            response.response = self._chunks(response.get_data(), pause)
+            response.headers["Transfer-Encoding"] = "chunked"
+            del response.headers["Content-Length"]
+        elif self.drip is not None and self.drip_at == "body":
             _stream(response, _dripping(response.get_data(), self.drip, pause))
         return response
 
@@ -122,7 +158,7 @@ def _half(body: bytes) -> Iterator[bytes]:
     raise Cut
 
 
-def _dripping(body: bytes, gap: float, pause: Callable[[float], object]) -> Iterator[bytes]:
+def _dripping(body: bytes, gap: float, pause: Pause) -> Iterator[bytes]:
     end = time.monotonic() + LONGEST_DRIP
     for index in range(len(body)):
         if time.monotonic() > end:

@@ -6,10 +6,11 @@ reads each request to its end and leaves the connection open, unless the applica
 """
 
 import io
+import re
 import socket
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
@@ -20,10 +21,20 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 LARGEST_BODY = 32 * 1024 * 1024
+LONGEST_LINE = 8 * 1024
 LONGEST_FAREWELL = 5.0
 """Seconds that one answer under way may take once the server is told to stop."""
 HEADERS = "sandbox.headers"
 """Environ key of the headers as they came: WSGI's own form loses names with underscores."""
+HEAD = "sandbox.head"
+"""Environ key of what turns the head of the answer into the bytes to send; set by a fault."""
+
+
+class Refused(Exception):
+    """A body that is not read, and the status that says so."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
 
 
 class Handler(WSGIRequestHandler):
@@ -51,34 +62,64 @@ class Handler(WSGIRequestHandler):
             environ = self.make_environ()
             environ["wsgi.input"] = io.BytesIO(body)
             environ[HEADERS] = self.headers
-            self._send(self.server.app(environ, self._start))
+            pieces = self.server.app(environ, self._start)
+            self._send(environ.get(HEAD, _as_it_is), pieces)
         except (Cut, ConnectionError):
             self.close_connection = True
 
     def _body(self) -> bytes | None:
         """All of the body, so that the next request starts at its own first line; None if there is no answering."""
-        length = self.headers.get("Content-Length") or "0"
-        if "Transfer-Encoding" in self.headers or not length.isdecimal():
-            self.send_error(411)
-        elif int(length) > LARGEST_BODY:
-            self.send_error(413)
-        else:
-            body = self.rfile.read(int(length))
-            if len(body) == int(length):
-                return body
+        length, coding = self.headers.get("Content-Length"), self.headers.get("Transfer-Encoding")
+        try:
+            if coding is None:
+                return self._exactly(_number(length or "0"))
+            # A length beside chunks is how a second request is smuggled past a proxy.
+            if length is not None or coding.lower() != "chunked":
+                raise Refused(400)
+            return self._chunked()
+        except EOFError:
+            pass
+        except Refused as refused:
+            self.send_error(refused.status)
         self.close_connection = True
         return None
 
+    def _chunked(self) -> bytes:
+        body = bytearray()
+        while size := _number(self._line().partition(b";")[0].strip().decode("latin-1"), base=16):
+            body += self._exactly(size, LARGEST_BODY - len(body))
+            if self._line():
+                raise Refused(400)
+        while self._line():
+            pass  # Trailers mean nothing to this service.
+        return bytes(body)
+
+    def _exactly(self, size: int, largest: int = LARGEST_BODY) -> bytes:
+        if size > largest:
+            raise Refused(413)
+        data = self.rfile.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+    def _line(self) -> bytes:
+        line = self.rfile.readline(LONGEST_LINE)
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return line.rstrip(b"\r\n")
+
     def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         code, _, reason = status.partition(" ")
-        self.send_response(int(code), reason)
-        for name, value in headers:
-            self.send_header(name, value)
+        self.log_request(code)
+        lines = [f"HTTP/1.1 {code} {reason}", f"Date: {self.date_time_string()}"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        self._head = "\r\n".join([*lines, "", ""]).encode("latin-1")
 
-    def _send(self, pieces: Iterable[bytes]) -> None:
+    def _send(self, deliver: Callable[[bytes], Iterable[bytes]], pieces: Iterable[bytes]) -> None:
         """The answer as the application gives it, which includes its Content-Length."""
         try:
-            self.end_headers()
+            for piece in deliver(self._head):
+                self.wfile.write(piece)
             for piece in pieces:
                 self.wfile.write(piece)
         finally:
@@ -133,6 +174,17 @@ class Server(ThreadedWSGIServer):
         """Forget a connection."""
         with self._lock:
             del self._connections[connection]
+
+
+def _as_it_is(head: bytes) -> Iterable[bytes]:
+    return (head,)
+
+
+def _number(text: str, base: int = 10) -> int:
+    """What a length says; ``int`` alone would take signs, spaces and underscores too."""
+    if not re.fullmatch("[0-9a-fA-F]{1,16}" if base == 16 else "[0-9]{1,16}", text):
+        raise Refused(400 if base == 16 else 411)
+    return int(text, base)
 
 
 def _read_no_more(connection: socket.socket) -> None:

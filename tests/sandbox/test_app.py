@@ -157,15 +157,68 @@ def test_a_connection_serves_many_requests(service: Sandbox) -> None:
     connection.close()
 
 
-def test_bodies_without_a_length_or_too_long_are_not_read(service: Sandbox) -> None:
-    for header, status in (({"Transfer-Encoding": "chunked"}, 411), ({"Content-Length": "99999999999"}, 413)):
-        connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
-        connection.putrequest("POST", "/v1/users")
-        for name, value in header.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        assert connection.getresponse().status == status
-        connection.close()
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_tail", "status"),
+    [
+        (b"Content-Length: 99999999999\r\n\r\n", 413),
+        (b"Content-Length: -1\r\n\r\n", 411),
+        (b"Content-Length: 1_0\r\n\r\n", 411),
+        (b"Transfer-Encoding: gzip, chunked\r\n\r\n", 400),
+        (b"Content-Length: 2\r\n" + CHUNKED + b"\r\n0\r\n\r\n", 400),
+        (CHUNKED + b"\r\nffffffff\r\n", 413),
+        (CHUNKED + b"\r\n-1\r\n", 400),
+        (CHUNKED + b"\r\n0x1\r\n", 400),
+        (CHUNKED + b"\r\n2\r\n{}garbage\r\n", 400),
+    ],
+)
+def test_bodies_of_no_certain_length_or_too_long_are_not_read(
+    service: Sandbox, request_tail: bytes, status: int
+) -> None:
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(b"POST /v1/users HTTP/1.1\r\nHost: here\r\n" + request_tail)
+        answer = connection.makefile("rb").read()
+    assert int(answer.split()[1]) == status
+    assert service.calls == []
+
+
+def test_a_body_in_chunks_is_read_to_its_end_and_the_connection_goes_on(
+    service: Sandbox, business: dict[str, Any]
+) -> None:
+    body = json.dumps(business).encode()
+    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
+    for path, pieces in (("/v1/users", [body[:7], body[7:40], body[40:]]), ("/v1/users", [body])):
+        headers = signature(service.url + path, body) | JSON_TYPE
+        connection.request("POST", path, iter(pieces), headers, encode_chunked=True)
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["email"]) == (200, business["email"])
+    connection.close()
+    assert [call.body for call in service.calls] == [body, body]
+
+
+def test_extensions_and_trailers_of_chunks_mean_nothing(service: Sandbox) -> None:
+    host, port = service.url.removeprefix("http://").split(":")
+    path = "/v1/webhooks/endpoints/messages"
+    head = {**signature(service.url + path, b'{"limit":1}'), "Host": f"{host}:{port}", "Connection": "close"}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items()).encode()
+    chunks = b'B ;a="b"\r\n{"limit":1}\r\n0;last\r\nX-Sum: 1\r\n\r\n'
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\n".encode() + lines + CHUNKED + b"\r\n" + chunks)
+        answer = connection.makefile("rb").read()
+    assert b'"limit":1' in answer
+
+
+def test_a_body_whose_chunks_stop_does_nothing(service: Sandbox) -> None:
+    host, port = service.url.removeprefix("http://").split(":")
+    for tail in (b"", b"5\r\n{}", b"2\r\n{}\r\n", b"2\r\n{}\r\n0\r\n", b"2" + b";" * 9000):
+        with socket.create_connection((host, int(port)), timeout=5) as connection:
+            connection.sendall(b"POST /v1/users HTTP/1.1\r\nHost: here\r\n" + CHUNKED + b"\r\n" + tail)
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.makefile("rb").read() == b""
+    assert service.calls == []
 
 
 def test_a_failure_of_its_own_is_told_like_any_error(

@@ -1,12 +1,13 @@
 """Accidents on demand, as a caller meets them."""
 
+import socket
 from typing import Any
 
 import pytest
 import requests
 
 from servicing.sandbox import Sandbox
-from tests.sandbox.caller import Caller
+from tests.sandbox.caller import Caller, signature
 
 MESSAGES = "/v1/webhooks/endpoints/messages"
 
@@ -100,6 +101,69 @@ def test_changes_reach_into_objects_lists_and_pages(service: Sandbox, caller: Ca
         caller.get(MESSAGES).json()["data"][0],
     ]
     assert [{name: answer[name] for name in odd} for answer in answers] == [odd] * 3
+
+
+def read_answer(service: Sandbox) -> list[bytes]:
+    """The bytes that come back for one request, as they come."""
+    host, port = service.url.removeprefix("http://").split(":")
+    head = {**signature(service.url + MESSAGES), "Host": f"{host}:{port}", "Connection": "close"}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"GET {MESSAGES} HTTP/1.1\r\n{lines}\r\n".encode())
+        return list(iter(lambda: connection.recv(65536), b""))
+
+
+def test_interim_answers_come_before_the_answer(service: Sandbox) -> None:
+    service.fail_next("messages.list", interim=(100, 103, 199))
+    heads = [
+        part.split()[1]
+        for part in b"".join(read_answer(service)).split(b"\r\n\r\n")
+        if part.startswith(b"HTTP/")
+    ]
+    assert heads == [b"100", b"103", b"199", b"200"]
+
+
+def test_an_answer_in_chunks_has_trailers(service: Sandbox) -> None:
+    plain = b"".join(read_answer(service)).partition(b"\r\n\r\n")[2]
+    service.fail_next("messages.list", trailers={"X-Sum": "1"})
+    head, _, body = b"".join(read_answer(service)).partition(b"\r\n\r\n")
+    assert b"Transfer-Encoding: chunked" in head
+    assert b"Content-Length" not in head
+    assert body.startswith(b"%x;" % len(plain))
+    assert plain in body
+    assert body.endswith(b"\r\nX-Sum: 1\r\n\r\n")
+
+
+@pytest.mark.parametrize("part", ["interim", "head", "sizes", "body", "trailers"])
+def test_any_part_of_an_answer_can_drip(service: Sandbox, caller: Caller, part: str) -> None:
+    service.fail_next("messages.list", drip=0.001, drip_at=part, interim=(103,) if part == "interim" else ())
+    assert len(read_answer(service)) > 5
+    assert caller.get(MESSAGES).json() == {"pagination": {"offset": 0, "limit": 25, "total": 0}, "data": []}
+
+
+def test_an_answer_can_be_that_of_the_call_before(service: Sandbox, caller: Caller) -> None:
+    user = service.world.borrower()["uuid"]
+    paths = [f"/v1/users/{user}/loan/{service.world.loan(user)['uuid']}" for _ in range(2)]
+    first = caller.get(paths[0]).json()
+    service.fail_next("loans.get", swapped=True)
+    assert caller.get(paths[1]).json() == first
+    assert caller.get(paths[1]).json()["uuid"] in paths[1]
+
+
+def test_a_swapped_write_is_done_all_the_same(service: Sandbox, caller: Caller) -> None:
+    one, two = (service.world.borrower()["uuid"] for _ in range(2))
+    first = caller.put(f"/v1/users/{one}", {"email": "one@acme.example"}).json()
+    service.fail_next("borrowers.update", swapped=True)
+    assert caller.put(f"/v1/users/{two}", {"email": "two@acme.example"}).json() == first
+    assert service.world.user(two)["email"] == "two@acme.example"
+
+
+def test_a_loan_can_name_another_owner(service: Sandbox, caller: Caller) -> None:
+    user, other = (service.world.borrower()["uuid"] for _ in range(2))
+    loan = service.world.loan(user)["uuid"]
+    service.fail_next("loans.get", changes={"user_uuid": other})
+    answer = caller.get(f"/v1/users/{user}/loan/{loan}").json()
+    assert (answer["uuid"], answer["user_uuid"]) == (loan, other)
 
 
 def test_accidents_wait_for_their_operation_and_their_number(service: Sandbox, caller: Caller) -> None:
