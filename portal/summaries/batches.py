@@ -8,6 +8,7 @@ drawn are in memory.
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -28,7 +29,7 @@ from portal.summaries.assemble import FORM, accounts_of, borrower_document
 from portal.summaries.documents import BROKEN, Document, Stamp, record
 from portal.summaries.models import Batch, Item
 from portal.summaries.options import Options
-from portal.summaries.pdf import NotDrawn, begin
+from portal.summaries.pdf import NotDrawn, render
 from servicing.masking import masked_text
 
 logger = logging.getLogger(__name__)
@@ -77,21 +78,25 @@ def draw(batch: Batch) -> Iterator[Item]:
     waiting = batch.items.filter(state=Item.State.WAITING).defer("document")
     options = Options.of(QueryDict(batch.options))
     under_way: deque[Callable[[], Item]] = deque()
-    with timezone.override(ZoneInfo(batch.zone)):
-        for item in list(waiting):
-            under_way.append(_begin(batch, item, options))
-            if len(under_way) > settings.DOCUMENT_PROCESSES:
+    threads = ThreadPoolExecutor(settings.DOCUMENT_PROCESSES)
+    try:
+        with timezone.override(ZoneInfo(batch.zone)):
+            for item in list(waiting):
+                under_way.append(_begin(threads, batch, item, options))
+                if len(under_way) > settings.DOCUMENT_PROCESSES:
+                    yield under_way.popleft()()
+            while under_way:
                 yield under_way.popleft()()
-        while under_way:
-            yield under_way.popleft()()
+    finally:  # a batch that stops here waits for no document
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _begin(batch: Batch, item: Item, options: Options) -> Callable[[], Item]:
+def _begin(threads: ThreadPoolExecutor, batch: Batch, item: Item, options: Options) -> Callable[[], Item]:
     """Gather one summary and let it be drawn; what this gives back waits for it and records it."""
     try:
         document = _document(batch.actor, item, options)
         stamp = Stamp.new(FORM, at=timezone.now(), by=batch.actor_name)
-        drawing = begin(document.html(stamp))
+        drawing = threads.submit(render, document.html(stamp))
     except Record.DoesNotExist:
         return partial(_fail, item, "This borrower is not known here any more.")
     except BROKEN as error:
@@ -99,7 +104,7 @@ def _begin(batch: Batch, item: Item, options: Options) -> Callable[[], Item]:
         return partial(
             _fail, item, f"What is known of this borrower could not be laid out ({type(error).__name__})."
         )
-    return partial(_finish, batch.actor, item, document, stamp, drawing)
+    return partial(_finish, batch.actor, item, document, stamp, drawing.result)
 
 
 def _document(actor: Actor, item: Item, options: Options) -> Document:

@@ -1,8 +1,7 @@
-"""Turns HTML into PDF bytes in a process of its own, because drawing in a thread of a web server corrupts its memory.
+"""Turns HTML into PDF bytes in processes of their own, because drawing in a thread of a web server corrupts its memory.
 
-Hides the workers: started by the first documents and kept warm, stopped when one takes too long, replaced after a crash
-and after enough documents to have grown. (The executor's own ``max_tasks_per_child`` never ends on Python 3.11 once
-tasks queue up, so the pool is replaced from here.)
+Hides the processes: each draws one document at a time. They start with the first documents and stay warm; one that
+takes too long is ended alone, and one that crashed or has drawn enough documents to have grown is replaced.
 """
 
 import gc
@@ -12,20 +11,22 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import wraps
+from functools import cache, wraps
+from multiprocessing.connection import Connection
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
-DOCUMENTS = 250
-# Seconds that one document may take, and that somebody waits for it and for those before it.
-TIME_LIMIT = 45
-PATIENCE = 60
-# Objects between two looks for garbage: a document makes many, and drops them only once it is drawn.
+PageListener = Callable[[int], None]
+"""Is given the number of pages laid out so far; what it raises ends the drawing."""
+
+DOCUMENTS_PER_PROCESS = 250
+# How long one document may take, and how long somebody waits for a free process before that.
+TIME_LIMIT_SECONDS = 45
+QUEUE_SECONDS = 15
+# Objects between two runs of the garbage collector: a document makes many, and drops them only once it is drawn.
 GARBAGE = 200_000
 # Slots of the frame below which a document is drawn.
 FRAME = 40_000
@@ -37,68 +38,117 @@ class NotDrawn(Exception):
     """There is no PDF; the words say why."""
 
 
-def render(html: str, *, time_limit: int = TIME_LIMIT, again: bool = True) -> bytes:
+def render(
+    html: str, *, time_limit: float = TIME_LIMIT_SECONDS, on_page: PageListener = lambda pages: None
+) -> bytes:
     """The document as PDF; its links to style and fonts are relative to the folder of static files."""
-    return begin(html, time_limit=time_limit, again=again)()
+    free = _free_processes()
+    if not free.acquire(timeout=QUEUE_SECONDS):
+        raise NotDrawn("Too many documents are being created right now.")
+    try:
+        return _draw_in_process(html, time_limit, on_page)
+    finally:
+        free.release()
 
 
-def begin(html: str, *, time_limit: int = TIME_LIMIT, again: bool = True) -> Callable[[], bytes]:
-    """Let a document be drawn beside other work; what this gives back waits for the bytes."""
-    started = time.monotonic()
-    pool, drawing = _press.submit(html, time_limit)
-
-    def result() -> bytes:
-        try:
-            return drawing.result(timeout=PATIENCE)
-        except BrokenProcessPool:
-            _press.forget(pool)
-            if again and time.monotonic() - started < time_limit:  # another document may have ended it
-                return render(html, time_limit=time_limit, again=False)
-            raise NotDrawn("It took too long, or its process ended; a new one takes its place.") from None
-        except TimeoutError:
-            drawing.cancel()
-            raise NotDrawn("Too many documents are being drawn right now.") from None
-
-    return result
+@cache
+def _free_processes() -> threading.Semaphore:
+    return threading.BoundedSemaphore(settings.DOCUMENT_PROCESSES)
 
 
-class _Press:
-    """The pool of workers, and how many documents it has taken."""
+def _draw_in_process(html: str, time_limit: float, on_page: PageListener) -> bytes:
+    """Draw in a warm process; if that one is gone, in a fresh one within the same time."""
+    until = time.monotonic() + time_limit
+    try:
+        return _take_process().draw(html, time_limit, on_page)
+    except EOFError:
+        pass
+    try:
+        return DrawingProcess().draw(html, until - time.monotonic(), on_page)
+    except EOFError:
+        raise NotDrawn("The process that creates documents ended unexpectedly.") from None
+
+
+def _take_process() -> "DrawingProcess":
+    try:
+        return _idle.pop()
+    except IndexError:
+        return DrawingProcess()
+
+
+class DrawingProcess:
+    """One process that draws, and this end of the pipe to it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pool: ProcessPoolExecutor | None = None
-        self._taken = 0
+        self._documents = 0
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other_end = context.Pipe()
+        with other_end:
+            self._process = context.Process(target=serve, args=(other_end,), daemon=True)
+            self._process.start()
 
-    def submit(self, html: str, time_limit: int) -> tuple[ProcessPoolExecutor, Future[bytes]]:
-        with self._lock:
-            if self._pool is None or self._taken >= DOCUMENTS:
-                self._pool = self._fresh()
-            self._taken += 1
-            try:
-                return self._pool, self._pool.submit(draw, html, time_limit)
-            except BrokenProcessPool:  # it ended while nobody waited
-                self._pool = self._fresh()
-                return self._pool, self._pool.submit(draw, html, time_limit)
+    def draw(self, html: str, time_limit: float, on_page: PageListener) -> bytes:
+        """Draw one document and stay for the next; :class:`EOFError` if the process is gone."""
+        try:
+            drawn = self._exchange(html, time_limit, on_page)
+        except BaseException:
+            self._end()
+            raise
+        self._documents += 1
+        if self._documents < DOCUMENTS_PER_PROCESS:
+            _idle.append(self)
+        else:
+            self._end()
+        if isinstance(drawn, NotDrawn):
+            raise drawn
+        return drawn
 
-    def forget(self, pool: ProcessPoolExecutor) -> None:
-        with self._lock:
-            if self._pool is pool:
-                self._pool = None
+    def _exchange(self, html: str, time_limit: float, on_page: PageListener) -> bytes | NotDrawn:
+        # Whatever the process hangs in, its end ends both sending and receiving here.
+        is_over_time = threading.Event()
+        watchdog = threading.Timer(max(time_limit, 0), self._kill, [is_over_time])
+        watchdog.start()
+        try:
+            self._pipe.send(html)
+            while isinstance(received := self._pipe.recv(), int):
+                on_page(received)
+        except (EOFError, ConnectionError):
+            if is_over_time.is_set():
+                raise NotDrawn("It took too long.") from None
+            raise EOFError from None
+        finally:
+            watchdog.cancel()
+        return received  # type: ignore[no-any-return]
 
-    def _fresh(self) -> ProcessPoolExecutor:
-        if self._pool:
-            self._pool.shutdown(wait=False)  # what it has taken, it still draws
-        self._taken = 0
-        return ProcessPoolExecutor(
-            settings.DOCUMENT_PROCESSES, mp_context=multiprocessing.get_context("spawn"), initializer=warm
-        )
+    def _kill(self, is_over_time: threading.Event) -> None:
+        is_over_time.set()
+        self._process.kill()
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
 
 
-_press = _Press()
+_idle: list[DrawingProcess] = []
 
 
-# --- In the worker ---
+# --- In the process that draws ---
+
+
+def serve(pipe: Connection) -> None:
+    """Draw what comes through the pipe until the other end is gone."""
+    warm()
+    while True:
+        try:
+            html = pipe.recv()
+        except EOFError:
+            return
+        try:
+            drawn: bytes | NotDrawn = draw(html, pipe.send)
+        except NotDrawn as reason:
+            drawn = reason
+        pipe.send(drawn)
 
 
 def warm() -> None:
@@ -106,7 +156,7 @@ def warm() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        draw('<!doctype html><html lang="en"><title>Warm</title>', TIME_LIMIT)
+        draw('<!doctype html><html lang="en"><title>Warm</title>')
     except NotDrawn:  # said to whoever wants a document
         pass
     gc.freeze()
@@ -128,20 +178,17 @@ def in_one_piece(work: Callable[P, R]) -> Callable[P, R]:
 
 
 @in_one_piece
-def draw(html: str, time_limit: int) -> bytes:
-    """Draw one document, or be ended by the alarm: whatever it hangs in, the system ends it."""
-    signal.alarm(time_limit)
+def draw(html: str, on_page: PageListener = lambda pages: None) -> bytes:
+    """Draw one document in this process."""
     try:
         from portal.summaries import drawing
 
-        return drawing.draw(html)
+        return drawing.draw(html, on_page)
     except OSError:  # how its import fails without them
         raise NotDrawn(
             f"This server lacks system libraries of the document engine. Install them with: "
             f"apt-get install {PACKAGES}."
         ) from None
-    finally:
-        signal.alarm(0)
 
 
 def _end_with_parent() -> None:

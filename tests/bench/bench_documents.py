@@ -52,7 +52,7 @@ def workers(number: int) -> Iterator[ProcessPoolExecutor]:
 def drawn(pool: ProcessPoolExecutor, html: str) -> bytes:
     from portal.summaries.pdf import draw
 
-    return pool.submit(draw, html, TIME_LIMIT).result()
+    return pool.submit(draw, html).result(TIME_LIMIT)
 
 
 def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
@@ -114,7 +114,7 @@ def two_workers(html: str) -> Row:
 def _draw(html: str) -> int:
     from portal.summaries.pdf import draw
 
-    return len(draw(html, TIME_LIMIT))
+    return len(draw(html))
 
 
 # --- What is printed ---

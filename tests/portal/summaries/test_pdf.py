@@ -19,6 +19,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 
 PAGE = '<!doctype html><html lang="en"><title>A page</title><body class="paper">{}</body></html>'
+LONG = PAGE.format("<table>" + "<tr><td>x<td>y" * 1_000 + "</table>")
 LINKS: list[Callable[[str], str]] = [
     lambda url: f'<img src="{url}">',
     lambda url: f'<link rel="stylesheet" href="{url}">',
@@ -74,6 +75,40 @@ def test_our_own_style_is() -> None:
 def test_a_document_that_takes_too_long_ends_and_the_next_is_drawn() -> None:
     with pytest.raises(NotDrawn, match="too long"):
         render(PAGE.format("<table>" + "<tr><td>x<td>y" * 40_000), time_limit=1)
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+
+
+def test_the_time_limit_of_one_document_ends_its_process_alone() -> None:
+    render(PAGE.format("A process is warm."))
+    warm = multiprocessing.active_children()
+    pages: list[int] = []
+    beside = threading.Thread(target=render, args=[LONG], kwargs={"on_page": pages.append})
+    beside.start()
+    with pytest.raises(NotDrawn, match="too long"):
+        render(LONG * 20, time_limit=1)
+    beside.join()
+    assert pages == list(range(1, len(pages) + 1)), "the other document was begun again"
+    assert [process for process in warm if process.is_alive()]
+
+
+def test_a_process_that_hangs_is_ended_from_outside() -> None:
+    render(PAGE.format("A process is warm."))
+    hanging = multiprocessing.active_children()
+    for process in hanging:
+        os.kill(process.pid or 0, signal.SIGSTOP)
+    for _ in hanging:
+        with pytest.raises(NotDrawn, match="too long"):
+            render(LONG, time_limit=1)
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+    assert [process for process in hanging if process.is_alive()] == []
+
+
+def test_what_a_listener_raises_ends_the_drawing() -> None:
+    def stop(pages: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        render(LONG, on_page=stop)
     assert render(PAGE.format("after")).startswith(b"%PDF-")
 
 
