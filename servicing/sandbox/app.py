@@ -6,7 +6,7 @@ Hides routing, the record of calls, the signature check, the header rule, bodies
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 CALLS_KEPT = 10_000
+IGNORED = "sandbox.ignored"
 
 
 @dataclass(kw_only=True)
@@ -90,6 +91,7 @@ class Service:
             if response.status_code == HTTPStatus.OK:
                 self.last_answers[operation.name] = response.get_data()
             return response
+        request.environ[IGNORED] = fault.ignored_parameters
         request.environ[HEAD] = lambda head: fault.head(head, self.stopping.wait)
         response = fault.answer(perform, self.stopping.wait)
         if fault.swapped:
@@ -113,12 +115,13 @@ class Service:
             return error(403, problem)
         if operation.refuses_json_type and request.mimetype == "application/json":
             return error(500, "Internal server error")
+        ignored = request.environ.get(IGNORED, ())
         inbound = Inbound(
             world=self._world,
             cipher=self._cipher,
             offset=self._offset,
-            query=request.args.to_dict(),
-            body=_json(request),
+            query=_without(ignored, request.args.to_dict()),
+            body=_without(ignored, _json(request)),
             base_url=_base_url(request),
         )
         store = self._world.store
@@ -154,6 +157,13 @@ def _call(request: Request) -> Call:
 def _base_url(request: Request) -> str:
     """What the caller called the service."""
     return f"http://{request.environ[HEADERS].get('Host', '')}"
+
+
+def _without(ignored: Collection[str], parameters: JSON) -> JSON:
+    """Parameters as an operation sees them that does not read all of them."""
+    if not isinstance(parameters, dict):
+        return parameters
+    return {name: value for name, value in parameters.items() if name not in ignored}
 
 
 def _json(request: Request) -> JSON:

@@ -68,6 +68,11 @@ class Fault:
     """One byte at a time, that many seconds apart, for two minutes at most."""
     drip_at: Literal["interim", "head", "sizes", "body", "trailers"] = "body"
     """Which part of the answer drips; ``sizes`` are those of its chunks."""
+    ignored_parameters: tuple[str, ...] = ()
+    """What the operation does not read of the query and the body. Without the days and the event of the message
+    list its filters are ignored, without ``offset`` its first page repeats."""
+    total: int | None = None
+    """How many records the page says that its list has."""
 
     def answer(self, perform: Callable[[], Response], pause: Pause) -> Response:
         """The spoilt answer, or :class:`Cut`."""
@@ -124,6 +129,9 @@ class Fault:
     def _spoil(self, response: Response, pause: Pause) -> Response:
         if self.changes is not None:
             response.set_data(dumps(_changed(loads(response.get_data()), self.changes)))
+        if self.total is not None:
+            page = loads(response.get_data())
+            response.set_data(dumps(page | {"pagination": page["pagination"] | {"total": self.total}}))
         if self.headers:
             response.headers.update(self.headers)
         if self.truncate:

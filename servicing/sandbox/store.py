@@ -2,7 +2,8 @@
 
 A record keeps the object as the interface answers it (``body``) and, apart from it, what the service knows
 and never answers (``private``: identifiers it decrypted, a line's rate, the text of a statement). Messages
-have a table of their own because they are filtered and paged.
+have a table of their own because they are filtered and paged; how many there are of each day and event is
+counted as they come, for to count a million anew costs more than any page of them.
 
 One connection serves all threads, one transaction at a time; another process may use the same file at the
 same time. An acknowledged write survives ``kill -9``: WAL with ``synchronous=FULL``.
@@ -39,7 +40,20 @@ CREATE TABLE IF NOT EXISTS messages (
     event TEXT NOT NULL,
     body TEXT NOT NULL
 ) STRICT;
-CREATE INDEX IF NOT EXISTS messages_newest_first ON messages (at DESC, position DESC);
+DROP INDEX IF EXISTS messages_newest_first;
+CREATE INDEX IF NOT EXISTS messages_by_day ON messages (day, at);
+CREATE INDEX IF NOT EXISTS messages_by_event ON messages (event, day, at);
+CREATE TABLE IF NOT EXISTS message_counts (
+    day TEXT NOT NULL, event TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (day, event)
+) STRICT, WITHOUT ROWID;
+INSERT INTO message_counts SELECT day, event, count(*) FROM messages
+    WHERE NOT EXISTS (SELECT 1 FROM message_counts) GROUP BY day, event;
+CREATE TRIGGER IF NOT EXISTS message_added AFTER INSERT ON messages BEGIN
+    INSERT INTO message_counts VALUES (new.day, new.event, 1) ON CONFLICT DO UPDATE SET number = number + 1;
+END;
+CREATE TRIGGER IF NOT EXISTS message_removed AFTER DELETE ON messages BEGIN
+    UPDATE message_counts SET number = number - 1 WHERE day = old.day AND event = old.event;
+END;
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 """
 APPLICATION_ID = 0x5A4DB0C5
@@ -180,6 +194,11 @@ class Store:
                 (body["uuid"], at, day, body["event"], _text(body)),
             )
 
+    def remove_message(self, uuid: str) -> None:
+        """Forget a message."""
+        with self._lock:
+            self._db.execute("DELETE FROM messages WHERE uuid = ?", (uuid,))
+
     def messages(
         self, *, start: str | None, end: str | None, event: str | None, skip: int, limit: int
     ) -> tuple[int, list[JSON]]:
@@ -189,10 +208,11 @@ class Store:
         where = " AND ".join(tests) or "TRUE"
         with self.reading():
             (total,) = self._db.execute(
-                f"SELECT count(*) FROM messages WHERE {where}", (*tests.values(),)
+                f"SELECT coalesce(sum(number), 0) FROM message_counts WHERE {where}", (*tests.values(),)
             ).fetchone()
             rows = self._db.execute(
-                f"SELECT body FROM messages WHERE {where} ORDER BY at DESC, position DESC LIMIT ? OFFSET ?",
+                f"SELECT body FROM messages WHERE {where} ORDER BY day DESC, at DESC, position DESC"
+                " LIMIT ? OFFSET ?",
                 (*tests.values(), limit, skip),
             ).fetchall()
         return total, [loads(body) for (body,) in rows]

@@ -348,6 +348,10 @@ class World:
         """Every message, newest first."""
         return self.store.messages(start=None, end=None, event=None, skip=0, limit=10**9)[1]
 
+    def remove_message(self, uuid: str) -> None:
+        """The list no longer has this message."""
+        self.store.remove_message(uuid)
+
     # Within
 
     def new_uuid(self) -> str:

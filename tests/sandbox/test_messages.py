@@ -1,5 +1,6 @@
 """The message list: envelope, filters, and both readings of offset."""
 
+import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,47 @@ def test_a_full_page_of_a_thousand_is_allowed(service: Sandbox, caller: Caller) 
 def test_times_are_written_in_the_zone_they_name(service: Sandbox, zone: str, written: str) -> None:
     moment = datetime(2026, 1, 5, 18, tzinfo=UTC)
     assert service.world.message("a", {}, at=moment, zone=zone)["created_at"] == written
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ({"ignored_parameters": ["end_date"]}, (slice(0, 4), 10)),
+        ({"ignored_parameters": ["end_date", "limit"]}, (slice(0, 10), 10)),
+        ({"total": 7}, (slice(0, 0), 7)),
+    ],
+)
+def test_a_page_may_pass_over_parameters_or_say_a_wrong_total(
+    service: Sandbox, caller: Caller, ten: list[str], fault: dict[str, Any], expected: tuple[slice, int]
+) -> None:
+    rows, total = expected
+    for send in (
+        lambda: caller.get(f"{PATH}?end_date=2026-04-09&limit=4"),
+        lambda: caller.send("GET", PATH, b'{"end_date": "2026-04-09", "limit": 4}'),
+    ):
+        service.fail_next("messages.list", **fault)
+        answer = send()
+        assert (uuids(answer), answer.json()["pagination"]["total"]) == (ten[rows], total)
+    assert uuids(caller.get(f"{PATH}?end_date=2026-04-09&limit=4")) == []
+
+
+def test_totals_follow_what_is_added_and_removed(service: Sandbox, caller: Caller, ten: list[str]) -> None:
+    service.world.remove_message(ten[3])
+    service.world.message("payment.failed", {}, at=datetime(2026, 4, 11, 12, tzinfo=UTC))
+    for query, total in {"": 10, "?event=payment.failed": 1, "?end_date=2026-04-10": 9}.items():
+        answer = caller.get(PATH + query)
+        assert (answer.json()["pagination"]["total"], len(uuids(answer))) == (total, total)
+
+
+def test_a_file_of_an_earlier_version_is_counted_when_it_is_opened(tmp_path: Path) -> None:
+    with Sandbox(tmp_path / "s.db") as service:
+        for _ in range(3):
+            service.world.message("a", {})
+    with sqlite3.connect(tmp_path / "s.db") as file:
+        file.executescript(
+            "DROP TABLE message_counts; DROP TRIGGER message_added; DROP TRIGGER message_removed;"
+        )
+    file.close()
+    with Sandbox(tmp_path / "s.db") as service:
+        service.world.message("a", {})
+        assert service.world.store.messages(start=None, end=None, event="a", skip=0, limit=1)[0] == 4
