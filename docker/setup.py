@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS, VENV = ROOT / ".tools", ROOT / ".venv"
 LOCKS = {
-    "run": ["requirements.txt"],
+    "run": ["requirements.txt", "requirements-demo.txt"],
     "test": ["requirements.txt", "requirements-dev.txt"],
 }
 SYSTEM = {

@@ -16,6 +16,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from servicing.crypto import FieldCipher, key_from_secret
+
+try:
+    import pydyf  # noqa: F401
+    import werkzeug  # noqa: F401
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"The sandbox needs {missing.name}: install requirements-demo.txt or the extra “demo”.",
+        name=missing.name,
+    ) from None
+
 from servicing.sandbox.app import Call, Service
 from servicing.sandbox.clock import Clock
 from servicing.sandbox.control import with_control

@@ -33,7 +33,8 @@ from tests.portal.borrowers.wizard import BUSINESS, EIN, ELENA, PRIYA, Wizard
 
 BIN = Path(sys.executable).parent
 TOOLS = ["buildah", "debootstrap", "docker-compose", "haproxy", "openssl", "redis-server"]
-BASE, IMAGE = "localhost/servicing-desk-base:12", "localhost/servicing-desk:check"
+BASE = "localhost/servicing-desk-base:12"
+IMAGES = {"desk": "localhost/servicing-desk:check", "sandbox": "localhost/servicing-desk-sandbox:check"}
 PACKAGES = "ca-certificates,python3,python3-venv,python3-pip"
 PASSWORD = "image-check-" + secrets.token_hex(8)
 STAFF = f"""
@@ -56,8 +57,7 @@ def main() -> None:
             require_free(name, port)
         told = secrets_for(database)
         containers = Containers(
-            IMAGE,
-            stack.enter_context(mounted()),
+            {target: stack.enter_context(mounted(image)) for target, image in IMAGES.items()},
             folder,
             told,
             CACHE_URL=stack.enter_context(cache(folder)),
@@ -111,7 +111,7 @@ def make_base() -> None:
 
 
 def build() -> None:
-    """Every step of the Dockerfile; this machine's package settings are lent to it, and do not enter the image."""
+    """Both targets of the Dockerfile; this machine's package settings are lent to it, and enter no image."""
     say("building")
     told = [path for path in ("/etc/pip.conf", os.environ.get("SSL_CERT_FILE", "")) if Path(path).is_file()]
     mounts = [flag for path in told for flag in ("--volume", f"{path}:{path}:ro")]
@@ -127,10 +127,9 @@ def build() -> None:
         "--build-arg",
         f"REVISION={revision}",
     ]
-    call(
-        *["buildah", "bud", "--quiet", *mounts, *flags, "--tag", IMAGE, "--file", "docker/Dockerfile", "."],
-        quiet=True,
-    )
+    for target, image in IMAGES.items():
+        wanted = ["--target", target, "--tag", image, "--file", "docker/Dockerfile", "."]
+        call("buildah", "bud", "--quiet", *mounts, *flags, *wanted, quiet=True)
 
 
 def require_free(name: str, port: int) -> None:
@@ -146,11 +145,12 @@ def require_free(name: str, port: int) -> None:
 
 
 @contextmanager
-def mounted() -> Iterator[Path]:
-    """The image's files."""
-    container = output("buildah", "from", "--pull-never", IMAGE)
+def mounted(image: str) -> Iterator[tuple[dict[str, Any], Path]]:
+    """What an image says of itself, and its files."""
+    said = json.loads(output("buildah", "inspect", "--type", "image", image))["Docker"]["config"]
+    container = output("buildah", "from", "--pull-never", image)
     try:
-        yield Path(output("buildah", "mount", container))
+        yield said, Path(output("buildah", "mount", container))
     finally:
         call("buildah", "rm", container, quiet=True)
 
@@ -300,6 +300,7 @@ def look_after(containers: Containers) -> None:
 def refuse_writing(containers: Containers) -> None:
     tried = subprocess.run(containers.command("web", "touch", "/app/x"), capture_output=True, text=True)
     assert "Read-only file system" in tried.stderr, tried.stderr
+    assert subprocess.run(containers.command("web", "python", "-c", "import werkzeug")).returncode
     for tool in ("gcc", "make", "uv"):
         assert subprocess.run(containers.command("web", "which", tool), capture_output=True).returncode, tool
 

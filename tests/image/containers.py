@@ -4,7 +4,6 @@ Hides how a process gets the image for its root, which it cannot write to, and s
 all share this machine's network, listen on loopback alone, and find each other there by port.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -41,28 +40,34 @@ class Containers:
     """The services of the compose file, each with a folder of its own for what it is given."""
 
     def __init__(
-        self, image: str, root: Path, folder: Path, secrets: dict[str, str], **settings: str
+        self,
+        images: dict[str, tuple[dict[str, Any], Path]],
+        folder: Path,
+        secrets: dict[str, str],
+        **settings: str,
     ) -> None:
-        self.root, self.folder, self.secrets, self.settings = root, folder, secrets, settings
+        self.images, self.folder, self.secrets, self.settings = images, folder, secrets, settings
         self.services: dict[str, Any] = yaml.safe_load(output(*COMPOSE, "config"))["services"]
-        self.image: dict[str, Any] = json.loads(output("buildah", "inspect", "--type", "image", image))[
-            "Docker"
-        ]["config"]
         self.backups = folder / "backups"
         owned(self.backups)
 
     def command(self, service: str, *words: str) -> list[str]:
         """What starts a container of that service, with other words than its own where some are given."""
-        told = self.services[service]
-        given = settings_of(self.image["Env"]) | told["environment"] | self.settings
-        entered = [str(self.root), str(self.given(service)), str(self.backups), self.image["User"]]
+        image, root = self.image_of(service)
+        given = settings_of(image["Env"]) | self.services[service]["environment"] | self.settings
+        entered = [str(root), str(self.given(service)), str(self.backups), image["User"]]
         enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", *entered]
         return [*enter, *(f"{name}={text}" for name, text in given.items()), *(words or self.words(service))]
+
+    def image_of(self, service: str) -> tuple[dict[str, Any], Path]:
+        """What the image of a service says of itself, and its files."""
+        return self.images[self.services[service]["build"]["target"]]
 
     def words(self, service: str, *more: str) -> list[str]:
         """What it runs: the image's own words where the compose file has none."""
         told = self.services[service]
-        words = [*told.get("entrypoint", []), *(more or told.get("command", []))] or self.image["Cmd"]
+        words = [*told.get("entrypoint", []), *(more or told.get("command", []))]
+        words = words or self.image_of(service)[0]["Cmd"]
         return [word.replace("$$", "$").replace("0.0.0.0", "127.0.0.1") for word in words]
 
     def given(self, service: str) -> Path:
@@ -88,7 +93,7 @@ class Containers:
 
     def wait_until_healthy(self) -> None:
         """As a platform does before it lets the proxy in, by the image's own check."""
-        (kind, *words), until = self.image["Healthcheck"]["Test"], time.monotonic() + PATIENCE
+        (kind, *words), until = self.image_of("web")[0]["Healthcheck"]["Test"], time.monotonic() + PATIENCE
         assert kind == "CMD", kind
         while subprocess.run(self.command("web", *words), capture_output=True, check=False).returncode:
             if time.monotonic() > until:
