@@ -20,6 +20,7 @@ from django.utils.text import slugify
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
+from portal.clocks import SKEW, is_recent
 from portal.gateway import StaffRequest
 from portal.readings import DEADLINE, HOLD, PATIENCE, account, ask, coverage
 from portal.registry import changes
@@ -263,7 +264,8 @@ def _moment(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if timezone.is_aware(moment) else None
+    # One in the future is of a clock that was set back since: no record would ever be read after it.
+    return moment if timezone.is_aware(moment) and moment <= timezone.now() + SKEW else None
 
 
 def _progress(records: Sequence[Record], since: datetime) -> Progress:
@@ -277,7 +279,7 @@ def _state(record: Record, since: datetime) -> str:
         return "waiting"
     if told and told >= since and (not failed or failed <= told):
         return "read"
-    has_ended = (failed and failed >= since) or timezone.now() - asked > PATIENCE
+    has_ended = (failed and failed >= since) or not is_recent(asked, PATIENCE)
     return "failed" if has_ended else "asking"
 
 

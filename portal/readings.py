@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from portal.audit.models import Actor
+from portal.clocks import SKEW, is_recent, match_recent
 from portal.disk import hasty
 from portal.gateway import StaffRequest, reading
 from portal.registry import memory
@@ -106,14 +107,13 @@ class Reading:
     @property
     def is_due(self) -> bool:
         """Whether a panel that shows this copy should ask the service."""
-        is_old = not self.record.asked_at or timezone.now() - self.record.asked_at > FRESH
-        return self.is_asked and is_old
+        return self.is_asked and not is_recent(self.record.asked_at, FRESH)
 
     @property
     def is_pending(self) -> bool:
         """Whether somebody asked and the answer has not come yet."""
         record, asked = self.record, self.record.asked_at
-        if not asked or timezone.now() - asked > PATIENCE:
+        if not (asked and is_recent(asked, PATIENCE)):
             return False
         answered = max(filter(None, (record.checked_at, record.failed_at)), default=None)
         return answered is None or answered < asked
@@ -216,7 +216,7 @@ def claim(records: Sequence[Record], *, force: bool = False) -> list[Record]:
     now = timezone.now()
     free = Record.objects.filter(pk__in=[record.pk for record in records])
     if not force:
-        free = free.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=now - FRESH))
+        free = free.filter(~match_recent("asked_at", FRESH))
     if not free.exists():  # Mostly somebody asked just now, and nothing needs to be locked.
         return []
     with hasty(), transaction.atomic():
@@ -261,9 +261,8 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
     lists = {kind: REPAYMENTS_OF[kind] for kind in kinds if kind in REPAYMENTS_OF}
     for kind, list_kind in lists.items():
         _make_lists(kind, list_kind)
-    due = readable([*kinds, *lists.values()]).filter(
-        Q(checked_at__isnull=True) | Q(checked_at__lt=older_than)
-    )
+    is_young = Q(checked_at__gte=older_than, checked_at__lte=timezone.now() + SKEW)
+    due = readable([*kinds, *lists.values()]).filter(~is_young)
     # Of a large portfolio no answer may be in memory: what it takes to ask is enough.
     needed = due.only("kind", "uuid", "borrower_uuid")
     return list(needed.order_by(F("checked_at").asc(nulls_first=True), "id"))

@@ -54,7 +54,8 @@ def take(request: Any, person: User) -> KeptForm | None:
         form = KeptForm(*json.loads(unseal(sealed))) if sealed else None
     except Broken:
         return None
-    return form if form and form.user_id == person.pk and form.until > time.time() else None
+    is_in_time = form and 0 < form.until - time.time() <= MINUTES * 60
+    return form if form and is_in_time and form.user_id == person.pk else None
 
 
 def _is_own(request: Any) -> bool:

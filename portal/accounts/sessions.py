@@ -4,7 +4,7 @@ A session is known by allauth's row of it, which its owner sees in a list and ma
 """
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from portal.accounts.signals import session_ended
+from portal.clocks import SKEW
 from portal.disk import hasty
 
 NOTED_EVERY = timedelta(minutes=1)
@@ -24,15 +25,24 @@ def seconds_left(request: Any) -> float:
     """How long the session lasts if nobody does anything from now on; this request counts, if a person made it."""
     row = of(request)
     now = timezone.now()
-    whole = row.created_at + timedelta(hours=settings.SESSION_HOURS)
     idle = timedelta(minutes=settings.SESSION_IDLE_MINUTES)
+    # After the clock was set back, a session that seems to begin or be used in the future has its time from now on.
+    ahead = {name: now for name in ("created_at", "last_seen_at") if getattr(row, name) > now + SKEW}
+    if ahead:
+        _note(row, ahead)
+    whole = row.created_at + timedelta(hours=settings.SESSION_HOURS)
     is_over = now >= min(whole, row.last_seen_at + idle)
     if not is_over and BACKGROUND not in request.headers and now - row.last_seen_at > NOTED_EVERY:
-        row.last_seen_at = now
-        with hasty():
-            UserSession.objects.filter(pk=row.pk).update(last_seen_at=now)
+        _note(row, {"last_seen_at": now})
     left: timedelta = min(whole, row.last_seen_at + idle) - now
     return left.total_seconds()
+
+
+def _note(row: UserSession, moments: dict[str, datetime]) -> None:
+    for name, moment in moments.items():
+        setattr(row, name, moment)
+    with hasty():
+        UserSession.objects.filter(pk=row.pk).update(**moments)
 
 
 def of(request: Any) -> UserSession:

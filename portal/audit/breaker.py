@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from portal.audit.models import Outage
+from portal.clocks import match_ahead
 
 TRIES = 6
 """Two calls that were tried as often as calls are."""
@@ -33,7 +34,8 @@ class Breaker:
         if self._before.outage is None or self._before.outage.tries < TRIES:
             return True
         now = timezone.now()
-        return bool(Outage.objects.filter(ask_again_at__lte=now).update(ask_again_at=now + PAUSE))
+        is_over = ~match_ahead("ask_again_at", PAUSE)
+        return bool(Outage.objects.filter(is_over).update(ask_again_at=now + PAUSE))
 
     def heard(self, *, answered: bool) -> None:
         """Count a try without an answer; an answer ends the count."""

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
+from portal.clocks import match_recent
 from portal.disk import hasty
 
 REPEAT = timedelta(minutes=10)
@@ -18,7 +19,7 @@ def saw(
 ) -> None:
     """Record that ``actor`` looks at a record now, and with ``shown`` which answer of it is on the screen."""
     now = timezone.now()
-    recent = _looks(actor, uuid).filter(first_at__gte=now - REPEAT)
+    recent = _looks(actor, uuid).filter(match_recent("first_at", REPEAT))
     with hasty():
         if recent.update(count=F("count") + 1, last_at=now, shown=shown):
             return
@@ -44,7 +45,7 @@ def saw(
 
 def shows(actor: Actor, uuid: str, shown: str) -> None:
     """A part of the page that is being looked at was drawn again, from this answer."""
-    recent = _looks(actor, uuid).filter(first_at__gte=timezone.now() - REPEAT).exclude(shown=shown)
+    recent = _looks(actor, uuid).filter(match_recent("first_at", REPEAT)).exclude(shown=shown)
     if recent.exists():
         with hasty():
             recent.update(shown=shown)
@@ -52,7 +53,7 @@ def shows(actor: Actor, uuid: str, shown: str) -> None:
 
 def last_look(actor: Actor, uuid: str) -> Sighting | None:
     """The look before the present one: changes are counted from there."""
-    return _looks(actor, uuid).filter(first_at__lt=timezone.now() - REPEAT).first()
+    return _looks(actor, uuid).exclude(match_recent("first_at", REPEAT)).first()
 
 
 def _looks(actor: Actor, uuid: str) -> QuerySet[Sighting]:

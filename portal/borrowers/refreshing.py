@@ -7,6 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from portal.clocks import is_recent
 from portal.readings import PATIENCE, Reading
 
 
@@ -22,7 +23,7 @@ class Progress:
     @property
     def is_over(self) -> bool:
         """Whether all answered, or nobody waits for the rest any more."""
-        return self.done == self.total or timezone.now() - self.since > PATIENCE
+        return self.done == self.total or not is_recent(self.since, PATIENCE)
 
 
 def progress(readings: Sequence[Reading], since: str) -> Progress:

@@ -99,7 +99,7 @@ class Job(models.Model):
         if self.state != self.State.RUNNING or not (self.started_at and self.total and self.done):
             return None
         now = timezone.now()
-        return now + (now - self.started_at) / self.done * (self.total - self.done)
+        return now + max(now - self.started_at, timedelta()) / self.done * (self.total - self.done)
 
     def cancel(self) -> bool:
         """Take it back: at once if it waits, at its next step if it runs. False if it had ended."""

@@ -32,8 +32,9 @@ stopping = threading.Event()
 WRITES = 0.5
 # A long job that gives way to others works at least this long.
 SLICE = timedelta(seconds=5)
-# Before the second attempt; twice as long before the third.
+# Before the second attempt; twice as long before the third, and so on up to the longest.
 PAUSE = timedelta(seconds=10)
+LONGEST_PAUSE = timedelta(minutes=2)
 
 
 _token = uuid4().hex
@@ -77,7 +78,7 @@ class Progress:
     def __init__(self, job: Job, *, gives_way: bool = False) -> None:
         self.job = job
         self._gives_way = gives_way
-        self._began = timezone.now()
+        self._began = time.monotonic()
         self.claim = Job.objects.filter(
             pk=job.pk, state=State.RUNNING, attempts=job.attempts, worker=job.worker
         )
@@ -121,7 +122,7 @@ class Progress:
         return self.claim.filter(cancel_asked_at__isnull=False).exists()
 
     def _should_give_way(self) -> bool:
-        if not self._gives_way or timezone.now() - self._began < SLICE:
+        if not self._gives_way or time.monotonic() - self._began < SLICE.total_seconds():
             return False
         return Job.objects.filter(state=State.WAITING).exists()
 
@@ -189,7 +190,7 @@ def _try_later(job: Job, progress: Progress, kind: kinds.Kind, error: str) -> No
     if job.attempts >= kind.attempts:
         progress.end(State.FAILED, words=f"Failed {job.attempts} times; the last time with {error}.")
         return
-    later = timezone.now() + PAUSE * job.attempts
+    later = timezone.now() + min(PAUSE * job.attempts, LONGEST_PAUSE)
     words = f"Attempt {job.attempts} of {kind.attempts} failed with {error}; it is tried again."
     progress.end(State.WAITING, due_at=later, worker="", words=words)
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
-
+from portal.clocks import match_recent
 from portal.jobs.kinds import Kind, kinds
 from portal.jobs.models import Job, Schedule, Worker, lease
 
@@ -30,7 +29,7 @@ class State:
 
 def state() -> State:
     """The state of background work."""
-    alive = list(Worker.objects.filter(stopped_at=None, beat_at__gt=timezone.now() - lease()))
+    alive = list(Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None))
     last = None if alive else Worker.objects.first()
     waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
     return State(

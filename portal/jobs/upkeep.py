@@ -7,12 +7,13 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
+from portal.clocks import match_ahead, match_recent
 from portal.jobs import engine, kinds
-from portal.jobs.models import LOOK_AGAIN, Job, Schedule, Worker
+from portal.jobs.models import LOOK_AGAIN, Job, Schedule, Worker, lease
 from portal.jobs.queue import send, start
+from portal.jobs.running import LONGEST_PAUSE, worker_id
 
 State = Job.State
 
@@ -27,9 +28,12 @@ def tick() -> None:
 def hand_on() -> None:
     """Take jobs from workers whose lease ran out; a job that killed its worker too often is given up."""
     now = timezone.now()
-    for job in Job.objects.filter(state=State.RUNNING, lease_until__lt=now):
+    is_leased, running = match_ahead("lease_until", lease()), Job.objects.filter(state=State.RUNNING)
+    # After the clock was set back, the job under way in this very process is not lost: it has one more lease.
+    running.filter(~is_leased, worker=worker_id(), lease_until__gt=now).update(lease_until=now + lease())
+    for job in running.filter(~is_leased):
         kind = kinds.find(job.name)
-        lost = Job.objects.filter(pk=job.pk, state=State.RUNNING, attempts=job.attempts, lease_until__lt=now)
+        lost = running.filter(~is_leased, pk=job.pk, attempts=job.attempts)
         if job.cancel_asked_at:
             lost.update(state=State.CANCELLED, finished_at=now, lease_until=None)
         elif kind and job.attempts < kind.attempts:
@@ -47,7 +51,7 @@ def begin_due() -> None:
         if kind.interval is None:
             continue
         Schedule.objects.get_or_create(name=kind.name)
-        is_due = Q(begun_at__isnull=True) | Q(begun_at__lte=now - kind.interval)
+        is_due = ~match_recent("begun_at", kind.interval)
         with transaction.atomic():
             if Schedule.objects.filter(is_due, name=kind.name).update(begun_at=now):
                 start(kind)
@@ -64,7 +68,8 @@ def forget_old_jobs() -> int:
 def send_due() -> None:
     """Hand over jobs that wait for their next attempt, and those that the engine lost; one that fails stays due."""
     now = timezone.now()
-    for job in Job.objects.filter(state=State.WAITING, due_at__lte=now):
+    longest = max(LOOK_AGAIN, LONGEST_PAUSE)
+    for job in Job.objects.filter(~match_ahead("due_at", longest), state=State.WAITING):
         mine = Job.objects.filter(pk=job.pk, state=State.WAITING, due_at=job.due_at)
         with transaction.atomic():
             if mine.update(due_at=now + LOOK_AGAIN) and not engine.still_has(job):

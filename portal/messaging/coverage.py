@@ -8,6 +8,7 @@ from typing import Final
 from django.core.cache import cache
 from django.utils import timezone
 
+from portal.clocks import match_recent
 from portal.messaging.keeping import ONE_DAY, today
 from portal.messaging.models import Day, kept_on, last_stored
 from servicing import Client
@@ -116,7 +117,7 @@ def _kept(first: date, last: date) -> dict[date, int]:
 def check(client: Client, start: date | None, end: date | None) -> int:
     """Ask the service how many messages it has of each day in view that was not asked for just now."""
     days, _ = days_in_view(start, end)
-    fresh = Day.objects.filter(day__in=days, checked_at__gt=timezone.now() - FRESH)
+    fresh = Day.objects.filter(match_recent("checked_at", FRESH), day__in=days)
     asked = set(days) - set(fresh.values_list("day", flat=True))
     for day in sorted(asked, reverse=True):
         total = client.messages.list(start_date=day, end_date=day, limit=1).pagination.total

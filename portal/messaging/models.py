@@ -7,6 +7,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
+from portal.clocks import is_recent
 from portal.ui import wording
 
 PLACES = 31
@@ -121,7 +122,7 @@ class Run(models.Model):
     @property
     def is_alive(self) -> bool:
         """Whether it is under way; one that was killed says nothing more, and leaves no end."""
-        return self.ended_at is None and timezone.now() - self.seen_at < SILENCE
+        return self.ended_at is None and is_recent(self.seen_at, SILENCE)
 
 
 class BankAccount(models.Model):

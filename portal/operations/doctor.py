@@ -20,13 +20,13 @@ from django.core import checks
 from django.core.cache import cache
 from django.db import DatabaseError, connection
 from django.template.defaultfilters import pluralize
-from django.utils import timezone
 
 import servicing
 from portal import environment, tracing
 from portal.accounts.seal import Broken, unseal
 from portal.audit import checkpoints, guard
 from portal.audit.models import Actor
+from portal.clocks import is_recent
 from portal.gateway import reading
 from portal.jobs.state import state
 from portal.operations import rights
@@ -281,7 +281,7 @@ def trail() -> Findings:
         )
     elif found.checked is None:
         yield Finding("warn", "The audit trail was never checked. Run manage.py verify_audit.")
-    elif timezone.now() - found.checked.at > CHECKED_LATELY:
+    elif not is_recent(found.checked.at, CHECKED_LATELY):
         yield Finding("warn", "The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
         held = found.checked.detail.get("entries", 0)

@@ -108,7 +108,7 @@ def _since(moment: Callable[[], datetime | None]) -> Callable[[], Samples]:
 
     def samples() -> Samples:
         at = moment()
-        return [({}, round((timezone.now() - at).total_seconds(), 3))] if at else []
+        return [({}, max(0, round((timezone.now() - at).total_seconds(), 3)))] if at else []
 
     return samples
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-from portal import tracing
+from portal import clocks, tracing
 from portal.gateway import error_page
 from portal.operations import logs, tallies
 from portal.ui.uploads import is_too_long
@@ -35,6 +35,7 @@ class RequestMiddleware:
     def __call__(self, request: Any) -> HttpResponse:
         request.request_id = f"r-{secrets.token_hex(6)}"
         token, began = logs.current.set(request), time.monotonic()
+        clocks.drop_cache_after_set_back()
         try:
             with tracing.span(kind="server", parent=_parent(request)) as span:
                 response = self.get_response(request)

@@ -16,6 +16,7 @@ import msgspec
 from django.db import transaction
 from django.utils import timezone
 
+from portal.clocks import SKEW
 from portal.registry import rows
 from portal.registry.lists import roll_up
 from portal.registry.models import Kind, Record, Snapshot, Source
@@ -184,7 +185,7 @@ def _is_added_up(record: Record) -> bool:
 
 def _is_confirmed(record: Record, item: Known, at: datetime) -> bool:
     """Whether the last answer was told again, later and with nothing besides."""
-    if item.answer is None or item.label or (record.answer_at and at < record.answer_at):
+    if item.answer is None or item.label or _is_late(record, at):
         return False
     owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
     return all(owners) and record.answer == text_of(item.answer)
@@ -232,7 +233,7 @@ def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snap
 def _absorb_answer(
     record: Record, answer: Answer | list[Repayment], text: str, source: str, at: datetime
 ) -> list[Snapshot]:
-    if record.answer_at and at < record.answer_at:  # an old file must not hide a newer answer
+    if _is_late(record, at):  # an old file must not hide a newer answer
         late = _snapshot(record, text, at, source)
         kept = text == record.answer or record.snapshots.filter(at=at, digest=late.digest).exists()
         return [] if kept else [late]
@@ -245,6 +246,11 @@ def _absorb_answer(
     for name, value in columns(answer).items():
         setattr(record, name, value)
     return replaced
+
+
+def _is_late(record: Record, at: datetime) -> bool:
+    """Whether the record's answer is newer, unless the clock was set back since."""
+    return record.answer_at is not None and at < record.answer_at <= timezone.now() + SKEW
 
 
 def _storable(name: str, value: Any) -> Any:

@@ -1,0 +1,145 @@
+"""The clock is set back an hour while everybody works: nothing waits for that hour to pass again."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from allauth.usersessions.models import UserSession
+from django.conf import LazySettings
+from django.core.cache import cache
+from django.db.models import QuerySet
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.audit.breaker import TRIES, Breaker, outage
+from portal.audit.models import Entry
+from portal.jobs import upkeep
+from portal.jobs.models import Job, Schedule, Worker, lease
+from portal.jobs.queue import start
+from portal.jobs.running import claim, worker_id
+from portal.jobs.state import state
+from portal.messaging.coverage import check
+from portal.messaging.tasks import sync
+from portal.registry.models import Record
+from servicing import Client
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.jobs.scripted import SCRIPTS, scripted
+from tests.portal.pages import panel
+
+HOUR = timedelta(hours=1)
+
+
+def set_back() -> Any:
+    return time_machine.travel(timezone.now() - HOUR)
+
+
+@pytest.fixture
+def loan(desk: Sandbox) -> Record:
+    return given.loan(desk, given.borrower(desk), amount="12345.00")
+
+
+def test_a_service_that_answers_again_is_asked_at_once(desk: Sandbox, viewer: Browser, loan: Record) -> None:
+    for _ in range(TRIES):
+        Breaker().heard(answered=False)
+    assert not Breaker().admits()
+    with set_back():
+        assert "12,345.00" in panel(viewer, loan.get_absolute_url(), "loan")
+        assert outage() is None
+
+
+def test_copies_are_read_again_and_take_the_new_answer(desk: Sandbox, viewer: Browser, loan: Record) -> None:
+    panel(viewer, loan.get_absolute_url(), "loan-repayments")
+    desk.world.repayment(loan.uuid, amount="777.00")
+    with set_back():
+        assert "$777.00" in panel(viewer, loan.get_absolute_url(), "loan-repayments")
+
+
+def test_a_look_is_recorded(viewer: Browser, loan: Record) -> None:
+    looks: QuerySet[Entry] = Entry.objects.filter(action="loans.detail")
+    viewer.get(loan.get_absolute_url())
+    with set_back():
+        viewer.get(loan.get_absolute_url())
+        viewer.get(loan.get_absolute_url())
+    assert looks.count() == 2
+
+
+def test_a_session_has_its_time_from_then_on(viewer: Browser, settings: LazySettings) -> None:
+    viewer.get("/loans/")
+    with set_back():
+        answer = viewer.get("/accounts/session/", headers={"X-Background": "1"})
+        assert answer.json()["left"] <= settings.SESSION_IDLE_MINUTES * 60
+        row = UserSession.objects.get()
+        assert max(row.last_seen_at, row.created_at) <= timezone.now()
+
+
+def test_what_is_remembered_for_seconds_is_forgotten(viewer: Browser) -> None:
+    viewer.get("/healthz")
+    cache.set("test", "old", 5)
+    with set_back():
+        viewer.get("/healthz")
+        assert cache.get("test") is None
+        cache.set("test", "new", 5)
+        viewer.get("/healthz")
+        assert cache.get("test") == "new"
+    cache.clear()
+
+
+def test_days_of_messages_are_counted_again(desk: Sandbox, lending: Client) -> None:
+    today = timezone.localdate()
+    check(lending, today, today)
+    assert check(lending, today, today) == 0
+    with set_back():
+        assert check(lending, today, today) == 1
+
+
+@pytest.mark.django_db
+class TestBackgroundWork:
+    @pytest.fixture
+    def job(self) -> Job:
+        SCRIPTS["nothing"] = lambda progress: None
+        return start(scripted, script="nothing")
+
+    def test_a_job_of_a_lost_worker_is_handed_on(self, job: Job) -> None:
+        claim(str(job.pk))
+        Job.objects.update(worker="lost")
+        with set_back():
+            upkeep.hand_on()
+            assert Job.objects.get().state == "waiting"
+
+    def test_one_under_way_is_not_and_has_one_more_lease(self, job: Job) -> None:
+        claim(str(job.pk))
+        with set_back():
+            upkeep.hand_on()
+            leased = Job.objects.get()
+            assert (leased.state, leased.worker) == ("running", worker_id())
+            assert leased.lease_until
+            assert leased.lease_until <= timezone.now() + lease()
+
+    def test_a_job_that_waits_for_another_attempt_is_sent(self, job: Job) -> None:
+        sent = Job.objects.get().due_at
+        with set_back():
+            upkeep.send_due()
+            assert Job.objects.get().due_at < sent - HOUR / 2
+
+    def test_repeated_jobs_begin(self, settings: LazySettings) -> None:
+        settings.MESSAGE_SYNC_MINUTES = 5
+        upkeep.begin_due()
+        began = Schedule.objects.get(name=sync.name).begun_at
+        with set_back():
+            upkeep.begin_due()
+            again = Schedule.objects.get(name=sync.name).begun_at
+        assert began
+        assert again
+        assert again < began
+
+    def test_a_worker_that_is_gone_does_not_seem_to_work(self) -> None:
+        Worker.objects.create(id="gone", beat_at=timezone.now())
+        assert state().is_working
+        with set_back():
+            assert not state().is_working
+
+    def test_two_machines_may_differ_by_a_moment(self) -> None:
+        Worker.objects.create(id="ahead", beat_at=timezone.now() + timedelta(seconds=1))
+        assert state().is_working
