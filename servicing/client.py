@@ -99,6 +99,7 @@ class Client:
             "filters": message_filters,
             "content_type": message_content_type,
             "offset_counts": offset_counts,
+            "time_zone": time_zone,
         }
         self._use(
             Transport(

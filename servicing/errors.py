@@ -16,6 +16,7 @@ The tree::
     ├── OutcomeUnknown           a write may or may not have been done
     ├── DocumentRefused          a document, or its link, is not safe to fetch or to pass on
     └── ProtocolError            an answer to a read that cannot be understood
+        └── IncompleteList       a paged list that ended although records may be missing
 
 No error holds a request body, and none is chained to an exception of the HTTP library, which would hold one.
 """
@@ -122,3 +123,7 @@ class DocumentRefused(ServicingError):
 
 class ProtocolError(ServicingError):
     """The answer to a read does not follow the interface."""
+
+
+class IncompleteList(ProtocolError):
+    """A paged list ended although records may be missing: pages repeat, or its total does not hold."""

@@ -6,11 +6,12 @@ not make clear what its `offset` counts.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from servicing.codec import Model, Record, read, read_list, unwrapped
+from servicing.errors import IncompleteList
 from servicing.transport import Payload, Transport
 
 M = TypeVar("M", bound=Model)
@@ -18,6 +19,9 @@ R = TypeVar("R", bound=Record)
 
 Counts = Literal["rows", "pages0", "pages1"]
 """What an offset counts: rows, pages from 0, or pages from 1."""
+
+PASSES: Final = 3
+"""So often is a list read where records may have been missed."""
 
 
 class Resource:
@@ -60,6 +64,8 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
 
     pagination: Pagination
     data: list[R]
+    filters_ignored: bool = False
+    """Whether a record contradicts the filters that were sent, so that the service cannot have used them."""
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.data)
@@ -93,9 +99,22 @@ class Step(NamedTuple, Generic[R]):
 
 
 def iterate(fetch: Callable[[int], Page[R]], counts: Counts | None = None) -> Iterator[R]:
-    """Every record of a paged list once, whatever offsets count, while new ones may arrive at its front."""
-    for step in walk(fetch, counts):
-        yield from step.new
+    """Every record of a paged list once, whatever offsets count, while new ones may arrive at its front.
+
+    A pass that may have missed records is repeated; `IncompleteList` where that does not help.
+    """
+    seen: set[str] = set()
+    for last in range(PASSES):
+        known = len(seen)
+        try:
+            for step in walk(fetch, counts):
+                new = [record for record in step.new if record.uuid not in seen]
+                seen.update(record.uuid for record in new)
+                yield from new
+            return
+        except IncompleteList:
+            if last == PASSES - 1 or (last and len(seen) == known):
+                raise
 
 
 def walk(
@@ -105,22 +124,61 @@ def walk(
 
     `fetch` gives the page at an offset. Unless `counts` tells what offsets count, two neighbouring answers
     show it. While that is in doubt the walk goes on by 1: slow if it is rows, and right in every case.
+
+    Raises `IncompleteList` at its end where records may be missing: a page repeats, an empty page comes before
+    the total, or the total shrinks, for then records moved to pages that were read already. A walk from the
+    middle cannot know that, and its caller has to.
     """
     seen: set[str] = set()
     offset, barren = (1 if counts == "pages1" else 0), 0
     if start:
         offset, counts = start.offset, counts or start.counts
-    first = page = fetch(offset)
+    first = previous = page = fetch(offset)
+    has_shrunk, believed = False, True
     while True:
         new = {record.uuid: record for record in page if record.uuid not in seen}
         seen.update(new)
         yield Step(list(new.values()), page, Place(offset, counts))
-        barren = 0 if new else barren + 1
-        if not page.data or len(seen) == page.pagination.total or barren > 1 + _arrived(first, page):
-            return
+        if new:
+            barren = 0
+        elif len(page) >= len(
+            previous
+        ):  # Pages that get shorter are the end of a list whose offsets count rows.
+            barren += 1
+        total = page.pagination.total
+        if total is not None and len(seen) > total and not has_shrunk:
+            believed = False
+        is_counted = believed and not has_shrunk and total is not None and len(seen) >= total
+        if not page.data or (is_counted and _is_short(page)) or barren > 1 + _arrived(first, page):
+            break
         step = len(page) if counts == "rows" else 1
         offset, previous, page = offset + step, page, fetch(offset + step)
+        has_shrunk = has_shrunk or _has_shrunk(previous, page)
         counts = counts or _what_counts(previous, page)
+    if not start:
+        _require_all(len(seen), first.pagination.total if believed else None, page, has_shrunk=has_shrunk)
+
+
+def _is_short(page: Page[R]) -> bool:
+    """Whether no page can follow. A full page may be the last one only by what the list says of itself."""
+    limit = page.pagination.limit
+    return limit is not None and len(page) < limit
+
+
+def _has_shrunk(previous: Page[R], page: Page[R]) -> bool:
+    before, after = previous.pagination.total, page.pagination.total
+    return before is not None and after is not None and after < before
+
+
+def _require_all(number: int, total: int | None, last: Page[R], *, has_shrunk: bool) -> None:
+    """`total` is what the list said when the walk began, or None where it is not to be believed."""
+    if has_shrunk:
+        raise IncompleteList("Records were removed from the list while it was read, so some may be missing.")
+    if total is not None and number < total:
+        reason = "repeats its pages" if last.data else "ends early"
+        raise IncompleteList(f"The list {reason}: {number:,} of {total:,} records were read.")
+    if total is None and last.data:
+        raise IncompleteList(f"The list repeats its pages: {number:,} records were read.")
 
 
 def _arrived(first: Page[R], page: Page[R]) -> int:

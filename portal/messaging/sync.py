@@ -7,6 +7,7 @@ whoever is killed in between, or meets an answer that fails, loses nothing, and 
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import islice
@@ -22,7 +23,7 @@ from portal.gateway import reading
 from portal.messaging.keeping import ONE_DAY, keep, today
 from portal.messaging.models import Day, Message, Run, kept_on
 from portal.registry.planning import MANY, count_anew
-from servicing import Client, Page, ProtocolError, Unavailable
+from servicing import Client, IncompleteList, Page, ProtocolError, Unavailable
 from servicing import Message as Told
 from servicing.messages import WALK_LIMIT
 from servicing.resource import Counts, Place, walk
@@ -41,11 +42,12 @@ def read_front(client: Client) -> int:
     """Keep what is new at the front of the list, and say how much that is: one call while nothing is."""
     added = 0
     pages = walk(lambda offset: client.messages.list(limit=WALK_LIMIT, offset=offset), offset_counts())
-    for step in islice(pages, FRONT_PAGES):
-        new = keep(step.new)
-        added += new
-        if step.new and not new:
-            break
+    with suppress(IncompleteList):  # What is missing further back is for a sync to find.
+        for step in islice(pages, FRONT_PAGES):
+            new = keep(step.new)
+            added += new
+            if step.new and not new:
+                break
     return added
 
 

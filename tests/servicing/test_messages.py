@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from servicing import Client, InvalidInput
+from servicing import Client, IncompleteList, InvalidInput
 from servicing.sandbox import Sandbox
 
 
@@ -54,6 +54,64 @@ def test_the_service_filters_by_day_and_event(sandbox: Sandbox, filters: Any) ->
 
     assert [message.uuid for message in found] == [wanted]
     assert nothing.data == []
+
+
+WITHOUT_FILTERS = {"ignored_parameters": ["start_date", "end_date", "event"]}
+
+
+@pytest.mark.parametrize(
+    ("filters", "found", "is_ignored"),
+    [
+        ({}, 4, False),
+        ({"start_date": date(2026, 5, 1)}, 4, False),
+        ({"start_date": date(2026, 5, 2)}, 1, True),
+        ({"end_date": date(2026, 4, 30)}, 1, True),
+        ({"event": "Payment.Failed"}, 1, True),
+        ({"event": "payment.failed", "start_date": date(2026, 4, 1)}, 1, True),
+    ],
+)
+def test_filters_that_the_service_ignores_are_noticed_and_applied_by_a_walk(
+    lending: Client, sandbox: Sandbox, filters: dict[str, Any], found: int, is_ignored: bool
+) -> None:
+    """The last message has a time in an ambiguous zone: it agrees with any day."""
+    record(sandbox, 2)
+    record(sandbox, 1, "payment.failed")
+    record(sandbox, 1, zone="IST")
+    sandbox.fail_next("messages.list", times=None, **WITHOUT_FILTERS)
+
+    page = lending.messages.list(**filters)
+    assert (len(page), page.filters_ignored) == (4, is_ignored)
+    assert len(list(lending.messages.iterate(**filters, limit=3))) == found
+
+
+def test_a_day_is_that_of_the_services_zone(sandbox: Sandbox) -> None:
+    late = datetime(2026, 5, 2, 3, tzinfo=UTC)
+    sandbox.world.message("payment.failed", {}, at=late)  # The evening of May 1 in California.
+    for zone, is_ignored in {"US/Pacific": False, "UTC": True}.items():
+        with Client(
+            sandbox.url, client_id=sandbox.client_id, secret=sandbox.secret, time_zone=zone
+        ) as client:
+            assert client.messages.list(end_date=date(2026, 5, 1)).filters_ignored is is_ignored
+
+
+@pytest.mark.parametrize(
+    "fault", [{"ignored_parameters": ["offset"]}, {"ignored_parameters": ["offset", "limit"]}, {"total": 99}]
+)
+def test_a_list_that_cannot_be_read_whole_never_ends_silently(
+    service: Sandbox, fault: dict[str, Any]
+) -> None:
+    record(service, 90)
+    service.fail_next("messages.list", times=None, **fault)
+    with Client(service.url, auth="none") as client, pytest.raises(IncompleteList, match=r"of 9\d records"):
+        list(client.messages.iterate(limit=20))
+
+
+@pytest.mark.parametrize("total", [1, 20, 25, 50, 89])
+def test_a_total_that_is_too_small_costs_no_message(service: Sandbox, total: int) -> None:
+    uuids = record(service, 90)
+    service.fail_next("messages.list", times=None, total=total)
+    with Client(service.url, auth="none") as client:
+        assert [message.uuid for message in client.messages.iterate(limit=25)] == uuids
 
 
 @pytest.mark.parametrize(
