@@ -105,6 +105,7 @@ class ApplicationsResource(Resource):
             Application,
             borrower_id=borrower_id,
             application_id=application_id,
+            uuid=application_id,
         )
 
 

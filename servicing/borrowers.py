@@ -244,6 +244,7 @@ class BorrowersResource(Resource):
             Borrower,
             self._payload(changes, _person_checks),
             borrower_id=borrower_id,
+            uuid=borrower_id,
         )
 
     def update_key_person(
@@ -285,6 +286,7 @@ class BorrowersResource(Resource):
             self._payload(changes, _person_checks),
             borrower_id=borrower_id,
             key_person_id=key_person_id,
+            uuid=key_person_id,
         )
 
     def _payload(self, message: _Draft, checks_on: Callable[[date, str], Checks]) -> Payload:

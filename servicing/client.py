@@ -1,16 +1,17 @@
 """The client: one object that holds the areas of the service and every choice the interface leaves open."""
 
-import copy
+import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 from zoneinfo import ZoneInfo
 
 from servicing.applications import ApplicationsResource
 from servicing.auth import HEADER_NAMES, BearerAuth, HmacAuth, NoAuth, Scheme
 from servicing.borrowers import BorrowersResource
-from servicing.codec import Cipher
+from servicing.codec import MAX_RECORDS, MAX_VALUES, Cipher
+from servicing.connections import Session, check_certificates, checked_url, guard, new_session
 from servicing.credit_lines import CreditLinesResource
 from servicing.crypto import FieldCipher, key_from_secret
 from servicing.documents import DocumentFetcher
@@ -32,7 +33,11 @@ class Client:
       four headers of a signature (client id, signature, time, digest), `epoch_unit` the unit of its time.
     - `field_key` encrypts EIN and SSN; without it the `secret` does. `cipher` makes another cipher from that key.
     - `timeout` is seconds to connect and to wait for an answer, `time_limit` all the seconds that one call may
-      take with its at most `max_tries` tries.
+      take with its at most `max_tries` tries, from looking up the host to the last byte decoded. An answer holds
+      at most `max_values` JSON values and `max_records` records.
+    - `verify` is a file of certificates to trust in place of the publicly known ones, `cert` a client certificate
+      (a file, or a pair with the file of its key), `proxies` the proxy for each scheme. `session` takes the place
+      of all three: a `requests.Session` of your own, whose adapters build on `HTTPAdapter` and do not retry.
     - `country` is how addresses must name it, `incorporation_field` carries the incorporation date.
     - `message_filters` says where the filters of the message list go, `message_content_type` whether a body of
       filters carries `Content-Type: application/json`, `offset_counts` what the list's offset counts; without it
@@ -66,6 +71,12 @@ class Client:
         timeout: float | tuple[float, float] = (3.05, 15.0),
         time_limit: float = 25.0,
         max_tries: int = 3,
+        max_values: int = MAX_VALUES,
+        max_records: int = MAX_RECORDS,
+        verify: str | Literal[True] = True,
+        cert: str | tuple[str, str] | None = None,
+        proxies: Mapping[str, str] | None = None,
+        session: Session | None = None,
         country: str = "UNITED STATES",
         incorporation_field: str = "start_date",
         message_filters: Literal["query", "body"] = "query",
@@ -80,14 +91,29 @@ class Client:
         _require_one_of("message_filters", message_filters, ("query", "body"))
         _require_one_of("offset_counts", offset_counts, (None, "rows", "pages0", "pages1"))
         limits = timeout if isinstance(timeout, tuple) else (timeout, timeout)
-        _require_positive(timeout=min(limits), time_limit=time_limit, max_tries=max_tries)
+        _require_pair("timeout", limits)
+        for seconds in limits:
+            _require_positive(timeout=seconds)
+        _require_positive(time_limit=time_limit)
+        _require_whole(max_tries=max_tries, max_values=max_values, max_records=max_records)
+        _require_text(country=country, incorporation_field=incorporation_field)
         _require_zone(time_zone)
+        base_url = checked_url(base_url)
         if auth == "hmac":
             scheme: Scheme = HmacAuth(client_id, secret, header_names=auth_headers, epoch_unit=epoch_unit)
         else:
             _require_one_of("auth", auth, ("hmac", "none", "bearer"))
             scheme = BearerAuth(token) if auth == "bearer" else NoAuth()
+        if session is None:
+            check_certificates(verify, cert)
+            session = new_session(verify=verify, cert=cert, proxies=proxies)
+        elif cert or proxies or verify is not True:
+            raise ConfigurationError(
+                "A session brings its own certificates and proxies; give either, not both."
+            )
+        guard(session, base_url)
         self._service = (base_url, scheme)
+        self._ca_bundle = session.verify if isinstance(session.verify, str) else None
         key_text = field_key or secret
         self._cipher = cipher(key_from_secret(key_text)) if key_text else None
         self._of_borrowers: dict[str, str] = {
@@ -105,9 +131,12 @@ class Client:
             Transport(
                 base_url,
                 scheme,
+                session=session,
                 timeout=limits,
                 time_limit=time_limit,
                 max_tries=max_tries,
+                max_values=max_values,
+                max_records=max_records,
                 sleep=sleep,
                 gate=gate,
             )
@@ -118,13 +147,13 @@ class Client:
 
         With `request_id`, the id of whatever asked for the calls, the id of each call begins with it.
         """
-        twin = copy.copy(self)
+        twin = self._twin()
         twin._use(self._transport.watched_by(watcher, request_id))
         return twin
 
     def within(self, seconds: float) -> Self:
         """A copy for somebody who waits: each of its calls takes no longer than that."""
-        twin = copy.copy(self)
+        twin = self._twin()
         twin._use(self._transport.within(seconds))
         return twin
 
@@ -153,6 +182,7 @@ class Client:
             service_url=service_url,
             auth=auth,
             allow_loopback_http=allow_loopback_http,
+            ca_bundle=self._ca_bundle,
             time_limit=time_limit,
         )
 
@@ -167,6 +197,16 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "A Client holds secrets and connections and cannot be copied or pickled; make another one."
+        )
+
+    def _twin(self) -> Self:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def _use(self, transport: Transport) -> None:
         self._transport = transport
@@ -197,10 +237,27 @@ def _require_one_of(name: str, value: object, allowed: Sequence[object]) -> None
         raise ConfigurationError(f"{name} must be one of {', '.join(map(str, allowed))}, not {value!r}.")
 
 
-def _require_positive(**numbers: float) -> None:
+def _require_pair(name: str, value: tuple[object, ...]) -> None:
+    if len(value) != 2:
+        raise ConfigurationError(f"{name} must be one number, or two: to connect and to read; not {value!r}.")
+
+
+def _require_positive(**numbers: object) -> None:
     for name, number in numbers.items():
-        if not number > 0:
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
             raise ConfigurationError(f"{name} must be greater than zero, not {number!r}.")
+
+
+def _require_whole(**numbers: object) -> None:
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise ConfigurationError(f"{name} must be a whole number from 1 up, not {number!r}.")
+
+
+def _require_text(**texts: object) -> None:
+    for name, text in texts.items():
+        if not isinstance(text, str) or not text.strip():
+            raise ConfigurationError(f"{name} must not be empty.")
 
 
 def _require_zone(name: str) -> None:

@@ -11,11 +11,13 @@ Out: `encode` writes what a type declares. A field declared `Encrypted` cannot l
 import base64
 import gzip
 import re
+import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Context, Decimal
 from enum import Enum, auto
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Final, NamedTuple, Protocol, Self, TypeVar, Union, get_args, get_origin
 
@@ -29,6 +31,12 @@ from servicing.masking import Sensitive, may_hold_sensitive, scrub
 MAX_EXPONENT: Final = 20
 MIN_EXPONENT: Final = -30
 MAX_DIGITS: Final = 60
+
+# A page of the largest borrowers holds a hundredth of these.
+MAX_VALUES: Final = 1_000_000
+MAX_RECORDS: Final = 50_000
+_BATCH_RECORDS: Final = 50
+_PIECE_BYTES: Final = 64 * 1024
 
 M = TypeVar("M", bound="Model")
 
@@ -101,13 +109,44 @@ def decode_list(cls: type[M], text: bytes | str) -> list[M]:
     return read_list(cls, unwrapped(parse(text)))
 
 
-def parse(text: bytes | str) -> Any:
+class Budget:
+    """What one answer may cost: JSON values, records, and time.
+
+    More values or records are a `ProtocolError`, a deadline (of the monotonic clock) that passes a `TimeoutError`.
+    """
+
+    def __init__(
+        self, max_values: int = MAX_VALUES, max_records: int = MAX_RECORDS, deadline: float = float("inf")
+    ) -> None:
+        self._max_values = max_values
+        self._max_records = max_records
+        self._records = 0
+        self._deadline = deadline
+
+    def check_values(self, data: bytes) -> None:
+        """Count the values of a JSON text before any of them is made."""
+        if _holds_more_values(data, self._max_values):
+            raise ProtocolError(f"The answer holds more than {self._max_values:,} values.")
+
+    def take_records(self, count: int) -> None:
+        self._records += count
+        if self._records > self._max_records:
+            raise ProtocolError(f"The answer holds more than {self._max_records:,} records.")
+
+    def check_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise TimeoutError
+
+
+def parse(text: bytes | str, budget: Budget | None = None) -> Any:
     """Plain values with exact numbers, without sensitive fields; `ProtocolError` when it is not JSON."""
+    budget = budget or _unlimited()
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    budget.check_values(data)
     numbers = Context(prec=MAX_DIGITS, Emin=MIN_EXPONENT, Emax=MAX_EXPONENT, traps=[], flags=[])
     value = _parsed(data, numbers.create_decimal)
     if any(numbers.flags.values()):  # A number did not fit. The slower hook keeps the text of that one.
-        value = _parsed(data, _decimal_or_text)
+        value = _parsed(data, partial(_decimal_or_text, budget))
     if may_hold_sensitive(data):
         scrub(value)
     return value
@@ -122,26 +161,51 @@ def unwrapped(value: Any) -> list[Any]:
     raise ProtocolError("The answer is neither a list nor an envelope around one.")
 
 
-def read(cls: type[M], raw: object) -> M:
+def read(cls: type[M], raw: object, budget: Budget | None = None) -> M:
     """One record from parsed JSON."""
-    if not isinstance(raw, dict):
-        raise ProtocolError(f"The answer is not an object, as {cls.__name__} must be.")
-    model = _converted(cls, raw) or _read_by_field(cls, raw)
-    _require_uuid(model)
-    return model
+    return read_list(cls, [raw], budget)[0]
 
 
-def read_list(cls: type[M], raws: list[Any]) -> list[M]:
-    """Many records from parsed JSON, converted together as long as all of them are well-formed."""
-    try:
-        models = msgspec.convert(raws, list[cls], dec_hook=_from_wire)  # type: ignore[valid-type]
-    except msgspec.ValidationError:
-        return [read(cls, raw) for raw in raws]
-    if not all(map(_settle, models, raws)):
-        return [read(cls, raw) for raw in raws]
+def read_list(cls: type[M], raws: list[Any], budget: Budget | None = None) -> list[M]:
+    """Many records from parsed JSON, converted by the batch: one that is malformed slows down its batch alone."""
+    budget = budget or _unlimited()
+    budget.take_records(len(raws))
+    models: list[M] = []
+    for start in range(0, len(raws), _BATCH_RECORDS):
+        budget.check_time()
+        batch = raws[start : start + _BATCH_RECORDS]
+        budget.take_records(_inner_records(cls, batch))
+        models += _converted_batch(cls, batch) or [_read_one(cls, raw) for raw in batch]
     for model in models:
         _require_uuid(model)
     return models
+
+
+def _unlimited() -> Budget:
+    """For what was within its budget when it arrived, and is on file since."""
+    return Budget(sys.maxsize, sys.maxsize)
+
+
+def _converted_batch(cls: type[M], raws: list[Any]) -> list[M] | None:
+    """The records, or None where one of them has to be read field by field."""
+    try:
+        models = msgspec.convert(raws, list[cls], dec_hook=_from_wire)  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        return None
+    return models if all(map(_attach_raw, models, raws)) else None
+
+
+def _read_one(cls: type[M], raw: Any) -> M:
+    if not isinstance(raw, dict):
+        raise ProtocolError(f"The answer is not an object, as {cls.__name__} must be.")
+    return (_converted_batch(cls, [raw]) or [_read_by_field(cls, raw)])[0]
+
+
+def _inner_records(cls: type[Model], raws: list[Any]) -> int:
+    """How many records these hold in lists of their own."""
+    names = [field.wire_name for field in _shape(cls).nested if field.many]
+    lists = [raw.get(name) for name in names for raw in raws if isinstance(raw, dict)]
+    return sum(len(inner) for inner in lists if isinstance(inner, list))
 
 
 def _parsed(data: bytes, float_hook: Callable[[str], Any]) -> Any:
@@ -152,7 +216,32 @@ def _parsed(data: bytes, float_hook: Callable[[str], Any]) -> Any:
     raise ProtocolError("The answer is not JSON.")
 
 
-def _decimal_or_text(text: str) -> Decimal | str:
+def _holds_more_values(data: bytes, limit: int) -> bool:
+    """Whether a JSON text holds more values than that: every value but the first follows a comma or an opener.
+
+    Commas and brackets within strings count at first. Only where that makes too many are strings passed over, piece
+    by piece, for a copy of an enormous text without them would cost what the limit is there to save.
+    """
+    if len(data) < 2 * limit or _separators(data) < limit:
+        return False
+    count, in_string, start = 1, False, 0
+    while start < len(data) and count <= limit:
+        end = start + _PIECE_BYTES
+        while data[end - 1 : end] == b"\\":  # What a backslash escapes stays with it.
+            end += 1
+        pieces = data[start:end].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+        count += sum(map(_separators, pieces[in_string::2]))
+        in_string ^= len(pieces) % 2 == 0
+        start = end
+    return count > limit
+
+
+def _separators(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
+def _decimal_or_text(budget: Budget, text: str) -> Decimal | str:
+    budget.check_time()
     try:
         return exact_decimal(text)
     except ValueError:
@@ -163,15 +252,7 @@ def _from_wire(kind: Any, value: Any) -> Any:
     return kind.from_wire(value)
 
 
-def _converted(cls: type[M], raw: dict[str, Any]) -> M | None:
-    try:
-        model = msgspec.convert(raw, cls, dec_hook=_from_wire)
-    except msgspec.ValidationError:
-        return None
-    return model if _settle(model, raw) else None
-
-
-def _settle(model: Model, raw: dict[str, Any]) -> bool:
+def _attach_raw(model: Model, raw: dict[str, Any]) -> bool:
     """Keep `raw` in the model and in those nested in it; False when a number is out of bounds."""
     shape = _shape(type(model))
     model.__dict__["raw"] = raw
@@ -183,7 +264,7 @@ def _settle(model: Model, raw: dict[str, Any]) -> bool:
         value: Any = getattr(model, field.name)
         source: Any = raw.get(field.wire_name)
         pairs = zip(value, source or (), strict=True) if field.many else ((value, source),)
-        if not all(inner is None or _settle(inner, its_raw) for inner, its_raw in pairs):
+        if not all(inner is None or _attach_raw(inner, its_raw) for inner, its_raw in pairs):
             return False
     return True
 

@@ -363,7 +363,9 @@ def _host_name(name: str) -> str:
 @functools.cache  # Reading some hundred authorities takes longer than fetching a document.
 def _tls(ca_bundle: str | None) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=ca_bundle or DEFAULT_CA_BUNDLE_PATH)
+        context = ssl.create_default_context(cafile=DEFAULT_CA_BUNDLE_PATH)
+        if ca_bundle:
+            context.load_verify_locations(ca_bundle)
     except OSError:
         problem = ConfigurationError(f"The certificates in {ca_bundle!r} cannot be read.")
     else:

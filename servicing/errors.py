@@ -29,7 +29,8 @@ class ServicingError(Exception):
     """Base of all errors of this package.
 
     `message` is one readable sentence or the service's own words; `reasons` holds those words one by one and
-    is empty when the service said nothing. `operation`, `status` and `request_id` tell which call it was.
+    is empty when the service said nothing. `operation`, `status` and `request_id` name the call. `retry_after`
+    is the seconds that the service asked to wait, at most a day, or None.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ServicingError(Exception):
         self.operation = operation
         self.status = status
         self.request_id = request_id
+        self.retry_after: float | None = None
 
     def __str__(self) -> str:
         call = " ".join(part for part in (self.request_id, self.operation) if part)

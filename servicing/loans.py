@@ -58,4 +58,5 @@ class LoansResource(Resource):
             Loan,
             borrower_id=borrower_id,
             loan_id=loan_id,
+            uuid=loan_id,
         )

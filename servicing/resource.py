@@ -10,8 +10,8 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from servicing.codec import Model, Record, read, read_list, unwrapped
-from servicing.errors import IncompleteList
+from servicing.codec import Budget, Model, Record, read, read_list, unwrapped
+from servicing.errors import IncompleteList, ProtocolError
 from servicing.transport import Payload, Transport
 
 M = TypeVar("M", bound=Model)
@@ -30,21 +30,40 @@ class Resource:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def _get(self, operation: str, path: str, model: type[M], **ids: str) -> M:
-        return self._transport.call(operation, "GET", path, ids=ids, read=partial(read, model))
+    def _get(self, operation: str, path: str, model: type[M], *, uuid: str = "", **ids: str) -> M:
+        """Read one record; `uuid` is the one that its answer must carry, where it carries any."""
+        return self._transport.call(operation, "GET", path, ids=ids, read=partial(_read_record, model, uuid))
 
     def _list(self, operation: str, path: str, model: type[M], **ids: str) -> list[M]:
-        def read_all(value: Any) -> list[M]:
-            return read_list(model, unwrapped(value))
+        def read_all(value: Any, budget: Budget) -> list[M]:
+            return read_list(model, unwrapped(value), budget)
 
         return self._transport.call(operation, "GET", path, ids=ids, read=read_all)
 
     def _write(
-        self, operation: str, method: str, path: str, model: type[M], payload: Payload, **ids: str
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        model: type[M],
+        payload: Payload,
+        *,
+        uuid: str = "",
+        **ids: str,
     ) -> M:
         return self._transport.call(
-            operation, method, path, ids=ids, payload=payload, read=partial(read, model)
+            operation, method, path, ids=ids, payload=payload, read=partial(_read_record, model, uuid)
         )
+
+
+def _read_record(model: type[M], uuid: str, value: Any, budget: Budget) -> M:
+    """The record that was asked for. Any other must not pass for it, wherever the service mixed them up."""
+    record = read(model, value, budget)
+    if uuid and isinstance(record, Record) and record.uuid.casefold() != uuid.casefold():
+        raise ProtocolError(
+            f"The answer holds the {model.__name__} {record.uuid[:60]!r}, not the one asked for."
+        )
+    return record
 
 
 class Pagination(Model, frozen=True, kw_only=True):
@@ -74,12 +93,12 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
         return len(self.data)
 
 
-def read_page(model: type[R], value: Any) -> Page[R]:
+def read_page(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:
     """A page from parsed JSON; a bare array is a page that does not tell where it stands."""
     place = value.get("pagination") if isinstance(value, dict) else None
     return Page(
         pagination=read(Pagination, place if isinstance(place, dict) else {}),
-        data=read_list(model, unwrapped(value)),
+        data=read_list(model, unwrapped(value), budget),
     )
 
 

@@ -1,36 +1,32 @@
 """One call to the service, from a signed request to a decoded answer or a named error.
 
 Hides the HTTP library, signing anew on every try, which calls may be tried again and when, the header rule,
-the limits of time and size, and who watches. What an answer means is for `servicing.answers` to say.
+the limits of time and size, and who watches. What an answer means is for `servicing.answers` to say, how a
+connection keeps to the time limit for `servicing.connections`.
 
-Reads are tried again. Writes never are, for the service has no way to tell a repeated one; and each gets a
-connection of its own, since on an idle one that is just being closed nobody could tell whether it arrived.
+Reads are tried again. Writes never are, for the service has no way to tell a repeated one.
 """
 
 import copy
+import http.client
 import logging
 import re
 import secrets
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from http.cookiejar import DefaultCookiePolicy
 from random import SystemRandom
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
-from urllib.parse import urlsplit
 
 import requests
 import urllib3.exceptions
-from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
-from servicing.answers import Kind, decipher, readable, unreadable
-from servicing.codec import to_json
+from servicing.answers import TRY_AGAIN, Kind, decipher, readable, seconds_to_wait, unreadable, words_in
+from servicing.codec import Budget, to_json
+from servicing.connections import Exchange
 from servicing.errors import (
-    ConfigurationError,
     InvalidInput,
     NotSent,
     OutcomeUnknown,
@@ -39,14 +35,14 @@ from servicing.errors import (
     Unavailable,
 )
 from servicing.masking import masked
+from servicing.version import __version__
 
 T = TypeVar("T")
 
-MAX_ANSWER: Final = 32 * 1024 * 1024
-_CHUNK: Final = 64 * 1024
-_TRY_AGAIN: Final = frozenset({None, 429, 502, 503, 504})
-_SHORTEST_WAIT: Final = 0.5
-_LONGEST_WAIT: Final = 5.0
+MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
+_SHORTEST_WAIT_SECONDS: Final = 0.5
+_LONGEST_WAIT_SECONDS: Final = 5.0
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _random = SystemRandom()
 
@@ -139,7 +135,7 @@ class Gate(Protocol):
         """Whether the service may be called now. Asked before every try."""
 
     def heard(self, *, answered: bool) -> None:
-        """Note after a try whether the service answered. 429, 502, 503 and 504 count as no answer."""
+        """Note after a try whether the service answered. 408, 425, 429, 499, 502, 503 and 504 count as no answer."""
 
 
 class Reply(NamedTuple):
@@ -151,8 +147,13 @@ class Reply(NamedTuple):
     trouble: str = ""
     never_left: bool = False
 
+    @property
+    def is_final(self) -> bool:
+        """Whether trying again is pointless."""
+        return self.status is not None and self.status not in TRY_AGAIN
 
-_NOT_ASKED: Final = Reply(
+
+_BLOCKED: Final = Reply(
     None, {}, b"", "it did not answer several times in a row and is left alone for a moment", True
 )
 
@@ -165,25 +166,30 @@ class Transport:
         base_url: str,
         auth: AuthBase,
         *,
+        session: requests.Session,
         timeout: tuple[float, float],
         time_limit: float,
         max_tries: int,
+        max_values: int,
+        max_records: int,
         sleep: Callable[[float], None] = time.sleep,
         gate: Gate | None = None,
     ) -> None:
-        self._base_url = _checked_url(base_url)
+        self._base_url = base_url
         self._auth = auth
+        self._session = session
         self._timeout = timeout
         self._time_limit = time_limit
         self._max_tries = max_tries
+        self._max_values = max_values
+        self._max_records = max_records
         self._sleep = sleep
         self._gate = gate
-        self._session = _new_session()
         self._watcher: Watcher | None = None
         self._parent_id = ""
 
     def watched_by(self, watcher: Watcher | None, request_id: str = "") -> Self:
-        """A copy whose calls `watcher` is told of, and whose request ids begin with `request_id`."""
+        """A copy that reports its calls to `watcher`, and whose request ids begin with `request_id`."""
         twin = copy.copy(self)
         twin._watcher, twin._parent_id = watcher, request_id
         return twin
@@ -205,7 +211,7 @@ class Transport:
         path: str,
         *,
         ids: Mapping[str, str],
-        read: Callable[[Any], T],
+        read: Callable[[Any, Budget], T],
         query: Mapping[str, str] | None = None,
         payload: Payload | None = None,
     ) -> T:
@@ -225,20 +231,16 @@ class Transport:
         )
         if self._watcher and call.kind == "write":
             self._watcher.before(call)
-        started = time.monotonic()
-        reply, tries = self._exchanged(call, payload)
-        result = _understood(call, reply, read)
-        error = result if isinstance(result, ServicingError) else None
-        if self._watcher and (tries or call.kind == "write"):
-            outcome = Outcome(
-                answer=None if error else result,
-                error=error,
-                status=reply.status,
-                tries=tries,
-                seconds=time.monotonic() - started,
-                content=reply.body,
-            )
-            _tell(self._watcher, call, outcome)
+        progress = _Progress(time.monotonic(), self._time_limit)
+        try:
+            reply = self._send(call, payload, progress)
+            budget = Budget(self._max_values, self._max_records, progress.deadline)
+            result = _understand(call, reply, read, budget)
+        except BaseException:  # Something ends the process: what was begun has an outcome all the same.
+            reply = Reply(None, {}, b"", "the call was interrupted", not progress.sent)
+            self._notify(call, progress, reply, _named(_no_answer(call, reply), call, reply))
+            raise
+        self._notify(call, progress, reply, result)
         if isinstance(result, ServicingError):
             raise result
         return result
@@ -246,108 +248,146 @@ class Transport:
     def _next_id(self) -> str:
         return f"{self._parent_id}-{secrets.token_hex(3)}" if self._parent_id else secrets.token_hex(8)
 
-    def _exchanged(self, call: Call, payload: Payload | None) -> tuple[Reply, int]:
-        deadline = time.monotonic() + self._time_limit
-        if call.kind == "write":
-            with _new_session() as session:
-                reply = self._admitted(session, call, payload, deadline)
-                return reply, int(reply is not _NOT_ASKED)
-        tries = 1
+    def _send(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
+        """The final answer, or what the last try brought; a write is tried once."""
         while True:
-            reply = self._admitted(self._session, call, payload, deadline)
-            if reply is _NOT_ASKED:
-                return reply, tries - 1
-            wait = _wait(reply, tries)
-            if (
-                reply.status not in _TRY_AGAIN
-                or tries >= self._max_tries
-                or time.monotonic() + wait >= deadline
-            ):
-                return reply, tries
+            if not self._is_allowed(call):
+                return _BLOCKED
+            reply = self._send_once(call, payload, progress)
+            self._record_result(call, reply)
+            if call.kind == "write" or reply.is_final or progress.tries >= self._max_tries:
+                return reply
+            wait = _wait(reply, progress.tries)
+            if time.monotonic() + wait >= progress.deadline:
+                return reply
             self._sleep(wait)
-            tries += 1
 
-    def _admitted(
-        self, session: requests.Session, call: Call, payload: Payload | None, deadline: float
-    ) -> Reply:
-        if self._gate is None:
-            return self._tried(session, call, payload, deadline)
-        if not self._gate.admits():
-            return _NOT_ASKED
-        reply = self._tried(session, call, payload, deadline)
+    def _is_allowed(self, call: Call) -> bool:
         try:
-            self._gate.heard(answered=reply.status not in _TRY_AGAIN)
+            return not self._gate or self._gate.admits()
+        except Exception:
+            logger.exception("%s: could not find out whether the service may be called", call.request_id)
+            return True
+
+    def _record_result(self, call: Call, reply: Reply) -> None:
+        try:
+            if self._gate:
+                self._gate.heard(answered=reply.is_final)
         except Exception:  # What the service may have done must not be hidden by a fault on our side.
-            logger.exception("%s: whether the service answered could not be noted", call.request_id)
+            logger.exception("%s: could not record whether the service answered", call.request_id)
+
+    def _send_once(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
+        progress.tries += 1
+        progress.exchange = exchange = Exchange(progress.deadline, fresh=call.kind == "write")
+        try:
+            with exchange:
+                reply = self._answer(self._prepared(call, payload), exchange)
+        except Exception as problem:
+            if not isinstance(problem, _EXPECTED):
+                logger.exception("%s: %s failed on our side", call.request_id, call.operation)
+            reply = Reply(None, {}, b"", _trouble(problem), not exchange.sent)
+        if exchange.timed_out:  # What came by then may be cut off.
+            return Reply(None, {}, b"", _TOOK_TOO_LONG, not exchange.sent)
         return reply
 
-    def _tried(
-        self, session: requests.Session, call: Call, payload: Payload | None, deadline: float
-    ) -> Reply:
+    def _prepared(self, call: Call, payload: Payload | None) -> requests.PreparedRequest:
         request = requests.Request(
             call.method,
             self._base_url + call.path,
             params=call.query,
             data=payload.text() if payload else None,
-            headers=_headers(call, payload),
+            headers=self._headers(call, payload),
             auth=self._auth,
         )
-        left = max(deadline - time.monotonic(), 0.001)
-        connect, read = (min(limit, left) for limit in self._timeout)
+        return self._session.prepare_request(request)
+
+    def _answer(self, prepared: requests.PreparedRequest, exchange: Exchange) -> Reply:
+        left = exchange.seconds_left()
+        timeout = (min(self._timeout[0], left), min(self._timeout[1], left))
+        exchange.sent = True  # Nothing is certain until a connection is chosen.
+        with self._session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
+            return Reply(response.status_code, response.headers, _content(response))
+
+    def _notify(self, call: Call, progress: "_Progress", reply: Reply, result: Any) -> None:
+        if not self._watcher or (call.kind == "read" and not progress.tries):
+            return
+        error = result if isinstance(result, ServicingError) else None
+        outcome = Outcome(
+            answer=None if error else result,
+            error=error,
+            status=reply.status,
+            tries=progress.tries,
+            seconds=time.monotonic() - progress.started,
+            content=reply.body,
+        )
         try:
-            prepared = session.prepare_request(request)
-            with session.send(
-                prepared, stream=True, timeout=(connect, read), allow_redirects=False
-            ) as response:
-                return Reply(response.status_code, response.headers, _content(response, deadline))
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as problem:
-            return Reply(None, {}, b"", _trouble(problem), _never_left(problem))
+            self._watcher.after(call, outcome)
+        except Exception:
+            logger.exception("%s: could not record the outcome of %s", call.request_id, call.operation)
+
+    def _headers(self, call: Call, payload: Payload | None) -> dict[str, str]:
+        """The one place where headers are decided: without a body no Content-Type, which four reads answer with 500."""
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "User-Agent": f"servicing/{__version__}",
+            "X-Request-ID": call.request_id,
+        }
+        if payload and payload.content_type:
+            headers["Content-Type"] = payload.content_type
+        return headers
 
 
-def _new_session() -> requests.Session:
-    session = requests.Session()
-    session.trust_env = False
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    session.headers.clear()
-    adapter = HTTPAdapter(pool_connections=4, pool_maxsize=40)
-    session.mount("https://", adapter)
-    session.mount("http://", adapter)
-    return session
+class _Progress:
+    """How far a call has come."""
+
+    def __init__(self, started: float, time_limit: float) -> None:
+        self.started = started
+        self.deadline = started + time_limit
+        self.tries = 0
+        self.exchange: Exchange | None = None
+
+    @property
+    def sent(self) -> bool:
+        return bool(self.exchange and self.exchange.sent)
 
 
-def _headers(call: Call, payload: Payload | None) -> dict[str, str]:
-    """The one place where headers are decided: without a body no Content-Type, which four reads answer with 500."""
-    headers = {
-        "Accept": "application/json",
-        "Accept-Encoding": "gzip, deflate",
-        "User-Agent": "servicing",
-        "X-Request-ID": call.request_id,
-    }
-    if payload and payload.content_type:
-        headers["Content-Type"] = payload.content_type
-    return headers
-
-
-def _content(response: requests.Response, deadline: float) -> bytes:
-    """The body, read as it comes so that no drip lasts for ever; cut where it is too large to be true."""
+def _content(response: requests.Response) -> bytes:
+    """The body, read as it comes; cut where it is too large to be true."""
     content = bytearray()
-    while len(content) < MAX_ANSWER and (chunk := response.raw.read1(_CHUNK, decode_content=True)):
+    while len(content) <= MAX_ANSWER_BYTES and (
+        chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True)
+    ):
         content += chunk
-        if time.monotonic() > deadline:
-            raise TimeoutError
     return bytes(content)
 
 
-def _understood(call: Call, reply: Reply, read: Callable[[Any], T]) -> T | ServicingError:
+def _understand(
+    call: Call, reply: Reply, read: Callable[[Any, Budget], T], budget: Budget
+) -> T | ServicingError:
     """What `read` makes of the answer, or the error that the answer means."""
     try:
         if reply.status is None:
             raise _no_answer(call, reply)
-        return read(decipher(call.kind, reply.status, reply.headers, reply.body, now=datetime.now(UTC)))
+        if len(reply.body) > MAX_ANSWER_BYTES:
+            raise unreadable(call.kind, f"it is larger than {MAX_ANSWER_BYTES:,} bytes.")
+        now = datetime.now(UTC)
+        value = decipher(call.kind, reply.status, reply.headers, reply.body, now=now, budget=budget)
+        try:
+            return read(value, budget)
+        except ProtocolError as problem:
+            raise unreadable(call.kind, problem.message, words_in(value)) from None
     except ServicingError as problem:
         error = problem
-    if isinstance(error, ProtocolError) and call.kind == "write":
-        error = unreadable("write", error.message)
+    except TimeoutError:
+        error = _no_answer(call, Reply(None, {}, b"", _TOOK_TOO_LONG))
+    except Exception:
+        logger.exception("%s: the answer to %s could not be read", call.request_id, call.operation)
+        error = unreadable(call.kind, "reading it failed on our side.")
+    return _named(error, call, reply)
+
+
+def _named(error: ServicingError, call: Call, reply: Reply) -> ServicingError:
     error.operation, error.status, error.request_id = call.operation, reply.status, call.request_id
     return error
 
@@ -362,72 +402,40 @@ def _no_answer(call: Call, reply: Reply) -> ServicingError:
     )
 
 
-def _tell(watcher: Watcher, call: Call, outcome: Outcome) -> None:
-    try:
-        watcher.after(call, outcome)
-    except Exception:
-        logger.exception("%s: what became of %s could not be recorded", call.request_id, call.operation)
-
-
 def _wait(reply: Reply, tries: int) -> float:
-    """Seconds until the next try: what the service asks for, else longer each time and never the same."""
-    jittered = _random.uniform(_SHORTEST_WAIT, min(_LONGEST_WAIT, _SHORTEST_WAIT * 3**tries))
-    return max(jittered, _asked_for(reply.headers.get("Retry-After", "")))
+    """Seconds until the next try: what the service asks for, otherwise longer each time and never the same."""
+    longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 3**tries)
+    jittered = _random.uniform(_SHORTEST_WAIT_SECONDS, longest)
+    return max(jittered, seconds_to_wait(reply.headers, datetime.now(UTC)) or 0)
 
 
-def _asked_for(retry_after: str) -> float:
-    if retry_after.isascii() and retry_after.isdigit():
-        return float(retry_after)
-    try:
-        return (parsedate_to_datetime(retry_after).astimezone(UTC) - datetime.now(UTC)).total_seconds()
-    except ValueError:
-        return 0.0
-
-
-def _never_left(problem: Exception) -> bool:
-    """Whether it is certain that no connection was made, and so nothing of the request was sent."""
-    reason = _reason(problem)
-    if isinstance(reason, urllib3.exceptions.SSLError):
-        return isinstance(reason.args[0], ssl.SSLCertVerificationError)
-    return isinstance(reason, urllib3.exceptions.NewConnectionError | urllib3.exceptions.ConnectTimeoutError)
+_TOOK_TOO_LONG: Final = "it took too long"
+_EXPECTED: Final = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+)
 
 
 def _trouble(problem: Exception) -> str:
     """A few words for staff. The library's own text may hold addresses and is left out."""
-    reason = _reason(problem)
-    if isinstance(reason, urllib3.exceptions.NameResolutionError):
-        return "its host name is not known"
-    if isinstance(reason, urllib3.exceptions.NewConnectionError):
-        return "the connection was refused"
-    if isinstance(reason, urllib3.exceptions.ConnectTimeoutError):
-        return "no connection in time"
-    if isinstance(reason, urllib3.exceptions.SSLError):
-        return "no secure connection could be made"
+    reason = getattr(problem.args[0], "reason", None) if problem.args else None
+    match reason:
+        case urllib3.exceptions.NameResolutionError():
+            return "its host name is not known"
+        case urllib3.exceptions.NewConnectionError():
+            return "the connection was refused"
+        case urllib3.exceptions.ConnectTimeoutError():
+            return "no connection in time"
+        case urllib3.exceptions.ProxyError():
+            return "the proxy did not connect"
+        case urllib3.exceptions.SSLError():
+            return "no secure connection could be made"
     if isinstance(problem, requests.Timeout | urllib3.exceptions.TimeoutError | TimeoutError):
-        return "it took too long"
+        return _TOOK_TOO_LONG
     return "the connection was cut"
-
-
-def _reason(problem: Exception) -> object:
-    return getattr(problem.args[0], "reason", None) if problem.args else None
-
-
-def _checked_url(base_url: str) -> str:
-    url = base_url.rstrip("/")
-    try:
-        parts = urlsplit(requests.Request("GET", url).prepare().url or "")
-    except requests.RequestException:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or parts.query or parts.fragment or parts.username:
-        raise ConfigurationError(
-            "The address of the lending service must look like https://lender.example, "
-            f"without user, query or fragment; {base_url!r} does not."
-        )
-    if parts.path.endswith("/v1"):
-        raise ConfigurationError(
-            f"The address of the lending service must end before /v1, which every call adds; it is {base_url!r}."
-        )
-    return url
 
 
 def _checked_ids(ids: Mapping[str, str]) -> Mapping[str, str]:

@@ -95,7 +95,8 @@ class TestWrite:
         ("fault", "state", "status"),
         [
             ({"status": 400, "message": "amount is too large"}, "rejected", 422),
-            ({"body": {"message": "amount is too large"}}, "rejected", 422),
+            ({"body": {"error": "amount is too large"}}, "rejected", 422),
+            ({"body": {"message": "Accepted for processing"}}, "unknown", 504),
             ({"status": 404}, "rejected", 404),
             ({"status": 403}, "rejected", 403),
             ({"status": 409}, "rejected", 409),
@@ -242,7 +243,7 @@ class TestWhenOurSideFails:
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (answer.status_code, intent.state, RemoteCall.objects.count()) == (200, "sending", 0)
-        assert "what became of applications.submit could not be recorded" in caplog.text
+        assert "could not record the outcome of applications.submit" in caplog.text
 
     @pytest.mark.django_db(transaction=True)
     def test_a_crash_in_the_middle_leaves_sending_and_later_unknown(

@@ -48,7 +48,10 @@ def meaning(
         (500, Unavailable, OutcomeUnknown),
         (503, Unavailable, OutcomeUnknown),
         (199, ProtocolError, OutcomeUnknown),
-        (200, Rejected, Rejected),
+        (408, Unavailable, OutcomeUnknown),
+        (425, Unavailable, OutcomeUnknown),
+        (451, Rejected, Rejected),
+        (499, Unavailable, OutcomeUnknown),
     ],
 )
 def test_a_status_means_one_error_for_reads_and_one_for_writes(
@@ -107,13 +110,54 @@ def test_an_answer_that_holds_more_than_reasons_is_an_answer(value: Any) -> None
 @pytest.mark.parametrize(
     "value",
     [
-        {"message": "No."},
+        {"error": "No."},
         {"error": "No.", "status": "error", "code": 17},
+        {"error": True, "message": "No."},
         {"success": False, "errors": ["No."], "data": None},
+        {"ok": "false", "errors": {"message": "No."}},
     ],
 )
-def test_an_answer_that_holds_only_reasons_is_a_refusal(value: Any) -> None:
-    assert meaning("write", 200, json.dumps(value).encode()).reasons == ("No.",)
+def test_an_answer_that_holds_only_an_error_is_a_refusal(value: Any) -> None:
+    for kind in ("read", "write"):
+        error = meaning(kind, 200, json.dumps(value).encode())
+        assert (type(error), error.reasons) == (Rejected, ("No.",))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"message": "Accepted for processing"},
+        {"success": True, "message": "Application created"},
+        {"success": True, "error": "Receipt not mailed"},
+        {"ok": "yes", "errors": ["Receipt not mailed"]},
+        {"errors": [], "message": "Done"},
+        {"errors": {"amount": []}, "detail": "Done"},
+        {"error": "Receipt not mailed", "data": {"uuid": "a-1"}},
+    ],
+)
+def test_a_write_whose_answer_is_no_plain_refusal_is_not_called_refused(value: Any) -> None:
+    assert decipher("write", 200, {}, json.dumps(value).encode(), now=NOW) == value
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7),
+        ("Fri, 01 May 2026 12:00:30 GMT", 30),
+        ("Fri, 01 May 2026 12:00:30 -0000", 30),
+        ("Fri, 01 May 2026 11:00:00 GMT", 0),
+        ("9" * 5000, 86_400),
+        ("Fri, 31 Dec 9999 23:59:59 -1200", None),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400),
+        ("Fri, 01 May 2026 12:00:30 +99999999999999999999", None),
+        ("soon", None),
+        ("", None),
+    ],
+)
+def test_the_time_to_wait_is_read_from_any_header(header: str, seconds: float | None) -> None:
+    error = meaning("read", 503, headers={"Retry-After": header, "Date": header})
+
+    assert error.retry_after == seconds
 
 
 @pytest.mark.parametrize(

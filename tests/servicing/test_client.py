@@ -1,15 +1,29 @@
 """The client's own choices: settings that cannot be used, previews, and what it shows of itself."""
 
+import copy
+import pickle
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from requests import Session
+from requests.adapters import BaseAdapter, HTTPAdapter
 
 from servicing import Client, ConfigurationError, InvalidInput
 from servicing.crypto import FieldCipher
 from servicing.sandbox import Sandbox
 
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
+
+
+def session_with(adapter: BaseAdapter) -> Session:
+    session = Session()
+    session.mount("https://", adapter)
+    return session
+
+
+class NotHTTP(BaseAdapter):
+    """Reaches the service in a way of its own."""
 
 
 @pytest.mark.parametrize(
@@ -30,7 +44,20 @@ SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
         ({"auth": "none", "timeout": 0}, "timeout must be greater than zero"),
         ({"auth": "none", "timeout": (3, -1)}, "timeout must be greater than zero"),
         ({"auth": "none", "time_limit": 0}, "time_limit must be greater than zero"),
-        ({"auth": "none", "max_tries": 0}, "max_tries must be greater than zero"),
+        ({"auth": "none", "timeout": (1,)}, "timeout must be one number, or two"),
+        ({"auth": "none", "timeout": float("nan")}, "timeout must be greater than zero"),
+        ({"auth": "none", "time_limit": float("inf")}, "time_limit must be greater than zero"),
+        ({"auth": "none", "max_tries": 0}, "max_tries must be a whole number from 1 up"),
+        ({"auth": "none", "max_tries": 2.5}, "max_tries must be a whole number from 1 up"),
+        ({"auth": "none", "max_values": True}, "max_values must be a whole number from 1 up"),
+        ({"auth": "none", "country": ""}, "country must not be empty"),
+        ({"auth": "none", "incorporation_field": " "}, "incorporation_field must not be empty"),
+        ({"auth": "none", "verify": False}, "verify must be a file of certificates"),
+        ({"auth": "none", "verify": "/nowhere.pem"}, "certificates in '/nowhere.pem' cannot be read"),
+        ({"auth": "none", "cert": ("/nowhere.pem",)}, "client certificate in .* cannot be read"),
+        ({"auth": "none", "session": Session(), "proxies": {"http": "http://p"}}, "give either, not both"),
+        ({"auth": "none", "session": session_with(HTTPAdapter(max_retries=2))}, "adapter must not retry"),
+        ({"auth": "none", "session": session_with(NotHTTP())}, "adapter must be an HTTPAdapter"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_in_a_sentence(choices: dict[str, Any], sentence: str) -> None:
@@ -92,3 +119,25 @@ def test_a_preview_of_a_read_is_a_mistake(lending: Client, sandbox: Sandbox) -> 
 def test_an_address_that_holds_the_version_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="must end before /v1"):
         Client("https://lender.example/api/v1/", auth="none")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["a..b", "a" * 70, ".".join(["a" * 60] * 5), "a b", "-lender.example", "lender-.example", "", "[::1"],
+)
+def test_an_address_whose_host_cannot_exist_is_refused(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="must look like"):
+        Client(f"https://{host}", auth="none")
+
+
+@pytest.mark.parametrize(
+    "host", ["lender.example.", "my_service", "[::1]:8443", "127.0.0.1:80", "bücher.example"]
+)
+def test_an_address_whose_host_may_exist_is_taken(host: str) -> None:
+    Client(f"https://{host}", auth="none").close()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_client_is_neither_copied_nor_pickled(duplicate: Any) -> None:
+    with Client("https://lender.example", auth="none") as client, pytest.raises(TypeError, match="secrets"):
+        duplicate(client)

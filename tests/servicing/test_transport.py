@@ -83,7 +83,7 @@ READS: list[Callable[[Client], object]] = [
 def test_of_all_reads_only_filters_in_a_body_carry_a_content_type(
     wire: Wire, options: dict[str, Any], typed: list[int]
 ) -> None:
-    wire.answer(*[answered(LOAN)] * 3, *[answered("[]")] * 3)
+    wire.answer(answered(LOAN), answered(APPLICATION), answered(LOAN), *[answered("[]")] * 3)
     with Client(wire.url, auth="none", **options) as client:
         for act in READS:
             act(client)
@@ -358,10 +358,10 @@ def test_a_host_with_a_strange_certificate_gets_nothing(tmp_path: Path) -> None:
     assert wire.requests == []
 
 
-def test_a_secure_connection_that_breaks_leaves_the_outcome_unknown(wire: Wire) -> None:
+def test_a_secure_connection_that_breaks_while_it_is_made_sends_nothing(wire: Wire) -> None:
     wire.answer(cut)
-    with Client(wire.url.replace("http:", "https:"), auth="none") as client:
-        assert isinstance(failure(write, client), OutcomeUnknown)
+    with Client(wire.url.replace("http:", "https:"), auth="none", timeout=0.3) as client:
+        assert isinstance(failure(write, client), NotSent)
 
 
 def self_signed(folder: Path) -> Path:
@@ -425,11 +425,22 @@ def test_an_answer_without_end_is_cut_short(wire: Wire, client: Client) -> None:
 
 
 def test_a_success_that_holds_only_an_error_is_a_refusal(wire: Wire, client: Client) -> None:
-    wire.answer(answered('{"message": "amount is missing"}'))
+    wire.answer(answered('{"error": "amount is missing"}'))
     error = failure(write, client)
 
     assert isinstance(error, Rejected)
     assert error.message == "amount is missing"
+
+
+def test_a_success_without_the_record_leaves_the_outcome_unknown_and_shows_the_words(
+    wire: Wire, client: Client
+) -> None:
+    wire.answer(answered('{"message": "Accepted for processing"}', 202))
+    error = failure(write, client)
+
+    assert isinstance(error, OutcomeUnknown)
+    assert error.reasons == ("Accepted for processing",)
+    assert "The service said: Accepted for processing" in error.message
 
 
 @responses.activate

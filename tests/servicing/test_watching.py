@@ -130,7 +130,7 @@ def test_a_watcher_that_cannot_record_an_answer_does_not_hide_it(
     assert write(watched).uuid == "a-1"
     with pytest.raises(OutcomeUnknown):
         write(watched)
-    assert "what became of applications.submit could not be recorded" in caplog.text
+    assert "could not record the outcome of applications.submit" in caplog.text
 
 
 def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client) -> None:

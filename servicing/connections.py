@@ -1,0 +1,446 @@
+"""Connections that keep to a call's time limit, whatever the other side does.
+
+Hides the HTTP library's sockets: looking up a name and connecting in time, a watchdog that cuts a connection when
+its call's time is up, interim answers, and which connections may serve another call.
+
+Every try of a call is an `Exchange`. What its thread does on these connections while the exchange is entered
+belongs to it: it says whether any byte of the request has left, and whether its time ran out.
+"""
+
+import http.client
+import os
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from http.cookiejar import DefaultCookiePolicy
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from requests import Request, RequestException
+from requests import Session as Session
+from requests.adapters import HTTPAdapter
+from urllib3 import poolmanager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+
+from servicing.errors import ConfigurationError
+
+SWITCHING_PROTOCOLS: Final = 101
+_LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?", re.ASCII)
+
+
+class Exchange:
+    """One try of a call: a context in which connections keep to its deadline.
+
+    `fresh` wants a connection that carried no call before: on an idle one that is just being closed nobody could
+    tell whether a write arrived. `sent` is False only while it is certain that no byte of the request has left.
+    """
+
+    def __init__(self, deadline: float, *, fresh: bool) -> None:
+        self.deadline = deadline
+        self.fresh = fresh
+        self.sent = False
+        self.timed_out = False
+        self._connection: HTTPConnection | None = None
+        self._handle: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._token = _current.set(self)
+        _watchdog.watch(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _watchdog.forget(self)
+        _current.reset(self._token)
+        self._attach(None)
+
+    def seconds_left(self) -> float:
+        """Seconds until the deadline; `TimeoutError` when there are none."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def choose(self, connection: HTTPConnection) -> None:
+        """Take a connection out of the pool for this exchange."""
+        if self.fresh:
+            connection.close()
+        self._connection = connection
+        self.sent = False
+        if connection.sock:
+            self.attach(connection.sock)
+
+    def attach(self, sock: socket.socket) -> None:
+        """Let the watchdog cut this socket.
+
+        The handle is a second one to the same connection: TLS takes the first one away, and closes it when it likes.
+        """
+        self._attach(socket.socket(fileno=os.dup(sock.fileno())))
+
+    def cut(self) -> None:
+        """End whatever the exchange waits for."""
+        with self._lock:
+            self.timed_out = True
+            self._shut_down()
+
+    def discard_connection(self) -> None:
+        """Keep the connection of this exchange from serving another one."""
+        if self._connection:
+            self._connection.close()
+
+    def _attach(self, handle: socket.socket | None) -> None:
+        with self._lock:
+            if self._handle:
+                self._handle.close()
+            self._handle = handle
+            if self.timed_out:
+                self._shut_down()
+
+    def _shut_down(self) -> None:
+        try:
+            if self._handle:
+                self._handle.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # It broke already.
+
+
+class _Watchdog:
+    """Cuts exchanges whose time is up, from one thread for the whole process."""
+
+    def __init__(self) -> None:
+        self._open: set[Exchange] = set()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._wakes_at = float("inf")
+
+    def watch(self, exchange: Exchange) -> None:
+        with self._changed:
+            self._open.add(exchange)
+            if exchange.deadline < self._wakes_at:
+                self._wakes_at = exchange.deadline
+                self._changed.notify()
+            if not self._thread:
+                self._thread = threading.Thread(target=self._run, name="servicing-watchdog", daemon=True)
+                self._thread.start()
+
+    def forget(self, exchange: Exchange) -> None:
+        with self._changed:
+            self._open.discard(exchange)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._wakes_at = min((one.deadline for one in self._open), default=float("inf"))
+                wait = self._wakes_at - time.monotonic()
+                if wait > 0:
+                    self._changed.wait(min(wait, threading.TIMEOUT_MAX))
+                    continue
+                overdue = [one for one in self._open if one.deadline <= time.monotonic()]
+                self._open.difference_update(overdue)
+            for exchange in overdue:
+                exchange.cut()
+
+
+_current: ContextVar[Exchange | None] = ContextVar("servicing-exchange", default=None)
+_watchdog = _Watchdog()
+
+
+def _renew_watchdog() -> None:
+    """A forked process has the set and the lock of its parent, but not the thread."""
+    global _watchdog
+    _watchdog = _Watchdog()
+
+
+os.register_at_fork(after_in_child=_renew_watchdog)
+
+
+# Sessions
+
+
+def new_session(
+    *,
+    verify: str | bool = True,
+    cert: str | tuple[str, str] | None = None,
+    proxies: Mapping[str, str] | None = None,
+) -> Session:
+    """A session of guarded connections that takes nothing from its surroundings and keeps no cookies."""
+    session = Session()
+    session.trust_env = False
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+    session.headers.clear()
+    session.verify, session.cert, session.proxies = verify, cert, dict(proxies or {})
+    adapter = HTTPAdapter(pool_connections=4, pool_maxsize=40)
+    session.mount("https://", adapter)
+    session.mount("http://", adapter)
+    return session
+
+
+def checked_url(base_url: str) -> str:
+    """The base address of a service without its last slash; `ConfigurationError` where no service can be there."""
+    url = base_url.rstrip("/")
+    try:
+        parts = urlsplit(Request("GET", url).prepare().url or "")
+        host_exists = _could_exist(parts.hostname or "")
+    except (RequestException, ValueError):
+        parts, host_exists = urlsplit(""), False
+    if (
+        not host_exists
+        or parts.scheme not in ("http", "https")
+        or parts.query
+        or parts.fragment
+        or parts.username
+    ):
+        raise ConfigurationError(
+            "The address of the lending service must look like https://lender.example, "
+            f"without user, query or fragment; {base_url!r} does not."
+        )
+    if parts.path.endswith("/v1"):
+        raise ConfigurationError(
+            f"The address of the lending service must end before /v1, which every call adds; it is {base_url!r}."
+        )
+    return url
+
+
+def _could_exist(host: str) -> bool:
+    """Whether a host name fits the limits of names: labels of 1 to 63 characters, 253 in all."""
+    if ":" in host:
+        return True  # An IPv6 address, which the parser has read.
+    labels = host.removesuffix(".").split(".")
+    return len(host) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
+
+
+def check_certificates(verify: str | bool, cert: str | tuple[str, str] | None) -> None:
+    """Read the files now, so that a mistake in them is found before any call: `ConfigurationError`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not isinstance(verify, str) and verify is not True:
+        raise ConfigurationError("verify must be a file of certificates; checking them cannot be turned off.")
+    try:
+        if isinstance(verify, str):
+            context.load_verify_locations(verify)
+    except OSError:
+        raise ConfigurationError(f"The certificates in {verify!r} cannot be read.") from None
+    try:
+        if cert:
+            context.load_cert_chain(*((cert,) if isinstance(cert, str) else cert))
+    except (OSError, TypeError):
+        raise ConfigurationError(f"The client certificate in {cert!r} cannot be read.") from None
+
+
+def guard(session: Session, url: str) -> None:
+    """Make the connections that a session opens for `url` keep to the time limit of a call.
+
+    Raises `ConfigurationError` where that is impossible: an adapter that is not built on urllib3's own connections,
+    or one that repeats a request by itself, which could do a write twice.
+    """
+    adapter = session.get_adapter(url)
+    if not isinstance(adapter, HTTPAdapter) or not _guard_pools(adapter.poolmanager):
+        raise ConfigurationError(
+            "The session's adapter must be an HTTPAdapter with urllib3's own connections."
+        )
+    if adapter.max_retries.total:
+        raise ConfigurationError(
+            "The session's adapter must not retry; the client decides what is tried again."
+        )
+    open_proxy = adapter.proxy_manager_for
+
+    def open_guarded_proxy(*args: Any, **kwargs: Any) -> Any:
+        manager = open_proxy(*args, **kwargs)
+        _guard_pools(manager)
+        return manager
+
+    adapter.proxy_manager_for = open_guarded_proxy  # type: ignore[method-assign]
+
+
+def _guard_pools(manager: poolmanager.PoolManager) -> bool:
+    """Whether the manager opens guarded connections from now on."""
+    if manager.pool_classes_by_scheme is poolmanager.pool_classes_by_scheme:
+        manager.clear()
+        manager.pool_classes_by_scheme = _POOLS
+    return manager.pool_classes_by_scheme is _POOLS
+
+
+# Connections
+
+
+class _GuardedPool(HTTPConnectionPool):
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        exchange = _current.get()
+        connection = super()._get_conn(exchange.seconds_left() if exchange else timeout)
+        if exchange:
+            exchange.choose(connection)  # type: ignore[arg-type]
+        return connection
+
+
+class _GuardedConnection(HTTPConnection):
+    def connect(self) -> None:
+        try:
+            super().connect()
+        finally:  # What went to a proxy until now was no part of the request.
+            if exchange := _current.get():
+                exchange.sent = False
+
+    def send(self, data: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        if exchange := _current.get():
+            exchange.seconds_left()
+            exchange.sent = True
+        super().send(data)
+
+    def _new_conn(self) -> socket.socket:
+        exchange = _current.get()
+        if not exchange:
+            return super()._new_conn()
+        try:
+            return self._connect_in_time(exchange)
+        except socket.gaierror as problem:
+            raise NameResolutionError(self.host, self, problem) from None
+        except TimeoutError:
+            raise ConnectTimeoutError(self, "no connection in time") from None
+        except OSError as problem:
+            raise NewConnectionError(self, str(problem)) from None
+
+    def _connect_in_time(self, exchange: Exchange) -> socket.socket:
+        deadline = min(exchange.deadline, time.monotonic() + (self.timeout or exchange.seconds_left()))
+        problem: OSError = socket.gaierror()
+        for family, kind, protocol, _, address in _addresses(self._dns_host, self.port, deadline):
+            sock = socket.socket(family, kind, protocol)
+            try:
+                for option in self.socket_options or ():
+                    sock.setsockopt(*option)
+                sock.settimeout(max(deadline - time.monotonic(), 0.001))
+                if self.source_address:
+                    sock.bind(self.source_address)
+                sock.connect(address)
+            except OSError as failure:
+                sock.close()
+                problem = failure
+            else:
+                exchange.attach(sock)
+                return sock
+        raise problem
+
+
+def _addresses(host: str, port: int | None, deadline: float) -> list[Any]:
+    """Where a name leads. The system's look-up cannot be ended, so a thread waits for it in our place."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        pass  # A name, and no address.
+    found: SimpleQueue[list[Any] | Exception] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found.put(list(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        except Exception as problem:
+            found.put(problem)
+
+    threading.Thread(target=look_up, name="servicing-look-up", daemon=True).start()
+    try:
+        result = found.get(timeout=max(deadline - time.monotonic(), 0.001))
+    except Empty:
+        raise TimeoutError from None
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+class _Answer(http.client.HTTPResponse):
+    """The final answer. A connection that carried more than one plain answer is not used again."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self._sock = sock
+        self._had_interim = False
+
+    def begin(self) -> None:
+        if self.headers is not None:
+            return
+        stream = self.fp
+        head = _Head(stream)
+        self.fp = head
+        try:
+            super().begin()
+        finally:
+            if self.fp is head:
+                self.fp = stream
+        if self._had_interim or not self._is_plain():
+            self.will_close = True
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if status >= 200 or status == SWITCHING_PROTOCOLS:
+                return version, status, reason
+            self._had_interim = True
+            while self.fp.readline().strip():
+                pass
+
+    def _is_plain(self) -> bool:
+        """Whether it is beyond doubt where the answer ends."""
+        lengths = self.headers.get_all("content-length", [])
+        codings = self.headers.get_all("transfer-encoding", [])
+        return (
+            self.version == 11
+            and self.status != SWITCHING_PROTOCOLS
+            and not self.headers.defects
+            and len(lengths) + len(codings) <= 1
+            and all(length.isascii() and length.isdigit() for length in lengths)
+        )
+
+    def _close_conn(self) -> None:
+        exchange = _current.get()
+        is_spoiled = not self.will_close and self._has_more()
+        super()._close_conn()  # type: ignore[misc]
+        if exchange and is_spoiled:
+            exchange.discard_connection()
+
+    def _has_more(self) -> bool:
+        """Whether bytes came behind the answer: they would be taken for the beginning of the next one."""
+        try:
+            self._sock.settimeout(0)  # Every use of a connection sets its own.
+            return bool(self.fp.peek(1))
+        except OSError:
+            return False  # TLS says so when nothing waits.
+
+
+class _Head:
+    """The beginning of an answer. Where it is cut off there is no answer, not one with fewer headers."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readline(self, limit: int = -1) -> bytes:
+        line: bytes = self._stream.readline(limit)
+        if not line.endswith(b"\n") and len(line) != limit:
+            raise http.client.RemoteDisconnected("The answer ends within its head.")
+        return line
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _HTTPConnection(_GuardedConnection):
+    response_class = _Answer
+
+
+class _HTTPSConnection(_GuardedConnection, HTTPSConnection):
+    response_class = _Answer
+
+
+class _HTTPPool(_GuardedPool):
+    ConnectionCls = _HTTPConnection
+
+
+class _HTTPSPool(_GuardedPool, HTTPSConnectionPool):
+    ConnectionCls = _HTTPSConnection
+
+
+_POOLS: Final = {"http": _HTTPPool, "https": _HTTPSPool}

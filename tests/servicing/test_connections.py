@@ -1,0 +1,433 @@
+"""What a hostile or broken connection does to a call: its time, the record it gives, and what is said of a write."""
+
+import gzip
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from servicing import (
+    Borrower,
+    Call,
+    Client,
+    Loan,
+    NotSent,
+    Outcome,
+    OutcomeUnknown,
+    ProtocolError,
+    ServicingError,
+    Unavailable,
+)
+from tests.servicing.test_transport import self_signed
+from tests.servicing.wire import Handler, Reply, Wire, answered, cut
+
+LOAN = '{"uuid": "l-1", "amount": 0.1}'
+APPLICATION = '{"uuid": "a-1"}'
+HEAD = b"HTTP/1.1 200 OK\r\n"
+LIMIT_SECONDS = 0.6
+SPARE_SECONDS = 1.0
+
+
+def read(client: Client) -> Loan:
+    return client.loans.get("b-1", "l-1")
+
+
+def write(client: Client) -> object:
+    return client.applications.submit("b-1", amount=Decimal("25000.00"))
+
+
+def failure(act: Callable[[Client], object], client: Client) -> ServicingError:
+    with pytest.raises(ServicingError) as caught:
+        act(client)
+    return caught.value
+
+
+def sent_slowly(start: bytes, piece: bytes, pause: float = 0.05) -> Reply:
+    """Begin an answer, then send a piece again and again until the client gives up."""
+
+    def send(handler: Handler) -> None:
+        try:
+            handler.wfile.write(start)
+            while True:
+                handler.wfile.write(piece)
+                time.sleep(pause)
+        except OSError:
+            pass
+
+    return send
+
+
+def empty_gzip() -> bytes:
+    """Compressed bytes that decompress to nothing."""
+    return gzip.compress(b"")
+
+
+def chunk(content: bytes) -> bytes:
+    return f"{len(content):x}\r\n".encode() + content + b"\r\n"
+
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDLESS: dict[str, Reply] = {
+    "status line": sent_slowly(b"", b"H"),
+    "headers": sent_slowly(HEAD, b"X"),
+    "many headers": sent_slowly(HEAD, b"X-A: 1\r\n"),
+    "100 Continue": sent_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0),
+    "103 Early Hints": sent_slowly(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+    "chunk size": sent_slowly(CHUNKED, b"0"),
+    "chunk extension": sent_slowly(CHUNKED + b"1;", b"x"),
+    "trailers": sent_slowly(CHUNKED + chunk(LOAN.encode()) + b"0\r\n", b"X-A: 1\r\n"),
+    "body": sent_slowly(HEAD + b"Content-Length: 100000\r\n\r\n", b" "),
+    "body without length": sent_slowly(HEAD + b"\r\n", b" "),
+    "empty gzip": sent_slowly(
+        CHUNKED.replace(b"OK\r\n", b"OK\r\nContent-Encoding: gzip\r\n"), chunk(empty_gzip())
+    ),
+}
+
+
+@pytest.mark.parametrize("act", [read, write])
+@pytest.mark.parametrize("reply", ENDLESS.values(), ids=ENDLESS)
+def test_no_drip_outlasts_the_time_limit(wire: Wire, reply: Reply, act: Callable[[Client], object]) -> None:
+    wire.answer(reply)
+    started = time.monotonic()
+    with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS) as client:
+        error = failure(act, client)
+
+    assert isinstance(error, Unavailable if act is read else OutcomeUnknown)
+    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+
+
+def test_a_secure_connection_that_is_never_made_ends_in_time_and_sends_nothing(wire: Wire) -> None:
+    wire.answer(sent_slowly(b"\x16\x03\x03\x40\x00", b"\x02"))
+    started = time.monotonic()
+    with Client(wire.url.replace("http:", "https:"), auth="none", time_limit=LIMIT_SECONDS) as client:
+        error = failure(write, client)
+
+    assert isinstance(error, NotSent)
+    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+
+
+def test_a_drip_behind_tls_ends_in_time(tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed(tmp_path))
+    with Wire(context) as wire:
+        wire.answer(sent_slowly(HEAD, b"X"))
+        started = time.monotonic()
+        session = requests.Session()
+        session.verify = False
+        with (
+            pytest.warns(match="Unverified"),
+            Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, session=session) as client,
+        ):
+            error = failure(write, client)
+
+    assert isinstance(error, OutcomeUnknown)
+    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+
+
+def test_a_proxy_that_drips_ends_in_time_and_nothing_was_sent(wire: Wire) -> None:
+    wire.answer(sent_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n"))
+    proxies = {"https": wire.url}
+    with Client("https://lender.example", auth="none", time_limit=LIMIT_SECONDS, proxies=proxies) as client:
+        started = time.monotonic()
+        error = failure(write, client)
+
+    assert isinstance(error, NotSent)
+    assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
+    assert wire.heads[0].startswith("connect lender.example:443")
+
+
+def test_a_proxy_passes_calls_on(wire: Wire) -> None:
+    wire.answer(answered(APPLICATION))
+    with Client("http://lender.example", auth="none", proxies={"http": wire.url}) as client:
+        write(client)
+        write(client)
+
+    assert wire.heads[0].startswith("post http://lender.example/v1/users/b-1/loans/applications ")
+    assert wire.connections == 2
+
+
+# The right record
+
+
+@pytest.mark.parametrize("status", [100, 102, 103, 150, 199])
+def test_an_interim_answer_is_skipped_and_its_connection_not_used_again(wire: Wire, status: int) -> None:
+    interim = f"HTTP/1.1 {status} Wait\r\nLink: </a>\r\n\r\n".encode()
+    wire.answer(interim * 3 + answered(LOAN), answered('{"uuid": "l-2"}'))
+    with Client(wire.url, auth="none") as client:
+        assert read(client).amount == Decimal("0.1")
+        assert client.loans.get("b-1", "l-2").uuid == "l-2"
+
+    assert wire.connections == 2
+
+
+def test_a_switch_of_protocols_is_an_answer_that_cannot_be_read(wire: Wire) -> None:
+    wire.answer(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", answered(APPLICATION))
+    with Client(wire.url, auth="none") as client:
+        assert isinstance(failure(read, client), ProtocolError)
+        write(client)
+
+    assert wire.connections == 2
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        answered(LOAN) + answered('{"uuid": "l-9"}'),
+        answered(LOAN) + b"HTTP/1.1 20",
+        answered(LOAN, headers={"Transfer-Encoding": "identity"}),
+        answered(LOAN, headers={"Connection": "close"}),
+        answered(LOAN).replace(b"HTTP/1.1", b"HTTP/1.0"),
+    ],
+)
+def test_a_connection_that_carried_anything_odd_is_not_used_again(wire: Wire, first: bytes) -> None:
+    wire.answer(first, answered('{"uuid": "l-2"}'))
+    with Client(wire.url, auth="none") as client:
+        assert read(client).uuid == "l-1"
+        assert client.loans.get("b-1", "l-2").uuid == "l-2"
+
+    assert wire.connections == 2
+
+
+def test_a_record_that_was_not_asked_for_is_refused(wire: Wire) -> None:
+    wire.answer(answered('{"uuid": "l-2", "first_name": "Other"}'))
+    changes = {"email": "new@example.com"}
+    with Client(wire.url, auth="none") as client:
+        swapped = [
+            failure(read, client),
+            failure(lambda it: it.applications.get_for_line("b-1", "a-1"), client),
+            failure(lambda it: it.borrowers.update("b-1", **changes), client),
+            failure(lambda it: it.borrowers.update_key_person("b-1", "p-1", **changes), client),
+        ]
+        wire.answer(answered('{"uuid": "B-1"}'))
+        borrower: Borrower = client.borrowers.update("b-1", email="new@example.com")
+
+    assert [type(error) for error in swapped] == [
+        ProtocolError,
+        ProtocolError,
+        OutcomeUnknown,
+        OutcomeUnknown,
+    ]
+    assert borrower.uuid == "B-1"
+
+
+# Honest outcomes
+
+
+def test_a_read_whose_head_is_cut_is_tried_again(wire: Wire, pauses: list[float]) -> None:
+    for head in (b"HTTP", HEAD, HEAD + b"Content-Len", HEAD + b"Content-Length: 2\r\n"):
+        wire.requests.clear()
+        wire.answer(lambda handler, head=head: handler.wfile.write(head) and None, answered(LOAN))  # type: ignore[misc]
+        with Client(wire.url, auth="none", sleep=pauses.append) as client:
+            assert read(client).uuid == "l-1"
+        assert len(wire.requests) == 2
+
+
+@pytest.mark.parametrize("status", [408, 425, 499])
+def test_a_read_that_nobody_decided_on_is_tried_again(wire: Wire, pauses: list[float], status: int) -> None:
+    wire.answer(answered(status=status), answered(LOAN))
+    with Client(wire.url, auth="none", sleep=pauses.append) as client:
+        assert read(client).uuid == "l-1"
+        wire.answer(answered(status=status))
+        assert isinstance(failure(write, client), OutcomeUnknown)
+
+
+def test_an_error_carries_the_time_to_wait(wire: Wire) -> None:
+    wire.answer(answered(status=429, headers={"Retry-After": "17"}))
+    with Client(wire.url, auth="none") as client:
+        assert failure(write, client).retry_after == 17
+
+
+class Notes:
+    """A watcher that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+
+    def before(self, call: Call) -> None: ...
+
+    def after(self, call: Call, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+
+class Interrupting:
+    """Auth that a signal interrupts, before or after a byte has left."""
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        raise KeyboardInterrupt
+
+
+def test_every_write_that_was_begun_has_an_outcome_although_the_process_ends(wire: Wire) -> None:
+    notes = Notes()
+    with Client(wire.url, auth="none") as client:
+        watched = client.watched_by(notes)
+        watched._transport._auth = Interrupting()  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            write(watched)
+
+    assert [type(outcome.error) for outcome in notes.outcomes] == [NotSent]
+    assert wire.requests == []
+
+
+def test_a_failure_of_our_own_while_an_answer_is_read_is_a_named_error(wire: Wire) -> None:
+    wire.answer(answered(APPLICATION))
+    notes = Notes()
+
+    def broken(value: Any, budget: Any) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    with Client(wire.url, auth="none") as client:
+        transport = client.watched_by(notes)._transport
+        with pytest.raises(OutcomeUnknown, match="on our side"):
+            transport.call("applications.submit", "POST", "/v1/users", ids={}, read=broken)
+
+    assert [type(outcome.error) for outcome in notes.outcomes] == [OutcomeUnknown]
+
+
+# Budgets
+
+
+def packed(text: str) -> bytes:
+    return answered(gzip.compress(text.encode()), headers={"Content-Encoding": "gzip"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "{}," * 1_000_000 + "{}]",
+        "[" * 2_100_000,
+        '{"uuid": "l-1", "installments": [' + "1," * 1_000_000 + "1]}",
+        '["' + '",","' * 1_000_001 + '"]',
+    ],
+    ids=["objects", "nesting", "numbers", "strings of commas"],
+)
+def test_an_answer_of_more_values_than_may_be_is_not_made_into_objects(wire: Wire, text: str) -> None:
+    wire.answer(packed(text))
+    with Client(wire.url, auth="none") as client:
+        lost, unread = failure(write, client), failure(read, client)
+
+    assert isinstance(lost, OutcomeUnknown)
+    assert isinstance(unread, ProtocolError)
+    assert "more than 1,000,000 values" in unread.message
+
+
+def test_commas_within_strings_are_no_values(wire: Wire) -> None:
+    wire.answer(packed('{"uuid": "l-1", "external_id": "' + '\\"[{,\\\\' * 400_000 + '"}'))
+    with Client(wire.url, auth="none", max_values=20) as client:
+        assert read(client).uuid == "l-1"
+
+
+@pytest.mark.parametrize(("count", "fits"), [(20, True), (21, False)])
+def test_values_are_counted_exactly_where_it_matters(wire: Wire, count: int, fits: bool) -> None:
+    """The object, its uuid, the list, and what the list holds."""
+    filling = ", ".join(['"a, [b"'] * (count - 3))
+    wire.answer(answered(f'{{"uuid": "l-1", "installments": [{filling}]}}'))
+    with Client(wire.url, auth="none", max_values=20) as client:
+        if fits:
+            assert len(read(client).installments) == count - 3
+        else:
+            assert "more than 20 values" in failure(read, client).message
+
+
+def test_an_answer_of_more_records_than_may_be_is_refused(wire: Wire) -> None:
+    repayments = ", ".join(f'{{"uuid": "r-{number}"}}' for number in range(51))
+    wire.answer(answered(f"[{repayments}]"))
+    with Client(wire.url, auth="none", max_records=50) as client:
+        error = failure(lambda it: it.repayments.of_loan("b-1", "l-1"), client)
+        assert "more than 50 records" in error.message
+
+        wire.answer(answered('{"uuid": "a-1", "offers": [' + ", ".join(["{}"] * 50) + "]}"))
+        error = failure(lambda it: it.applications.get_for_line("b-1", "a-1"), client)
+        assert "more than 50 records" in error.message
+
+
+def test_one_bad_record_leaves_the_others_whole(wire: Wire) -> None:
+    texts = [f'{{"uuid": "r-{number}", "amount": 310.25}}' for number in range(200)]
+    texts[77] = '{"uuid": "r-77", "amount": "plenty"}'
+    wire.answer(answered(f"[{', '.join(texts)}]"))
+    with Client(wire.url, auth="none") as client:
+        repayments = client.repayments.of_loan("b-1", "l-1")
+
+    assert [len(repayment.issues) for repayment in repayments] == [int(number == 77) for number in range(200)]
+    assert [repayment.uuid for repayment in repayments] == [f"r-{number}" for number in range(200)]
+
+
+# What may be given
+
+
+def test_a_ready_session_is_used_with_its_own_certificates(tmp_path: Path) -> None:
+    path = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    session = requests.Session()
+    session.headers["X-Gateway"] = "branch-7"
+    session.verify = False
+    with Wire(context) as wire:
+        wire.answer(answered(LOAN))
+        with pytest.warns(match="Unverified"), Client(wire.url, auth="none", session=session) as client:
+            assert read(client).uuid == "l-1"
+
+        assert "x-gateway: branch-7" in wire.heads[0]
+
+
+def test_a_fork_has_a_watchdog_of_its_own(wire: Wire) -> None:
+    """A process forked off a running one, as web servers do, keeps its time limits."""
+    import os
+
+    wire.answer(answered(LOAN))
+    with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
+        read(client)
+        wire.answer(ENDLESS["headers"])
+        child = os.fork()
+        if not child:
+            try:
+                read(client)
+            except Unavailable:
+                os._exit(7)
+            finally:
+                os._exit(1)
+        for _ in range(100):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            time.sleep(0.05)
+        else:
+            os.kill(child, 9)
+
+    assert done
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_calls_in_many_threads_each_keep_to_their_own_time(wire: Wire) -> None:
+    wire.answer(ENDLESS["body"])
+    started = time.monotonic()
+    barrier = threading.Barrier(8)
+
+    def call(number: int) -> ServicingError:
+        with Client(
+            wire.url, auth="none", time_limit=LIMIT_SECONDS * (1 + number % 2), max_tries=1
+        ) as client:
+            barrier.wait()
+            return failure(read, client)
+
+    with ThreadPoolExecutor(8) as pool:
+        errors = list(pool.map(call, range(8)))
+
+    assert all(isinstance(error, Unavailable) for error in errors)
+    assert time.monotonic() - started < 2 * LIMIT_SECONDS + SPARE_SECONDS
+
+
+def test_a_connection_that_was_cut_for_one_call_serves_no_other(wire: Wire) -> None:
+    wire.answer(ENDLESS["body"], answered('{"uuid": "l-2"}'))
+    with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
+        failure(read, client)
+        assert client.loans.get("b-1", "l-2").uuid == "l-2"
+        wire.answer(cut, answered(LOAN))
+        failure(read, client)
+        assert read(client).uuid == "l-1"
