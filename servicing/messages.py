@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import structs
 
-from servicing.codec import Record
+from servicing.codec import Budget, Record
 from servicing.errors import InvalidInput
 from servicing.resource import Counts, Page, Resource, iterate, read_page
 from servicing.transport import Payload, Transport
@@ -109,8 +109,8 @@ class MessagesResource(Resource):
             if filters.admit(message, self._zone):
                 yield message
 
-    def _read_page(self, filters: Filters, value: Any) -> Page[Message]:
-        page = read_page(Message, value)
+    def _read_page(self, filters: Filters, value: Any, budget: Budget) -> Page[Message]:
+        page = read_page(Message, value, budget)
         is_ignored = not all(filters.admit(message, self._zone) for message in page)
         return structs.replace(page, filters_ignored=is_ignored)
 

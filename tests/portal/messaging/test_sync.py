@@ -183,7 +183,7 @@ def test_what_is_new_costs_one_call_while_nothing_is(service: Sandbox) -> None:
 def test_a_page_too_large_to_be_read_is_read_in_smaller_ones(
     service: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("servicing.transport.MAX_ANSWER", 40_000)
+    monkeypatch.setattr("servicing.transport.MAX_ANSWER_BYTES", 40_000)
     emit(service, 150)
     assert synced().added == 150
     assert is_whole(service)
