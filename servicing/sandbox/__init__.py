@@ -29,14 +29,14 @@ except ModuleNotFoundError as missing:
 from servicing.sandbox.app import Call, Service
 from servicing.sandbox.clock import Clock
 from servicing.sandbox.control import with_control
-from servicing.sandbox.endpoints import OFFSETS, OPERATIONS
+from servicing.sandbox.endpoints import FILTERS, OFFSETS, OPERATIONS, Choices
 from servicing.sandbox.faults import ANY, Fault
 from servicing.sandbox.server import Server
 from servicing.sandbox.signing import DEFAULT_HEADERS, Signatures
 from servicing.sandbox.store import Store
 from servicing.sandbox.world import World
 
-__all__ = ["DEMO_CLIENT_ID", "DEMO_SECRET", "OFFSETS", "Call", "Fault", "Sandbox", "World"]
+__all__ = ["DEMO_CLIENT_ID", "DEMO_SECRET", "FILTERS", "OFFSETS", "Call", "Fault", "Sandbox", "World"]
 
 DEMO_CLIENT_ID = "sandbox-client"
 DEMO_SECRET = "7f0c2b9e-41d6-4a58-9c37-e2b86d15fa40"  # noqa: S105 - opens nothing but a sandbox.
@@ -46,9 +46,15 @@ class Sandbox:
     """The service on ``db_path``, to be started in this process.
 
     ``control`` opens ``/_sandbox/``, ``log`` writes a line to stderr for each request. ``auth`` is ``hmac``
-    or ``none``. ``offset`` is what the message list's offset counts: ``pages`` (from 0), ``pages-from-1``
-    or ``rows``. ``port=0`` takes a free one, and keeps it over a stop and a new start. ``today`` fixes the
+    or ``none``. ``port=0`` takes a free one, and keeps it over a stop and a new start. ``today`` fixes the
     service's date. ``auth_headers`` names the headers of client id, signature, epoch and digest.
+
+    The others say how this service has what the interface leaves open. ``offset`` is what the message list's
+    offset counts: ``pages`` (from 0), ``pages-from-1`` or ``rows``; ``filters`` where its parameters are read:
+    ``query``, ``body`` or ``both``. A page has at most ``page_cap`` messages; a larger limit is refused, or
+    lowered without ``refuses_larger_pages``. ``json_type_breaks_reads`` is the header rule of section 4,
+    ``unknown_path_status`` the answer to a path that does not exist, ``clock_skew`` by how many seconds the
+    service's clock is fast.
     """
 
     def __init__(
@@ -58,32 +64,35 @@ class Sandbox:
         client_id: str = DEMO_CLIENT_ID,
         secret: str = DEMO_SECRET,
         auth: str = "hmac",
-        offset: str = "pages",
         host: str = "127.0.0.1",
         port: int = 0,
         control: bool = False,
         today: date | None = None,
         auth_headers: tuple[str, str, str, str] = DEFAULT_HEADERS,
         log: bool = False,
+        **choices: Any,
     ) -> None:
+        chosen = Choices(**choices)
+        signatures = Signatures(client_id, secret, auth_headers, skew=chosen.clock_skew)
         self.client_id, self.secret = client_id, secret
         self._store = Store(db_path)
         self.world = World(self._store, Clock(self._store, today))
         self._service = Service(
             self.world,
             FieldCipher(key_from_secret(secret)),
-            signatures=Signatures(client_id, secret, auth_headers) if auth == "hmac" else None,
-            offset=offset,
+            signatures=signatures if auth == "hmac" else None,
+            choices=chosen,
         )
         self._address = (host, port)
         self._app = with_control(self._service, self.world, self.reset) if control else self._service
         self._log = log
+        self._clock_skew = chosen.clock_skew
         self._server: Server | None = None
 
     def start(self) -> Self:
         """Open the port and answer; ``OSError`` when it is in use."""
         self._service.stopping.clear()
-        self._server = Server(*self._address, self._app, log=self._log)
+        self._server = Server(*self._address, self._app, log=self._log, clock_skew=self._clock_skew)
         self._address = (self._address[0], self._server.port)
         self._server.start()
         return self

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from servicing.errors import ConfigurationError
-from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET, OFFSETS, Sandbox
+from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET, FILTERS, OFFSETS, Sandbox
 from servicing.sandbox.clock import Clock
 from servicing.sandbox.listing import COLUMNS, listed_ids
 from servicing.sandbox.seed import seed
@@ -54,6 +54,18 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument(
         "--offset", choices=OFFSETS, default="pages", help="what the message list's offset counts"
     )
+    root.add_argument(
+        "--filters", choices=FILTERS, default="both", help="where the message list reads its parameters"
+    )
+    root.add_argument("--page-cap", type=int, default=1000, help="messages a page at most")
+    root.add_argument(
+        "--lower-larger-pages", action="store_true", help="lower a larger limit instead of refusing it"
+    )
+    root.add_argument(
+        "--allow-json-type", action="store_true", help="a Content-Type of JSON breaks none of the reads"
+    )
+    root.add_argument("--unknown-path-status", type=int, default=404)
+    root.add_argument("--clock-skew", type=float, default=0, help="seconds by which its clock is fast")
     root.add_argument("--control", action="store_true", help="accidents and days by hand, under /_sandbox/")
     root.add_argument("--log", action="store_true", help="a line on stderr for each request")
     acts = root.add_subparsers(title="on the data alone, also while the service runs")
@@ -84,11 +96,17 @@ def serve(options: argparse.Namespace) -> None:
         client_id=options.client_id,
         secret=options.secret,
         auth=options.auth,
-        offset=options.offset,
         host=options.host,
         port=options.port,
         control=options.control,
         log=options.log,
+        offset=options.offset,
+        filters=options.filters,
+        page_cap=options.page_cap,
+        refuses_larger_pages=not options.lower_larger_pages,
+        json_type_breaks_reads=not options.allow_json_type,
+        unknown_path_status=options.unknown_path_status,
+        clock_skew=options.clock_skew,
     )
     if options.reset:
         sandbox.reset()

@@ -17,7 +17,7 @@ from werkzeug.routing import Map, Rule
 
 from servicing.crypto import FieldCipher
 from servicing.sandbox.checks import Invalid
-from servicing.sandbox.endpoints import OPERATIONS, Inbound, Operation
+from servicing.sandbox.endpoints import OPERATIONS, Choices, Inbound, Operation
 from servicing.sandbox.faults import Faults
 from servicing.sandbox.server import HEAD, HEADERS
 from servicing.sandbox.signing import Signatures
@@ -49,12 +49,12 @@ class Service:
     """Answers the interface's operations from a :class:`World`."""
 
     def __init__(
-        self, world: World, cipher: FieldCipher, *, signatures: Signatures | None, offset: str
+        self, world: World, cipher: FieldCipher, *, signatures: Signatures | None, choices: Choices
     ) -> None:
         self._world = world
         self._cipher = cipher
         self._signatures = signatures
-        self._offset = offset
+        self._choices = choices
         self._routes = Map(
             merge_slashes=False,
             rules=[Rule(op.path, methods=[op.method], endpoint=op) for op in OPERATIONS.values()],
@@ -75,7 +75,8 @@ class Service:
         try:
             operation, ids = self._routes.bind_to_environ(request.environ).match()
         except HTTPException as wrong:
-            response = error(wrong.code or 404, f"{request.method} {request.path}: {wrong.name}")
+            status = self._choices.unknown_path_status if wrong.code == HTTPStatus.NOT_FOUND else wrong.code
+            response = error(status or 404, f"{request.method} {request.path}: {wrong.name}")
         else:
             call.operation = operation.name
             response = self._with_accident(operation, request, lambda: self._perform(operation, ids, request))
@@ -113,13 +114,14 @@ class Service:
         problem = self._signature_problem(operation, request)
         if problem:
             return error(403, problem)
-        if operation.refuses_json_type and request.mimetype == "application/json":
+        is_breakable = operation.refuses_json_type and self._choices.json_type_breaks_reads
+        if is_breakable and request.mimetype == "application/json":
             return error(500, "Internal server error")
         ignored = request.environ.get(IGNORED, ())
         inbound = Inbound(
             world=self._world,
             cipher=self._cipher,
-            offset=self._offset,
+            choices=self._choices,
             query=_without(ignored, request.args.to_dict()),
             body=_without(ignored, _json(request)),
             base_url=_base_url(request),

@@ -35,7 +35,7 @@ ENTITIES = (
 )
 TITLES = ("OWNER", "DIRECTOR", "BENEFICIARY")
 ADULT_YEARS = 18
-LARGEST_PAGE = 1000
+LARGEST_NUMBER = 10**9
 LARGEST_REPORT = 64 * 1024 * 1024
 PHONE_REGIONS = ("US", "PR", "GU", "VI", "AS", "MP")
 
@@ -138,7 +138,7 @@ def loan_application(body: JSON) -> dict[str, Any]:
     return fields(body, required={"amount": amount})
 
 
-def message_filters(query: Mapping[str, str], body: JSON) -> dict[str, Any]:
+def message_filters(query: Mapping[str, str], body: JSON, *, largest_page: int) -> dict[str, Any]:
     """Section 4.10, from the query or from a body; the body's word counts."""
     if not isinstance(body, dict | None):
         raise Invalid.because("body must be an object")
@@ -148,8 +148,8 @@ def message_filters(query: Mapping[str, str], body: JSON) -> dict[str, Any]:
             "start_date": iso_date,
             "end_date": iso_date,
             "event": text,
-            "limit": partial(whole_number, 1, LARGEST_PAGE),
-            "offset": partial(whole_number, 0, 10**9),
+            "limit": partial(whole_number, 1, largest_page),
+            "offset": partial(whole_number, 0, LARGEST_NUMBER),
         },
     )
 

@@ -16,6 +16,21 @@ from servicing.sandbox.world import World
 DEFAULT_PAGE = 25
 OFFSETS = ("pages", "pages-from-1", "rows")
 """What the message list's offset may count; plain pages count from 0."""
+FILTERS = ("both", "query", "body")
+"""Where the message list may look for its parameters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the interface leaves open, as one service has it."""
+
+    offset: str = OFFSETS[0]
+    filters: str = FILTERS[0]
+    page_cap: int = 1000
+    refuses_larger_pages: bool = True
+    json_type_breaks_reads: bool = True
+    unknown_path_status: int = 404
+    clock_skew: float = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +39,7 @@ class Inbound:
 
     world: World
     cipher: FieldCipher
-    offset: str
+    choices: Choices
     query: Mapping[str, str]
     body: JSON
     base_url: str
@@ -179,13 +194,19 @@ def repayments_of_loan(inbound: Inbound, user_id: str, loan_id: str) -> JSON:
 @operation("messages.list", "GET", "/v1/webhooks/endpoints/messages")
 def list_messages(inbound: Inbound) -> JSON:
     """Section 4.10. The filters may stand in the query or in a body."""
-    filters = checks.message_filters(inbound.query, inbound.body)
+    choices = inbound.choices
+    filters = checks.message_filters(
+        inbound.query if choices.filters != "body" else {},
+        inbound.body if choices.filters != "query" else None,
+        largest_page=choices.page_cap if choices.refuses_larger_pages else checks.LARGEST_NUMBER,
+    )
     limit, offset = filters.get("limit", DEFAULT_PAGE), filters.get("offset", 0)
+    limit = min(limit, choices.page_cap)
     total, messages = inbound.store.messages(
         start=filters.get("start_date"),
         end=filters.get("end_date"),
         event=filters.get("event"),
-        skip=_rows_before(offset, limit, inbound.offset),
+        skip=_rows_before(offset, limit, choices.offset),
         limit=limit,
     )
     return shapes.message_page(messages, offset=offset, limit=limit, total=total)

@@ -10,6 +10,7 @@ import re
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,10 @@ class Handler(WSGIRequestHandler):
     def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         code, _, reason = status.partition(" ")
         self.log_request(code)
-        lines = [f"HTTP/1.1 {code} {reason}", f"Date: {self.date_time_string()}"]
+        lines = [
+            f"HTTP/1.1 {code} {reason}",
+            f"Date: {self.date_time_string(time.time() + self.server.clock_skew)}",
+        ]
         lines += [f"{name}: {value}" for name, value in headers]
         self._head = "\r\n".join([*lines, "", ""]).encode("latin-1")
 
@@ -138,11 +142,14 @@ class Handler(WSGIRequestHandler):
 class Server(ThreadedWSGIServer):
     """Listens as soon as it is made; ``OSError`` when the address is not to be had."""
 
-    def __init__(self, host: str, port: int, app: "WSGIApplication", *, log: bool = False) -> None:
+    def __init__(
+        self, host: str, port: int, app: "WSGIApplication", *, log: bool = False, clock_skew: float = 0
+    ) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.create_server((host, port), family=family, backlog=128) as listener:
             super().__init__(host, port, app, Handler, fd=listener.fileno())
         self.logs = log
+        self.clock_skew = clock_skew
         self._lock = threading.Lock()
         self._stopping = False
         self._connections: dict[socket.socket, threading.Thread] = {}

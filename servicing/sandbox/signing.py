@@ -24,13 +24,22 @@ WHITE_SPACE = re.compile(
 class Signatures:
     """Checks requests against one client's id and secret.
 
-    ``headers`` names the headers of client id, signature, epoch and digest.
+    ``headers`` names the headers of client id, signature, epoch and digest. ``skew`` is by how many seconds the
+    service's clock is fast.
     """
 
-    def __init__(self, client_id: str, secret: str, headers: tuple[str, str, str, str] = DEFAULT_HEADERS):
+    def __init__(
+        self,
+        client_id: str,
+        secret: str,
+        headers: tuple[str, str, str, str] = DEFAULT_HEADERS,
+        *,
+        skew: float = 0,
+    ) -> None:
         self._client_id = client_id
         self._key = secret.encode()
         self._headers = headers
+        self._skew = skew
 
     def problem(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
         """Why the request is refused, or None."""
@@ -41,7 +50,7 @@ class Signatures:
             return "The body is not UTF-8 text"
         if not _same(client_id, self._client_id):
             return "The client is not known"
-        if not _is_fresh(epoch):
+        if not _is_fresh(epoch, time.time() + self._skew):
             return "The signature has expired"
         if not _same(claimed, expected):
             return "The digest does not belong to the body"
@@ -57,11 +66,11 @@ def body_digest(body: bytes) -> str:
     return hashlib.md5(bare.encode(), usedforsecurity=False).hexdigest()
 
 
-def _is_fresh(epoch: str) -> bool:
+def _is_fresh(epoch: str, now: float) -> bool:
     if not re.fullmatch("[0-9]{1,16}", epoch):
         return False
     seconds = int(epoch) / 1000 if int(epoch) >= MILLISECONDS_FROM else int(epoch)
-    return abs(time.time() - seconds) <= LIFE
+    return abs(now - seconds) <= LIFE
 
 
 def _same(one: str, other: str) -> bool:
