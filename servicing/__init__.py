@@ -29,6 +29,7 @@ from servicing.errors import (
     Unavailable,
     Unreadable,
 )
+from servicing.first_day import Finding
 from servicing.loans import Loan
 from servicing.messages import Message
 from servicing.repayments import Repayment
@@ -50,6 +51,7 @@ __all__ = [
     "Document",
     "DocumentFetcher",
     "DocumentRefused",
+    "Finding",
     "Forbidden",
     "Gate",
     "IncompleteList",

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from servicing.credit_lines import CreditLinesResource
 from servicing.crypto import FieldCipher, key_from_secret
 from servicing.documents import DocumentFetcher
 from servicing.errors import ConfigurationError
+from servicing.first_day import UNTYPED, Finding, check
 from servicing.loans import LoansResource
 from servicing.masking import Sensitive
 from servicing.messages import MessagesResource
@@ -185,6 +186,23 @@ class Client:
             ca_bundle=self._ca_bundle,
             time_limit=time_limit,
         )
+
+    def check(
+        self, *, borrower_id: str = "", loan_id: str = "", line_id: str = "", application_id: str = ""
+    ) -> Iterator[Finding]:
+        """Find out, by reads alone, what this service makes of the points that its interface leaves open.
+
+        The ids of records that exist make the answer about content types certain. Watchers see none of the calls,
+        and refusals are findings: nothing is raised.
+        """
+        known_ids = {
+            "borrower_id": borrower_id,
+            "loan_id": loan_id,
+            "line_id": line_id,
+            "application_id": application_id,
+        }
+        places = {"query": "query", "body": "body" if self._of_messages["content_type"] else UNTYPED}
+        return check(self._transport, known_ids, places[self._of_messages["filters"]])
 
     def close(self) -> None:
         """Give back the idle connections; copies made by `watched_by` share them."""

@@ -99,6 +99,8 @@ class Outcome:
     seconds: float
     """From the start of the first try to the end of the last, waits included."""
     content: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False, default_factory=dict)
+    """Of the last answer; their names are looked up in any case."""
 
     @property
     def body(self) -> Any:
@@ -319,6 +321,7 @@ class Transport:
             tries=progress.tries,
             seconds=time.monotonic() - progress.started,
             content=reply.body,
+            headers=reply.headers,
         )
         try:
             self._watcher.after(call, outcome)

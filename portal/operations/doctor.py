@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -27,11 +28,12 @@ from portal.accounts.seal import Broken, unseal
 from portal.audit import checkpoints, guard
 from portal.audit.models import Actor
 from portal.clocks import is_recent
-from portal.gateway import reading
+from portal.gateway import made, reading
 from portal.jobs.state import state
 from portal.operations import rights
 from portal.operations.models import Tally
 from portal.operations.readiness import chain, pending_migrations
+from portal.registry.models import Kind, Record
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
@@ -49,6 +51,7 @@ IDENTITY = {
 }
 DRAWING = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
 GRANT = "Run docker/audit-roles.sql as the owner."
+CHECK_SECONDS = 5
 MOUNTED_SECRETS = Path("/run/secrets")
 
 
@@ -204,6 +207,32 @@ def service() -> Findings:
         yield Finding("bad", f"{where} cannot be used: {words}. Look at {look}.")
     else:
         yield Finding("ok", "The lending service answers, knows these credentials and has the same time.")
+        yield from interface()
+
+
+def interface() -> Findings:
+    """Whether the settings suit what this service makes of the points that its interface leaves open.
+
+    Its calls are not recorded: several are meant to fail, and would count as faults of the service.
+    """
+    for found in islice(made(None).within(CHECK_SECONDS).check(**known_ids()), 1, None):
+        yield Finding(found.grade, found.words)
+        for name, value in found.settings.items():
+            setting = f"SERVICING_{name.upper()}"
+            if getattr(settings, setting) not in (None, value):
+                wanted = {False: "off", True: "on"}.get(value, value)
+                yield Finding("bad", f"{setting} doesn't suit this service. Set it to {wanted}.")
+
+
+def known_ids() -> dict[str, str]:
+    """The line and the loan of one borrower that were read last."""
+    ids: dict[str, str] = {}
+    known = Record.objects.filter(archived_at=None, checked_at__isnull=False).order_by("-checked_at")
+    for kind in (Kind.LINE, Kind.LOAN):
+        records = known.filter(kind=kind, **{"borrower_uuid": ids["borrower_id"]} if ids else {})
+        if record := records.first():
+            ids |= {"borrower_id": record.borrower_uuid, f"{kind.value}_id": record.uuid}
+    return ids
 
 
 def worker() -> Findings:

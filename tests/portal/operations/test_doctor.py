@@ -24,6 +24,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
 from portal.operations import doctor
+from portal.registry.models import Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -86,6 +87,36 @@ def test_an_address_at_which_there_is_another_service_is_said(healthy: Sandbox, 
     healthy.fail_next("messages.list", status=status, times=9)
     (told,) = (line for line in said().splitlines() if line.startswith("WRONG  The lending service"))
     assert told.endswith(". Look at SERVICING_URL.")
+
+
+def test_settings_that_do_not_suit_the_service_are_said(
+    healthy: Sandbox, settings: LazySettings, tmp_path: Path
+) -> None:
+    keys = {"client_id": healthy.client_id, "secret": healthy.secret}
+    with Sandbox(tmp_path / "other.db", **keys, filters="body", offset="rows", page_cap=250) as other:
+        for _ in range(4):
+            other.world.message("payment.succeeded", {})
+        settings.SERVICING_URL, settings.SERVICING_OFFSET_COUNTS = other.url, "pages0"
+        words = said()
+        assert {call.method for call in other.calls} == {"GET"}
+    assert "WRONG  SERVICING_MESSAGE_FILTERS doesn't suit this service. Set it to body.\n" in words
+    assert "WRONG  SERVICING_OFFSET_COUNTS doesn't suit this service. Set it to rows.\n" in words
+    assert "ok     A page holds at most 250 messages; a larger limit is refused.\n" in words
+
+
+def test_known_accounts_make_it_certain_what_a_content_type_breaks(
+    healthy: Sandbox, settings: LazySettings, tmp_path: Path
+) -> None:
+    keys = {"client_id": healthy.client_id, "secret": healthy.secret}
+    with Sandbox(tmp_path / "other.db", **keys, json_type_breaks_reads=False) as other:
+        settings.SERVICING_URL = other.url
+        borrower = other.world.borrower()["uuid"]
+        for kind, uuid in (
+            ("line", other.world.line(borrower)["uuid"]),
+            ("loan", other.world.loan(borrower)["uuid"]),
+        ):
+            Record.objects.create(kind=kind, uuid=uuid, borrower_uuid=borrower, checked_at=timezone.now())
+        assert "Whether a JSON content type breaks applications.get_for_line is open" in said()
 
 
 def test_what_is_missing_is_said(

@@ -1,0 +1,295 @@
+"""What one service makes of the points that its interface leaves open, found out by reads alone.
+
+Hides which calls show what. A point that the calls leave open is said to be open, and never guessed.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple
+
+from servicing.errors import (
+    Forbidden,
+    NotSent,
+    ProtocolError,
+    Rejected,
+    ServicingError,
+    Unauthenticated,
+    Unavailable,
+)
+from servicing.messages import WALK_LIMIT, Message, MessagesResource
+from servicing.resource import Page, walk
+from servicing.transport import Call, Outcome, Payload, Transport
+
+LARGEST_LIMIT: Final = 10_000
+CLOSE_SECONDS: Final = 5
+USABLE_SECONDS: Final = 30
+UNTYPED: Final = "body without a content type"
+PLACES: Final = ("query", "body", UNTYPED)
+LONG_AGO: Final = date(1970, 1, 1)
+UNKNOWN_PATH: Final = "/v1/first-day-check"
+# The reads that a JSON content type breaks (section 4), with the name of the record that each one needs.
+_READS: Final = {
+    "applications.get_for_line": "/v1/users/{borrower_id}/loc/applications/{application_id}",
+    "loans.get": "/v1/users/{borrower_id}/loan/{loan_id}",
+    "credit_lines.statement": "/v1/users/{borrower_id}/loc/{line_id}/statements",
+    "repayments.of_line": "/v1/users/{borrower_id}/loc/{line_id}/payments",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that `Client.check` looked at.
+
+    `grade` is `ok`, `warn` or `bad`, `words` a sentence or two for staff. `settings` holds arguments of `Client`
+    with the values that suit this service.
+    """
+
+    grade: Literal["ok", "warn", "bad"]
+    words: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check(transport: Transport, known_ids: Mapping[str, str], own_place: str) -> Iterator[Finding]:
+    """Look at one thing after the other.
+
+    What is missing in `known_ids` is replaced by records that do not exist. Where several places take the filters
+    of messages, `own_place` is as good as any.
+    """
+    try:
+        yield from _check(_Probe(transport), known_ids, own_place)
+    except (Unavailable, NotSent) as problem:
+        yield Finding("bad", f"The check stopped: {problem.message}")
+
+
+def _check(probe: "_Probe", known_ids: Mapping[str, str], own_place: str) -> Iterator[Finding]:
+    first, refusal = probe.messages("query")
+    yield _signature(refusal)
+    yield _clock(probe.seconds_fast)
+    if first is None:
+        return
+    yield _unknown_path(probe)
+    yield _content_type(probe, known_ids)
+    places = [_Place.of(probe, name, first) for name in sorted(PLACES, key=lambda name: name != own_place)]
+    yield _filters(places, first)
+    place = next((place for place in places if place.pages), None)
+    if place:
+        yield _offset(probe, place.name)
+        yield _page_cap(probe, place)
+
+
+class _Probe:
+    """Makes the calls, and notes what came back."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport.watched_by(self)
+        self._outcome: Outcome | None = None
+        self.seconds_fast: float | None = None
+        """By how much the service's clock is ahead of this machine's, as its last answer said."""
+
+    def before(self, call: Call) -> None:
+        raise AssertionError("The check only reads.")
+
+    def after(self, call: Call, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self.seconds_fast = _seconds_ahead(outcome.headers.get("Date", ""), datetime.now(UTC))
+
+    def status(self, path: str, payload: Payload | None = None) -> int:
+        """How a GET is answered."""
+        self._outcome, problem = None, None
+        try:
+            self._transport.call(
+                "first_day.check", "GET", path, ids={}, payload=payload, read=lambda *_: None
+            )
+        except ServicingError as error:
+            problem = error
+        status = self._outcome.status if self._outcome else None
+        if status is None:
+            raise problem or Unavailable("The lending service gave no answer.")
+        return status
+
+    def messages(self, place: str, **filters: Any) -> tuple[Page[Message] | None, ServicingError | None]:
+        """A page of messages, or why there is none. No answer at all is raised."""
+        try:
+            return self.resource(place).list(**filters), None
+        except (Rejected, Unauthenticated, ProtocolError) as refusal:
+            return None, refusal
+        except Unavailable as problem:
+            if problem.status is None:
+                raise
+            return None, problem
+
+    def resource(self, place: str) -> MessagesResource:
+        filters: Literal["query", "body"] = "query" if place == "query" else "body"
+        return MessagesResource(self._transport, filters=filters, content_type=place == "body")
+
+
+class _TypeAlone(Payload):
+    """A Content-Type of JSON, and no body."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def text(self) -> bytes:
+        return b""
+
+
+class _Place(NamedTuple):
+    """One place where the parameters of the message list can go, and what the service reads there."""
+
+    name: str
+    pages: bool
+    """Whether `limit` is read."""
+    filters: bool | None
+    """Whether a date is; None where there is no message that it could leave out."""
+    problem: str
+
+    @classmethod
+    def of(cls, probe: _Probe, name: str, first: Page[Message]) -> "_Place":
+        page, refusal = probe.messages(name, limit=1)
+        filtered, late_refusal = probe.messages(name, end_date=LONG_AGO)
+        problem = refusal or late_refusal
+        if page is None or filtered is None:
+            return cls(name, False, False, problem.message if problem else "")
+        has_one = len(page) == 1 < len(first)
+        return cls(name, has_one or page.pagination.limit == 1, not filtered.data if first.data else None, "")
+
+
+def _signature(refusal: ServicingError | None) -> Finding:
+    if refusal is None:
+        return Finding("ok", "The service accepts these credentials.")
+    if isinstance(refusal, Unauthenticated | Forbidden):
+        return Finding("bad", f"The service refuses these credentials: {_sentence(refusal.message)}")
+    return Finding("bad", f"The service gives no list of messages: {_sentence(refusal.message)}")
+
+
+def _clock(seconds_fast: float | None) -> Finding:
+    if seconds_fast is None:
+        return Finding("warn", "The service's answers carry no date, so its clock can't be compared.")
+    if abs(seconds_fast) <= CLOSE_SECONDS:
+        return Finding("ok", "This machine's clock agrees with the service's.")
+    side = "behind" if seconds_fast > 0 else "ahead of"
+    words = f"This machine's clock is {abs(seconds_fast):,.0f} seconds {side} the service's."
+    return Finding(
+        "warn" if abs(seconds_fast) <= USABLE_SECONDS else "bad",
+        f"{words} Signatures expire after 60 seconds.",
+    )
+
+
+def _unknown_path(probe: _Probe) -> Finding:
+    status = probe.status(UNKNOWN_PATH)
+    if status == 404:
+        return Finding("ok", "An unknown path is answered with 404.")
+    return Finding(
+        "warn",
+        f"An unknown path is answered with {status}, not 404: a wrong base URL looks like another fault.",
+    )
+
+
+def _content_type(probe: _Probe, known_ids: Mapping[str, str]) -> Finding:
+    made_up = {name: str(uuid.uuid4()) for name in ("borrower_id", "application_id", "loan_id", "line_id")}
+    broken, open_points = [], []
+    for operation, path in _READS.items():
+        path = path.format_map(made_up | {name: text for name, text in known_ids.items() if text})
+        plain, typed = probe.status(path), probe.status(path, _TypeAlone())
+        if plain < 500 <= typed:
+            broken.append(operation)
+        elif plain != 200:
+            open_points.append(operation)
+    if len(broken) == len(_READS):
+        return Finding("ok", "A JSON content type breaks the four reads of section 4; the client sends none.")
+    if broken:
+        return Finding("ok", f"A JSON content type breaks {', '.join(broken)}; the client sends none.")
+    if not open_points:
+        return Finding("ok", "A JSON content type breaks none of the four reads of section 4.")
+    return Finding(
+        "ok",
+        f"Whether a JSON content type breaks {', '.join(open_points)} is open: "
+        "check again with the IDs of records that exist.",
+    )
+
+
+def _filters(places: list[_Place], first: Page[Message]) -> Finding:
+    fitting = [place for place in places if place.pages and place.filters is not False]
+    if fitting:
+        name = fitting[0].name
+        settings = {"message_filters": "query"} if name == "query" else {"message_filters": "body"}
+        content_type = {"message_content_type": False} if name == UNTYPED else {}
+        read_in = " and in ".join(f"the {place.name}" for place in fitting)
+        open_point = "" if first.data else " There is no message yet to see whether dates are read."
+        return Finding("ok", f"Message filters are read in {read_in}.{open_point}", settings | content_type)
+    readers = [f"{place.name} ({_described(place)})" for place in places if place.pages or place.filters]
+    if readers:
+        return Finding(
+            "bad",
+            f"No one place takes all message filters: {', '.join(readers)}. The client notices messages that a "
+            "filter excludes (`filters_ignored`).",
+        )
+    problems = "; ".join(dict.fromkeys(place.problem for place in places if place.problem))
+    why = f" It says: {_sentence(problems)}" if problems else ""
+    return Finding("bad", f"The service reads message filters neither in the query nor in the body.{why}")
+
+
+def _described(place: _Place) -> str:
+    return "limit, no dates" if place.pages else "dates, no limit"
+
+
+def _offset(probe: _Probe, place: str) -> Finding:
+    resource = probe.resource(place)
+
+    def page_at(offset: int) -> Page[Message]:
+        return resource.list(limit=2, offset=offset)
+
+    try:
+        steps = islice(walk(page_at), 4)
+        counts = next((step.place.counts for step in steps if step.place.counts), None)
+        is_ignored = counts == "pages1" and page_at(2).data == page_at(0).data
+    except (Rejected, ProtocolError) as problem:
+        return Finding("warn", f"What offset counts is open: {_sentence(problem.message)}")
+    if is_ignored:
+        return Finding("bad", "Offset is not read: every page is the first one, and no other can be listed.")
+    if counts is None:
+        return Finding(
+            "ok", "What offset counts is open until there are more messages; the client finds out."
+        )
+    words = {"rows": "messages", "pages0": "pages, from 0", "pages1": "pages, from 1"}[counts]
+    return Finding("ok", f"Offset counts {words}.", {"offset_counts": counts})
+
+
+def _page_cap(probe: _Probe, place: _Place) -> Finding:
+    filters = {"end_date": LONG_AGO} if place.filters else {}
+    largest = LARGEST_LIMIT if place.filters else 1_000  # Without a filter the answer would be that long.
+
+    def granted(limit: int) -> int | None:
+        """The limit that the service says it used; 0 when it refuses."""
+        page, _ = probe.messages(place.name, limit=limit, **filters)
+        return 0 if page is None else page.pagination.limit
+
+    lowest, highest, limit = 1, largest + 1, granted(largest)
+    if limit is None:
+        return Finding("warn", "The service doesn't say how many messages a page may hold.")
+    if limit >= largest:
+        return Finding("ok", f"A page holds {largest:,} messages or more.")
+    if limit:
+        return Finding("ok", f"A page holds at most {limit:,} messages; a larger limit is lowered.")
+    while highest - lowest > 1:
+        middle = (lowest + highest) // 2
+        lowest, highest = (middle, highest) if granted(middle) != 0 else (lowest, middle)
+    words = f"A page holds at most {lowest:,} messages; a larger limit is refused."
+    if lowest >= WALK_LIMIT:
+        return Finding("ok", words)
+    return Finding("bad", f"{words} `messages.iterate` asks for {WALK_LIMIT}: give it `limit={lowest}`.")
+
+
+def _seconds_ahead(text: str, now: datetime) -> float | None:
+    try:
+        return (parsedate_to_datetime(text).astimezone(UTC) - now).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith(".") else f"{words}."

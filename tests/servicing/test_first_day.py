@@ -1,0 +1,231 @@
+"""The check of a new service, against sandboxes that differ in what the interface leaves open."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servicing import Client, Finding
+from servicing.sandbox import Sandbox
+from tests.servicing.wire import Wire, answered
+
+Open = Callable[..., Sandbox]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Open]:
+    """Start a sandbox with some messages."""
+    running: list[Sandbox] = []
+
+    def start(messages: int = 3, **choices: Any) -> Sandbox:
+        service = Sandbox(tmp_path / f"{len(running)}.db", **choices).start()
+        running.append(service)
+        with service.world.store.writing():
+            for _ in range(messages):
+                service.world.message("payment.succeeded", {})
+        return service
+
+    yield start
+    for service in running:
+        service.close()
+
+
+def findings(service: Sandbox, *, known: dict[str, str] | None = None, **settings: Any) -> list[Finding]:
+    with Client(service.url, client_id=service.client_id, secret=service.secret, **settings) as client:
+        return list(client.check(**(known or {})))
+
+
+def settings_of(found: list[Finding]) -> dict[str, Any]:
+    return {name: value for one in found for name, value in one.settings.items()}
+
+
+def problems(found: list[Finding]) -> list[str]:
+    return [one.words for one in found if one.grade != "ok"]
+
+
+def words(found: list[Finding]) -> str:
+    return "\n".join(one.words for one in found)
+
+
+def test_it_only_reads_and_leaves_nothing_open(opened: Open) -> None:
+    service = opened()
+    found = findings(service)
+    assert problems(found) == []
+    assert {call.method for call in service.calls} == {"GET"}
+    assert settings_of(found) == {"message_filters": "query", "offset_counts": "pages0"}
+    assert "A page holds at most 1,000 messages; a larger limit is refused." in words(found)
+
+
+@pytest.mark.parametrize("ours", ["query", "body"])
+@pytest.mark.parametrize("filters", ["query", "body", "both"])
+def test_it_finds_where_filters_are_read_whatever_the_client_does(
+    opened: Open, filters: str, ours: str
+) -> None:
+    found = settings_of(findings(opened(filters=filters), message_filters=ours))
+    assert found["message_filters"] == (ours if filters == "both" else filters)
+    assert "message_content_type" not in found
+
+
+@pytest.mark.parametrize(
+    ("offset", "counts"), [("rows", "rows"), ("pages", "pages0"), ("pages-from-1", "pages1")]
+)
+@pytest.mark.parametrize("filters", ["query", "body"])
+@pytest.mark.parametrize("messages", [3, 4, 60])
+def test_it_finds_what_offset_counts(
+    opened: Open, offset: str, counts: str, filters: str, messages: int
+) -> None:
+    found = findings(opened(messages, offset=offset, filters=filters))
+    assert settings_of(found)["offset_counts"] == counts
+
+
+@pytest.mark.parametrize("messages", [0, 1])
+def test_too_few_messages_leave_the_offset_open(opened: Open, messages: int) -> None:
+    found = findings(opened(messages, offset="rows"))
+    assert settings_of(found) == {"message_filters": "query"}
+    assert "What offset counts is open" in words(found)
+    assert problems(found) == []
+
+
+def test_an_offset_that_nothing_reads_is_said(opened: Open) -> None:
+    service = opened(5)
+    service.fail_next("messages.list", times=None, ignored_parameters=("offset",))
+    found = findings(service)
+    (problem,) = problems(found)
+    assert problem.startswith("Offset is not read")
+    assert "offset_counts" not in settings_of(found)
+
+
+@pytest.mark.parametrize(
+    ("cap", "is_refused", "sentence", "grade"),
+    [
+        (1000, True, "at most 1,000 messages; a larger limit is refused.", "ok"),
+        (137, True, "at most 137 messages; a larger limit is refused.", "ok"),
+        (40, True, "at most 40 messages; a larger limit is refused. `messages.iterate` asks for 100", "bad"),
+        (40, False, "at most 40 messages; a larger limit is lowered.", "ok"),
+        (20_000, True, "10,000 messages or more.", "ok"),
+    ],
+)
+def test_it_finds_the_page_cap(opened: Open, cap: int, is_refused: bool, sentence: str, grade: str) -> None:
+    (found,) = (
+        one
+        for one in findings(opened(page_cap=cap, refuses_larger_pages=is_refused))
+        if one.words.startswith("A page")
+    )
+    assert sentence in found.words
+    assert found.grade == grade
+
+
+def test_filters_that_nothing_reads_are_said(opened: Open) -> None:
+    service = opened()
+    service.fail_next("messages.list", times=None, ignored_parameters=("start_date", "end_date", "event"))
+    found = findings(service)
+    (problem,) = problems(found)
+    assert "query (limit, no dates), body (limit, no dates)" in problem
+    assert settings_of(found) == {"offset_counts": "pages0"}
+    service.heal()
+    service.fail_next("messages.list", times=None, ignored_parameters=("end_date", "limit", "offset"))
+    assert problems(findings(service)) == [
+        "The service reads message filters neither in the query nor in the body."
+    ]
+
+
+@pytest.mark.parametrize(("skew", "grade"), [(2, "ok"), (-20, "warn"), (20, "warn"), (45, "bad")])
+def test_it_compares_the_clocks(opened: Open, skew: float, grade: str) -> None:
+    (clock,) = (one for one in findings(opened(clock_skew=skew)) if "clock" in one.words)
+    assert clock.grade == grade
+    if grade != "ok":
+        assert ("behind" if skew > 0 else "ahead of") in clock.words
+
+
+def test_a_refused_signature_ends_it_with_the_clock(opened: Open) -> None:
+    found = findings(opened(clock_skew=300))
+    assert [one.grade for one in found] == ["bad", "bad"]
+    assert "refuses these credentials" in found[0].words
+    assert "300 seconds behind" in found[1].words or "299 seconds behind" in found[1].words
+    found = findings(opened(secret="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"), auth="none")
+    assert [one.grade for one in found] == ["bad", "ok"]
+
+
+@pytest.mark.parametrize("status", [401, 403, 200])
+def test_a_strange_answer_to_an_unknown_path_is_said(opened: Open, status: int) -> None:
+    (problem,) = problems(findings(opened(unknown_path_status=status)))
+    assert f"answered with {status}, not 404" in problem
+
+
+def test_a_json_type_that_breaks_nothing_is_certain_only_with_records(opened: Open) -> None:
+    service = opened(json_type_breaks_reads=False)
+    world = service.world
+    borrower = world.borrower()["uuid"]
+    known = {
+        "borrower_id": borrower,
+        "loan_id": world.loan(borrower)["uuid"],
+        "line_id": world.line(borrower)["uuid"],
+        "application_id": world.line_application(borrower)["uuid"],
+    }
+    assert "breaks none of the four reads" in words(findings(service, known=known))
+    del known["loan_id"]
+    assert "breaks loans.get is open" in words(findings(service, known=known))
+    assert "loans.get, credit_lines.statement, repayments.of_line is open" in words(findings(service))
+
+
+def test_a_service_that_goes_away_ends_it(opened: Open) -> None:
+    service = opened()
+    found = []
+    with Client(service.url, client_id=service.client_id, secret=service.secret, max_tries=1) as client:
+        for one in client.check():
+            found.append(one)
+            service.stop()
+    assert found[-1].grade == "bad"
+    assert found[-1].words.startswith("The check stopped: ")
+
+
+def test_answers_of_something_else_are_findings(wire: Wire) -> None:
+    for body, status in (
+        ("<html>", 200),
+        ("[]", 200),
+        ('{"data": 7}', 200),
+        ("{}", 404),
+        ("", 302),
+        ("", 500),
+    ):
+        wire.answer(answered(body, status))
+        with Client(wire.url, auth="none", max_tries=1, sleep=lambda seconds: None) as client:
+            found = list(client.check())
+        assert found[0].words
+        assert any(one.grade != "ok" for one in found)
+        assert not [one for one in found if one.words.startswith("The check stopped")]
+
+
+def run(service: Sandbox, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "servicing", "check", "--base-url", service.url]
+    return subprocess.run(
+        [*command, "--client-id", service.client_id, *words],
+        env=os.environ | {"SERVICING_SECRET": service.secret} | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_line_prints_the_settings_to_use(opened: Open) -> None:
+    done = run(opened(offset="rows", filters="body"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ok     Offset counts messages." in done.stdout
+    assert "  message_filters='body'    SERVICING_MESSAGE_FILTERS=body\n" in done.stdout
+    assert "  offset_counts='rows'      SERVICING_OFFSET_COUNTS=rows\n" in done.stdout
+
+
+def test_the_command_line_ends_with_1_where_something_is_wrong(opened: Open) -> None:
+    service = opened()
+    done = run(service, SERVICING_SECRET="0123456789abcdef")
+    assert done.returncode == 1
+    assert "WRONG  The service refuses these credentials: The signature is not valid.\n" in done.stdout
+    assert service.secret not in done.stdout + done.stderr
+    done = run(service, SERVICING_SECRET="")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "The secret is missing; requests cannot be signed without it.\n",
+    )
