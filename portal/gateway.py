@@ -5,18 +5,15 @@ write and the row for every call; the memory of what was answered; and what each
 """
 
 import functools
-import json
 import logging
 import secrets
 import zoneinfo
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template import loader
@@ -28,22 +25,23 @@ import servicing
 from portal import tracing
 from portal.accounts.models import User
 from portal.accounts.roles import RoleMissing, can
-from portal.audit import intents
+from portal.audit import intents, outcomes
 from portal.audit.breaker import Breaker
 from portal.audit.chain import append
 from portal.audit.health import FAILED
-from portal.audit.intents import AlreadySubmitted, Blocked, Write
+from portal.audit.intents import AlreadySubmitted, Blocked, RecordBusy, Write
 from portal.audit.models import Actor, RemoteCall, WriteIntent
+from portal.audit.outcomes import Place, WriteResult, json_text
 from portal.cache import CacheAway
 from portal.disk import hasty
 from portal.registry import memory
 from portal.registry.models import Source
 from portal.ui.frame import Frame
 from portal.ui.htmx import render_page
-from servicing import Call, Client, Outcome
+from servicing import AnswerNotSaved, Call, Client, Outcome
+from servicing.masking import masked_text
 from servicing.transport import Gate
 
-BODY_LIMIT = 20_000
 logger = logging.getLogger(__name__)
 
 
@@ -76,7 +74,7 @@ def made(gate: Gate | None) -> Client:
         epoch_unit=chosen.SERVICING_EPOCH_UNIT,
         field_key=settings.SERVICING_FIELD_KEY,
         timeout=(3.05, settings.SERVICING_TIMEOUT),
-        time_limit=settings.SERVICING_TIMEOUT + 10,
+        time_limit=intents.time_limit_seconds(),
         country=settings.SERVICING_COUNTRY,
         incorporation_field=settings.SERVICING_INCORPORATION_FIELD,
         message_filters=chosen.SERVICING_MESSAGE_FILTERS,
@@ -92,12 +90,19 @@ def writing(request: StaffRequest, write: Write) -> Client:
 
     Raises :class:`AlreadySubmitted` or :class:`Blocked` from the call itself when nothing may be sent.
     """
-    return client().watched_by(Watcher(Actor.of(request), write), request_id=request.request_id)
+    return client().watched_by(_watcher(request, write), request_id=request.request_id)
 
 
 def reading(actor: Actor, *, in_any_case: bool = False) -> Client:
     """The client for work that no request asked for: a command or a background task."""
     return (made(None) if in_any_case else client()).watched_by(Watcher(actor), request_id=actor.request_id)
+
+
+def _watcher(request: Any, write: Write | None = None) -> "Watcher":
+    """The watcher of what a request asks; the request keeps it, for a page must not deny what was written."""
+    watcher = Watcher(Actor.of(request), write)
+    request.watchers = [*getattr(request, "watchers", []), watcher]
+    return watcher
 
 
 class Watcher:
@@ -107,41 +112,58 @@ class Watcher:
         self.actor = actor
         self.write = write
         self.intent: WriteIntent | None = None
+        self.result: WriteResult | None = None
+        self.place: Place | None = None
 
     def before(self, call: Call) -> None:
         """A write goes out only once its intent is committed."""
         write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
+        self.result = self.place = None
         self.intent = intents.open_intent(
             write, self.actor, operation=call.operation, method=call.method, path=call.path, body=call.body
         )
 
     def after(self, call: Call, outcome: Outcome) -> None:
-        """Row, memory and the write's outcome, all or nothing."""
+        """Row, memory and the write's outcome, all or nothing; an answer that the database does not take is spooled."""
+        row = self._row(call, outcome)  # Masked here: SQLite lets one write at a time.
         items = [] if outcome.error else memory.told(outcome.answer, call.ids)
-        intent = self.intent if call.kind == "write" else None
-        ended = ending(outcome.error)
-        row = self._row(call, outcome, intent)  # Masked here: SQLite lets one write at a time.
+        if call.kind == "write" and self.intent:
+            self.result = self._result(self.intent, call, outcome, row, items)
+            self.intent.state = self.result.state
+            self.place = outcomes.save(self.result, items)
+            _trace(row)
+            if self.place != Place.DATABASE:
+                raise AnswerNotSaved(f"{row.request_id}: the answer is in the {self.place.value} alone")
+            return
         _trace(row)
-        # What was read can be read again.
-        with hasty() if call.kind == "read" else nullcontext(), transaction.atomic():
+        row.answer_body = json_text(outcome.body)
+        with hasty(), transaction.atomic():  # What was read can be read again.
             row.save(force_insert=True)
             memory.remember(items, source=Source.SERVICE, by=self.actor.name)
-            if intent:
-                intents.settle(
-                    intent,
-                    self.actor,
-                    ended if ended in WriteIntent.State.values else WriteIntent.State.REJECTED,
-                    status=outcome.status,
-                    message="; ".join(outcome.error.reasons) if outcome.error else "",
-                    subject=(items[0].kind, items[0].uuid) if items else None,
-                    detail={
-                        "answer": kept(outcome.body),
-                        "duration_ms": milliseconds(outcome),
-                        "status": outcome.status,
-                    },
-                )
 
-    def _row(self, call: Call, outcome: Outcome, intent: WriteIntent | None) -> RemoteCall:
+    def _result(
+        self, intent: WriteIntent, call: Call, outcome: Outcome, row: RemoteCall, items: list[memory.Known]
+    ) -> WriteResult:
+        state = row.outcome if row.outcome in WriteIntent.State.values else WriteIntent.State.REJECTED
+        message = "; ".join(outcome.error.reasons) if outcome.error else ""
+        own = items[0] if items else None
+        left_out = ("id", "at", "answer_body")
+        names = [field.attname for field in RemoteCall._meta.concrete_fields if field.attname not in left_out]
+        return WriteResult(
+            intent_id=str(intent.pk),
+            actor=self.actor,
+            state=str(state),
+            status=outcome.status,
+            message=masked_text(message),
+            kind=str(own.kind) if own else "",
+            uuid=own.uuid if own else "",
+            call={name: getattr(row, name) for name in names} | {"intent_id": str(intent.pk)},
+            body=outcome.body,
+            ids=dict(call.ids),
+            answer=memory.text_of(own.answer) if own and own.answer is not None else "",
+        )
+
+    def _row(self, call: Call, outcome: Outcome) -> RemoteCall:
         return RemoteCall(
             operation=call.operation,
             method=call.method,
@@ -153,10 +175,8 @@ class Watcher:
             request_id=call.request_id,
             actor_id=self.actor.id,
             actor_name=self.actor.name,
-            intent_id=intent.pk if intent else None,
-            error=outcome.error.message if outcome.error else "",
+            error=masked_text(outcome.error.message) if outcome.error else "",
             request_body=json_text(call.body),
-            answer_body=json_text(outcome.body),
         )
 
 
@@ -198,17 +218,6 @@ def milliseconds(outcome: Outcome) -> int:
     return round(outcome.seconds * 1000)
 
 
-def json_text(body: Any) -> str:
-    """A masked body as text, cut where it would fill the database."""
-    return "" if body is None else json.dumps(body, cls=DjangoJSONEncoder, ensure_ascii=False)[:BODY_LIMIT]
-
-
-def kept(body: Any) -> Any:
-    """A masked body as an audit entry keeps it: whole, or as much of its text as is kept of any body."""
-    text = json_text(body)
-    return text if len(text) >= BODY_LIMIT else body
-
-
 class GatewayMiddleware:
     """Gives each request its time zone and the lending service, and turns failures into pages."""
 
@@ -217,7 +226,9 @@ class GatewayMiddleware:
 
     def __call__(self, request: Any) -> HttpResponse:
         request.can = functools.partial(can, request.user)
-        request.servicing = SimpleLazyObject(lambda: reading(Actor.of(request)))
+        request.servicing = SimpleLazyObject(
+            lambda: client().watched_by(_watcher(request), request_id=request.request_id)
+        )
         with timezone.override(zoneinfo.ZoneInfo(zone_of(request.user))):
             response = self.get_response(request)
             if response.status_code == HTTPStatus.NOT_FOUND and request.resolver_match is None:
@@ -230,6 +241,9 @@ class GatewayMiddleware:
 
     def process_exception(self, request: Any, error: Exception) -> HttpResponse | None:
         """The page, or the notice for HTMX, of what a view let through."""
+        write = _written(request)
+        if write and (isinstance(error, AnswerNotSaved) or not isinstance(error, servicing.OutcomeUnknown)):
+            return write_page(request, write)
         match error:
             case RoleMissing():
                 append(
@@ -243,11 +257,12 @@ class GatewayMiddleware:
                 return missing(request, error)
             case CacheAway():  # Only the throttling asks what nothing but the cache knows.
                 return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
+            case RecordBusy():
+                return trouble(request, BUSY, intent=error.intent)
             case AlreadySubmitted() | Blocked():
                 return trouble(request, ALREADY, intent=error.intent)
             case servicing.OutcomeUnknown():
-                intent = WriteIntent.objects.filter(request_id=request.request_id).first()
-                return trouble(request, UNKNOWN, error=error, intent=intent)
+                return trouble(request, UNKNOWN, error=error, intent=write.intent if write else None)
             case servicing.ServicingError():
                 page = next(page for kind, page in PAGES.items() if isinstance(error, kind))
                 if page.status == HTTPStatus.BAD_GATEWAY:
@@ -271,6 +286,12 @@ ALREADY = Trouble(
     "This was sent before",
     "Nothing was sent this time.",
     "Open the earlier one to see what came of it.",
+)
+BUSY = Trouble(
+    HTTPStatus.CONFLICT,
+    "Another change to this record is being sent",
+    "Nothing was sent this time.",
+    "Open that change to see its outcome, then review yours and send it.",
 )
 UNKNOWN = Trouble(
     HTTPStatus.GATEWAY_TIMEOUT,
@@ -336,6 +357,41 @@ PAGES: dict[type[servicing.ServicingError], Trouble] = {
 }
 
 
+# What became of a write whose own page cannot be shown, by the state of its result.
+WRITE_TITLES = {
+    "confirmed": "Done at the service",
+    "rejected": "The lending service rejected this",
+    "not_sent": "Nothing was sent",
+}
+
+
+def _written(request: Any) -> Watcher | None:
+    """What this request may have changed at the service, or could not save; none where nothing is to be told."""
+    watchers: list[Watcher] = getattr(request, "watchers", [])
+    begun = [one for one in watchers if one.intent]
+    for one in reversed(begun):
+        state = one.result.state if one.result else WriteIntent.State.SENDING
+        if one.place != Place.DATABASE or state not in WriteIntent.CAME_TO_NOTHING:
+            return one
+    return None
+
+
+def write_page(request: Any, write: Watcher) -> HttpResponse:
+    """What became of a write, where the page that should say so failed. It needs no database."""
+    result = write.result
+    title = WRITE_TITLES.get(result.state, "") if result else ""
+    return _bare_page(
+        request,
+        "write_result.html",
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        title=title or UNKNOWN.title,
+        result=result,
+        intent=write.intent,
+        is_saved=write.place == Place.DATABASE,
+        is_spooled=write.place == Place.SPOOL,
+    )
+
+
 def trouble(
     request: Any,
     page: Trouble,
@@ -385,15 +441,17 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Django's handler of 500."""
+    if write := _written(request):
+        return write_page(request, write)
     return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _bare_page(request: HttpRequest, template: str, status: int) -> HttpResponse:
+def _bare_page(request: HttpRequest, template: str, status: int, **more: Any) -> HttpResponse:
     """Nothing that it shows needs the database, or a request that got as far as that."""
     name = f"{template}#notice" if wants_notice(request) else template
     shown = {"request_id": getattr(request, "request_id", "")}
     known = {"request": shown, "frame": {"environment": Frame(request).environment}}
-    return HttpResponse(loader.render_to_string(name, known), status=status)
+    return HttpResponse(loader.render_to_string(name, known | more), status=status)
 
 
 def zone_of(user: Any) -> str:

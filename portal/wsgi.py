@@ -9,10 +9,12 @@ from portal.environment import stop
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 
-from portal.gateway import client  # noqa: E402  (needs the settings)
+from portal.audit import outcomes  # noqa: E402  (needs the settings)
+from portal.gateway import client  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:
     client()
 except ConfigurationError as error:
     stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")
+outcomes.prepare()

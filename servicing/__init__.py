@@ -34,13 +34,14 @@ from servicing.loans import Loan
 from servicing.messages import Message
 from servicing.repayments import Repayment
 from servicing.resource import Page, Pagination
-from servicing.transport import Call, Gate, Outcome, Watcher
+from servicing.transport import AnswerNotSaved, Call, Gate, Outcome, Watcher
 from servicing.values import Address, RemoteTime
 from servicing.version import __version__
 
 __all__ = [
     "UNSET",
     "Address",
+    "AnswerNotSaved",
     "Application",
     "Borrower",
     "Call",

@@ -1,8 +1,8 @@
 """What must never be kept or shown: hides by which names and forms it is recognised.
 
 `masked` is the one redactor for everything that is recorded, logged or previewed. `scrub` is its quick
-sibling for answers that are kept whole: the service leaves EIN, SSN and date of birth out of them, and should
-it ever not, they are gone before anything sees them.
+sibling for answers that are kept whole: the service leaves EIN, SSN, date of birth and reports out of them, and
+should it ever not, they are gone before anything sees them.
 """
 
 import re
@@ -14,7 +14,7 @@ MAX_DEPTH: Final = 60
 _SENSITIVE: Final = frozenset({"ein", "ssn", "dob"})
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "set-cookie", "x-signature", "secret", "token"})
 # Finds the sensitive names in any case, and a few harmless ones, at the price of a single look at every byte.
-_LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"')
+_LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"|_[gG][zZ][iI][pP]"')
 # An EIN or SSN in running text: nine digits, plain or in the usual groups, not part of anything longer.
 _NINE_DIGITS: Final = re.compile(r"(?<![\w-])(?:\d{9}|\d{3}-\d{2}-\d{4}|\d{2}-\d{7})(?![\w-])", re.ASCII)
 
@@ -77,4 +77,4 @@ def scrub(value: Any) -> None:
 
 
 def _must_hide(key: str, value: Any) -> bool:
-    return value is not None and key.casefold() in _SENSITIVE
+    return value is not None and (key.casefold() in _SENSITIVE or key.casefold().endswith("_gzip"))

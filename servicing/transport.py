@@ -14,6 +14,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import SystemRandom
@@ -108,6 +109,10 @@ class Outcome:
         return readable(self.content) if self.content else None
 
 
+class AnswerNotSaved(Exception):
+    """How a call ended could not be saved. Raised by a watcher's `after`, it reaches whoever made the call."""
+
+
 class Watcher(Protocol):
     """What a program implements to record calls; given to `Client.watched_by`. Both methods are called in the
     thread that makes the call.
@@ -117,7 +122,8 @@ class Watcher(Protocol):
 
     `after` comes once for every write that was begun and every read that was asked, whatever became of it,
     before the caller gets the answer or the error. If it raises, that is logged and the caller still gets the
-    answer: what the service has done must not be hidden by a fault on our side.
+    answer: what the service has done must not be hidden by a fault on our side. Only `AnswerNotSaved` reaches
+    the caller, who then must not go on as if the outcome were on record.
     """
 
     def before(self, call: Call, /) -> None:
@@ -240,9 +246,12 @@ class Transport:
             result = _understand(call, reply, read, budget)
         except BaseException:  # Something ends the process: what was begun has an outcome all the same.
             reply = Reply(None, {}, b"", "the call was interrupted", not progress.sent)
-            self._notify(call, progress, reply, _named(_no_answer(call, reply), call, reply))
+            with suppress(AnswerNotSaved):
+                self._notify(call, progress, reply, _named(_no_answer(call, reply), call, reply))
             raise
         self._notify(call, progress, reply, result)
+        if call.kind == "write":
+            self._record_result(call, reply)  # Only now: a gate may wait, and the answer must be safe first.
         if isinstance(result, ServicingError):
             raise result
         return result
@@ -256,8 +265,10 @@ class Transport:
             if not self._is_allowed(call):
                 return _BLOCKED
             reply = self._send_once(call, payload, progress)
+            if call.kind == "write":
+                return reply
             self._record_result(call, reply)
-            if call.kind == "write" or reply.is_final or progress.tries >= self._max_tries:
+            if reply.is_final or progress.tries >= self._max_tries:
                 return reply
             wait = _wait(reply, progress.tries)
             if time.monotonic() + wait >= progress.deadline:
@@ -273,7 +284,7 @@ class Transport:
 
     def _record_result(self, call: Call, reply: Reply) -> None:
         try:
-            if self._gate:
+            if self._gate and reply is not _BLOCKED:
                 self._gate.heard(answered=reply.is_final)
         except Exception:  # What the service may have done must not be hidden by a fault on our side.
             logger.exception("%s: could not record whether the service answered", call.request_id)
@@ -325,6 +336,8 @@ class Transport:
         )
         try:
             self._watcher.after(call, outcome)
+        except AnswerNotSaved:
+            raise
         except Exception:
             logger.exception("%s: could not record the outcome of %s", call.request_id, call.operation)
 

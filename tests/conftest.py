@@ -15,11 +15,14 @@ import pytest
 for name in [name for name in os.environ if name.startswith(("SERVICING_", "OTEL_"))]:
     if name != "SERVICING_LIVE_URL":
         del os.environ[name]
+data = (
+    tempfile.TemporaryDirectory()
+)  # Each process of a run has one of its own, and takes it away at its end.
 os.environ |= {
     "DJANGO_SETTINGS_MODULE": "portal.settings",
     "DEBUG": "on",
     "ENV_FILE": os.devnull,
-    "DATA_DIR": tempfile.gettempdir(),
+    "DATA_DIR": data.name,
 }
 django.setup()
 
@@ -33,6 +36,7 @@ from django.utils import timezone
 from portal import gateway, readings
 from portal.accounts.models import User
 from portal.accounts.roles import Role
+from portal.audit import spool
 from servicing import Client
 from servicing.sandbox import Sandbox
 
@@ -127,6 +131,8 @@ def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox
         timeout=10
     )  # What a page left to finish by itself must not write into the next test's database.
     gateway.client.cache_clear()
+    if spool.path().is_file() and spool.entries():  # They belong to this test's database.
+        spool.path().unlink()
 
 
 def browser_of(role: Role, **extra: Any) -> Browser:

@@ -1,13 +1,16 @@
-"""The life of a write: committed as an intent before the call, settled once after it.
+"""The life of a write: committed as an intent before the call, given its outcome once after it.
 
 A crash between the two leaves the intent *sending*, never a write without a row. Opening refuses a submit id that was
-used before (double click, Back, two tabs), a creation equal to one whose outcome is still open, and an update equal to
-somebody else's whose outcome is unknown: the maker may send it again, for it asks for the same values.
+used before (double click, Back, two tabs), a creation equal to one whose outcome is still open, an update of a record
+to which another one is being sent, and an update equal to somebody else's whose outcome is unknown: the maker may send
+it again, for it asks for the same values.
+
+Outcomes are recorded by ``outcomes``.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -22,8 +25,8 @@ from portal.audit.models import Actor, Entry, WriteIntent
 
 State = WriteIntent.State
 
-# What settling an intent may change.
-_SETTLED = ["state", "status", "message", "finished_at", "subject_kind", "subject_uuid", "borrower_uuid"]
+# Beyond the time limit of a call, for a slow last read and for saving its answer.
+STALE_SECONDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,13 @@ class Write:
     changes: Mapping[str, Any] = field(default_factory=dict)
     # What makes two creations equal, EIN and SSN left out; empty for updates, which may be repeated.
     identity: Mapping[str, Any] = field(default_factory=dict)
+    # Runs in the transaction that commits the intent: what it saves is there exactly if the write may leave.
+    bind: Callable[[WriteIntent], None] | None = None
+
+    @property
+    def record_key(self) -> str:
+        """The remote record that it changes; empty for a creation."""
+        return f"{self.subject_kind}:{self.subject_uuid}" if self.subject_uuid else ""
 
     def fingerprint(self, operation: str) -> str:
         """One text for equal creations, empty when equality does not matter."""
@@ -65,16 +75,21 @@ class Blocked(Exception):
         self.intent = intent
 
 
+class RecordBusy(Blocked):
+    """Another write to the same record is being sent (``intent``). Nothing was sent now."""
+
+
 def open_intent(
     write: Write, actor: Actor, *, operation: str, method: str, path: str, body: Any
 ) -> WriteIntent:
     """Commit the intent and its audit attempt, or raise :class:`AlreadySubmitted` or :class:`Blocked`."""
     settle_stale()
     fingerprint = write.fingerprint(operation)
-    _refuse_repetition(write.submit_id, fingerprint)
+    _refuse_repetition(write, fingerprint)
     intent = WriteIntent(
         submit_id=write.submit_id,
         fingerprint=fingerprint,
+        record_key=write.record_key,
         operation=operation,
         label=write.label[:300],
         reason=write.reason[:500],
@@ -88,46 +103,33 @@ def open_intent(
         path=path,
         request_body=body,
     )
-    if others := [one for one in _same_updates(intent) if one.actor_id != intent.actor_id]:
+    if others := [one for one in same_updates(intent) if one.actor_id != intent.actor_id]:
         raise Blocked(others[0])
-    try:
-        with transaction.atomic(durable=True):  # a caller's transaction could take it back after the call
-            intent.save(force_insert=True)
-            _append(intent, actor, Entry.Phase.ATTEMPT, changes=dict(write.changes), detail={"request": body})
-    except IntegrityError:
-        _refuse_repetition(write.submit_id, fingerprint)  # another tab was faster
-        raise
+    for is_last in (False, True):
+        try:
+            with transaction.atomic(durable=True):  # a caller's transaction could take it back after the call
+                intent.save(force_insert=True)
+                _append(
+                    intent, actor, Entry.Phase.ATTEMPT, changes=dict(write.changes), detail={"request": body}
+                )
+                if write.bind:
+                    write.bind(intent)
+            break
+        except IntegrityError:  # Another tab, or a colleague, was faster, and may be through by now.
+            _refuse_repetition(write, fingerprint)
+            if is_last:
+                raise
     return intent
 
 
-def settle(
-    intent: WriteIntent,
-    actor: Actor,
-    state: str,
-    *,
-    status: int | None = None,
-    message: str = "",
-    subject: tuple[str, str] | None = None,
-    detail: Mapping[str, Any] | None = None,
-) -> None:
-    """Give an open intent its outcome, unless it has one. ``subject`` is the kind and uuid of what a creation made."""
-    if subject:
-        intent.subject_kind, intent.subject_uuid = subject
-        intent.borrower_uuid = intent.borrower_uuid or (subject[1] if subject[0] == "borrower" else "")
-    intent.state, intent.status, intent.message = state, status, message
-    intent.finished_at = timezone.now()
-    with transaction.atomic():
-        unsettled = WriteIntent.objects.filter(pk=intent.pk, state=State.SENDING)
-        if unsettled.update(**{name: getattr(intent, name) for name in _SETTLED}):
-            _append(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail or {}))
-            if state == State.CONFIRMED:
-                for earlier in _same_updates(intent):
-                    resolve(
-                        earlier,
-                        actor,
-                        State.CONFIRMED,
-                        note=f"sent again as {intent.request_id}, and confirmed",
-                    )
+def close_intent(intent: WriteIntent, actor: Actor, state: str, *, detail: Mapping[str, Any]) -> None:
+    """Give an intent that is *sending*, and locked, its one outcome, with whatever else was set on it."""
+    intent.state, intent.finished_at = state, intent.finished_at or timezone.now()
+    intent.save()
+    _append(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail))
+    if state == State.CONFIRMED:
+        for earlier in same_updates(intent):
+            resolve(earlier, actor, State.CONFIRMED, note=f"sent again as {intent.request_id}, and confirmed")
 
 
 def resolve(
@@ -138,18 +140,19 @@ def resolve(
     note: str,
     reason: str = "",
     subject: tuple[str, str] | None = None,
+    before: str = State.UNKNOWN,
 ) -> bool:
     """Give an unknown write the state it turned out to have; false if it is not unknown any more.
 
-    Its one outcome in the trail stays *unknown*, as it was: what was found out later is an entry of its own.
+    Its one outcome in the trail stays *unknown*, as it was: what was found out later is an entry of its own. An answer
+    that arrives late corrects what a person found out ``before``.
     """
     if subject:
-        intent.subject_kind, intent.subject_uuid = subject
-        intent.borrower_uuid = intent.borrower_uuid or (subject[1] if subject[0] == "borrower" else "")
+        set_subject(intent, *subject)
     intent.state = state
     with transaction.atomic():
-        unknown = WriteIntent.objects.filter(pk=intent.pk, state=State.UNKNOWN)
-        found = ("state", "subject_kind", "subject_uuid", "borrower_uuid")
+        unknown = WriteIntent.objects.filter(pk=intent.pk, state=before)
+        found = ("state", "subject_kind", "subject_uuid", "borrower_uuid", "status", "message")
         if not unknown.update(**{name: getattr(intent, name) for name in found}):
             return False
         append(
@@ -162,40 +165,56 @@ def resolve(
             subject_label=intent.label,
             borrower_uuid=intent.borrower_uuid,
             reason=reason,
-            changes={"state": [State.UNKNOWN.label, State(state).label]},
+            changes={"state": [State(before).label, State(state).label]},
             detail={"note": note},
         )
     return True
 
 
+def time_limit_seconds() -> float:
+    """How long one call may take with all its waits."""
+    return settings.SERVICING_TIMEOUT + 10
+
+
+def set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
+    """Say what a creation made."""
+    intent.subject_kind, intent.subject_uuid = kind, uuid
+    intent.borrower_uuid = intent.borrower_uuid or (uuid if kind == "borrower" else "")
+
+
 def settle_stale() -> int:
     """A write still *sending* long after any call could last was cut off by a crash: its outcome is unknown."""
-    limit = timezone.now() - timedelta(seconds=settings.SERVICING_TIMEOUT * 2 + 30)
-    settled = 0
-    for intent in WriteIntent.objects.filter(state=State.SENDING, created_at__lt=limit):
-        settle(
-            intent, Actor.system("settle"), State.UNKNOWN, detail={"note": "no outcome was recorded in time"}
-        )
-        settled += 1
-    return settled
+    limit = timezone.now() - timedelta(seconds=time_limit_seconds() + STALE_SECONDS)
+    stale = WriteIntent.objects.filter(state=State.SENDING, created_at__lt=limit)
+    if not stale.exists():
+        return 0
+    with transaction.atomic():
+        found = list(stale.select_for_update())
+        for intent in found:
+            note = {"note": "no outcome was recorded in time"}
+            close_intent(intent, Actor.system("settle"), State.UNKNOWN, detail=note)
+    return len(found)
 
 
-def _refuse_repetition(submit_id: str, fingerprint: str) -> None:
-    if used := WriteIntent.objects.filter(submit_id=submit_id).first():
-        raise AlreadySubmitted(used)
-    if not fingerprint:
-        return
-    if equal := WriteIntent.objects.filter(fingerprint=fingerprint, state__in=WriteIntent.OPEN).first():
-        raise Blocked(equal)
-
-
-def _same_updates(intent: WriteIntent) -> list[WriteIntent]:
+def same_updates(intent: WriteIntent) -> list[WriteIntent]:
     """Earlier updates that asked for the same values and were never answered; no creation is the same as another."""
     if intent.method == "POST":
         return []
     lost = WriteIntent.objects.filter(state=State.UNKNOWN, operation=intent.operation, path=intent.path)
     body = json.loads(json.dumps(intent.request_body, cls=DjangoJSONEncoder))
     return [one for one in lost.exclude(pk=intent.pk) if one.request_body == body]
+
+
+def _refuse_repetition(write: Write, fingerprint: str) -> None:
+    if used := WriteIntent.objects.filter(submit_id=write.submit_id).first():
+        raise AlreadySubmitted(used)
+    equal = WriteIntent.objects.filter(fingerprint=fingerprint, state__in=WriteIntent.OPEN)
+    sending = WriteIntent.objects.filter(record_key=write.record_key, state=State.SENDING)
+    if fingerprint and (found := equal.first()):
+        # The very same form may have been committed since the first look.
+        raise AlreadySubmitted(found) if found.submit_id == write.submit_id else Blocked(found)
+    if write.record_key and (found := sending.first()):
+        raise AlreadySubmitted(found) if found.submit_id == write.submit_id else RecordBusy(found)
 
 
 def _append(intent: WriteIntent, actor: Actor, phase: str, **fields: Any) -> None:

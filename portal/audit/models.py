@@ -158,6 +158,9 @@ class WriteIntent(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     submit_id = models.CharField(max_length=64, unique=True)
     fingerprint = models.CharField(max_length=64, blank=True)
+    record_key = models.CharField(
+        max_length=90, blank=True, db_default="", help_text="The remote record that it changes."
+    )
     operation = models.CharField(max_length=60)
     state = models.CharField(max_length=10, choices=State.choices, default=State.SENDING, db_index=True)
     label = models.CharField(max_length=300)
@@ -183,7 +186,12 @@ class WriteIntent(models.Model):
                 fields=["fingerprint"],
                 condition=models.Q(state__in=["sending", "unknown"]) & ~models.Q(fingerprint=""),
                 name="one_open_intent_for_equal_creations",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["record_key"],
+                condition=models.Q(state="sending") & ~models.Q(record_key=""),
+                name="one_write_at_a_time_to_a_record",
+            ),
         ]
 
     def __str__(self) -> str:

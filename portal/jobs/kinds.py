@@ -11,6 +11,8 @@ from django.utils.module_loading import autodiscover_modules
 
 Work = Callable[..., Any]
 _kinds: dict[str, "Kind"] = {}
+# What every worker does at each round of its clock, on its own host.
+_chores: list[Callable[[], Any]] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,18 @@ def job(
         return _kinds[name]
 
     return decorate
+
+
+def chore(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Make a function one that every worker calls at each round of its clock, for what lies on its own host."""
+    _chores.append(work)
+    return work
+
+
+def chores() -> list[Callable[[], Any]]:
+    """Those of all areas."""
+    _discover()
+    return _chores
 
 
 @cache

@@ -20,9 +20,16 @@ State = Job.State
 
 def tick() -> None:
     """One round of everything."""
+    do_chores()
     hand_on()
     send_due()
     begin_due()
+
+
+def do_chores() -> None:
+    """What belongs to this host, not to a job that any worker may take."""
+    for chore in kinds.chores():
+        chore()
 
 
 def hand_on() -> None:

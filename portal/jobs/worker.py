@@ -81,6 +81,7 @@ class Loop(db_worker.Worker):
 
 def work_off() -> None:
     """Everything that waits now, oldest first, in this process; what the engine delivers after it does nothing."""
+    upkeep.do_chores()
     upkeep.hand_on()
     waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
     for job_id in list(waiting.values_list("pk", flat=True)):

@@ -25,7 +25,7 @@ from django.template.defaultfilters import pluralize
 import servicing
 from portal import environment, tracing
 from portal.accounts.seal import Broken, unseal
-from portal.audit import checkpoints, guard
+from portal.audit import checkpoints, guard, outcomes, spool
 from portal.audit.models import Actor
 from portal.clocks import is_recent
 from portal.gateway import made, reading
@@ -75,10 +75,10 @@ def findings() -> Findings:
     if any(one.grade == "bad" for one in found):
         yield Finding(
             "warn",
-            "Keys, service, worker, cache and trail were not looked at: the database comes first.",
+            "Keys, answers, service, worker, cache and trail were not looked at: the database comes first.",
         )
         return
-    for check in (keys, service, worker, shared_cache, trail):
+    for check in (keys, answers, service, worker, shared_cache, trail):
         yield from tried(check)
 
 
@@ -193,6 +193,23 @@ def opens(sealed: str) -> bool:
     except Broken:
         return False
     return True
+
+
+def answers() -> Findings:
+    """Whether answers of writes could be kept while the database is away, and whether any still wait to be saved."""
+    try:
+        spool.allocate()
+        left = outcomes.replay()
+    except OSError as error:
+        yield Finding("bad", f"{spool.path()} can't be written: answers could get lost. {in_a_line(error)}")
+        return
+    if left:
+        ids = ", ".join(str(entry["uuid"] or entry["intent_id"]) for _, entry in spool.entries()[:3])
+        yield Finding(
+            "bad", f"{left} answer{pluralize(left)} of writes can't be saved (see the log), first {ids}."
+        )
+    else:
+        yield Finding("ok", "No answer of a write waits to be saved.")
 
 
 def service() -> Findings:

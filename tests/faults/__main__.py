@@ -1,7 +1,7 @@
 """Runs every accident at length and prints one table: `python -m tests.faults [part …]`.
 
-The parts are load, writes, kills, batches, syncs, silence and inputs, all of them where none is named. Load and silence
-measure, so they want a machine of their own.
+The parts are load, writes, answers, kills, batches, syncs, silence and inputs, all of them where none is named. Load
+and silence measure, so they want a machine of their own.
 
 FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200),
 FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6),
@@ -104,6 +104,28 @@ def accidents(service: "Sandbox") -> list[Figures]:
     return rows
 
 
+def answers(service: "Sandbox") -> list[Figures]:
+    """Every write whose answer finds the database held, full or restarted, or the portal killed."""
+    from django.conf import settings
+    from django.db import connection
+
+    from tests.faults.answers import HOLD_SECONDS, LOSSES, RESTART, judged, stop_servers
+    from tests.faults.writes import WRITES, Verdict
+
+    os.environ["DATA_DIR"] = str(settings.DATA_DIR)
+    rows = []
+    for loss in LOSSES + ([RESTART] if connection.vendor == "postgresql" else []):
+        whole = Verdict()
+        for operation in WRITES:
+            found = judged(operation, loss, service, HOLD_SECONDS)
+            say(f"database {loss.name}, {operation}", found.words)
+            for name in ("lost", "doubled", "untrue"):
+                getattr(whole, name).extend(getattr(found, name))
+        rows.append(counted(f"database {loss.name} as the answer comes", len(WRITES), whole))
+    stop_servers()
+    return rows
+
+
 def kills(service: "Sandbox") -> list[Figures]:
     """The portal killed KILLS times while eight people write."""
     from tests.faults.killing import killed
@@ -180,6 +202,7 @@ def load(service: "Sandbox") -> list[Figures]:
 PARTS: dict[str, Callable[["Sandbox"], list[Figures]]] = {
     "load": load,
     "writes": accidents,
+    "answers": answers,
     "kills": kills,
     "batches": batches,
     "syncs": syncs,

@@ -31,7 +31,8 @@ mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev"
 mount -t tmpfs tmpfs "$1/tmp" && mount -t tmpfs tmpfs "$1/run"
 mkdir "$1/run/secrets" && mount --bind "$2/secrets" "$1/run/secrets"
 mount --bind "$2/data" "$1/data" && mount --bind "$3" "$1/backups"
-root="$1"; user="$4"; shift 4
+mkdir -p "$1/data/spool" && mount --bind "$4" "$1/data/spool"
+root="$1"; user="$5"; shift 5
 exec chroot --userspec="$user" "$root" /usr/bin/env --chdir=/app --ignore-environment "$@"
 """
 
@@ -49,13 +50,16 @@ class Containers:
         self.images, self.folder, self.secrets, self.settings = images, folder, secrets, settings
         self.services: dict[str, Any] = yaml.safe_load(output(*COMPOSE, "config"))["services"]
         self.backups = folder / "backups"
+        self.spool = folder / "spool"
         owned(self.backups)
+        owned(self.spool)
 
     def command(self, service: str, *words: str) -> list[str]:
         """What starts a container of that service, with other words than its own where some are given."""
         image, root = self.image_of(service)
         given = settings_of(image["Env"]) | self.services[service]["environment"] | self.settings
-        entered = [str(root), str(self.given(service)), str(self.backups), image["User"]]
+        folders = [root, self.given(service), self.backups, self.spool]
+        entered = [*map(str, folders), image["User"]]
         enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", *entered]
         return [*enter, *(f"{name}={text}" for name, text in given.items()), *(words or self.words(service))]
 

@@ -23,6 +23,7 @@ from django.utils import timezone
 from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
+from portal.audit import outcomes, spool
 from portal.audit.intents import settle_stale
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.registry.models import Kind, Record
@@ -236,14 +237,23 @@ class TestWhenOurSideFails:
             servicer.post("/trial/submit-in-a-transaction/", typed)
         assert desk.calls == []
 
-    def test_an_outcome_that_cannot_be_recorded_hides_no_answer(
-        self, servicer: Browser, borrower: Record, caplog: pytest.LogCaptureFixture
+    def test_an_outcome_that_cannot_be_recorded_waits_in_the_spool(
+        self, servicer: Browser, borrower: Record, desk: Sandbox
     ) -> None:
         databases.fill_the_disk("registry_record")
-        answer = submit(servicer, borrower)
+        page = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
-        assert (answer.status_code, intent.state, RemoteCall.objects.count()) == (200, "sending", 0)
-        assert "could not record the outcome of applications.submit" in caplog.text
+        assert (page.status_code, intent.state, RemoteCall.objects.count()) == (503, "sending", 0)
+        [application] = desk.world.store.all("loan_application")
+        assert "Done at the service, not saved here yet" in page.content.decode()
+        assert application.body["uuid"] in page.content.decode()
+
+        databases.free_the_disk("registry_record")
+        assert (outcomes.replay(), outcomes.replay()) == (0, 0)
+        intent.refresh_from_db()
+        assert (intent.state, intent.subject_uuid) == ("confirmed", application.body["uuid"])
+        assert trail(intent) == [("attempt", ""), ("outcome", "confirmed")]
+        assert (RemoteCall.objects.count(), spool.entries()) == (1, [])
 
     @pytest.mark.django_db(transaction=True)
     def test_a_crash_in_the_middle_leaves_sending_and_later_unknown(
@@ -270,9 +280,10 @@ class TestWhenOurSideFails:
     ) -> None:
         watcher = gateway.Watcher(gateway.Actor.system("late"))
         lending = gateway.client().watched_by(GivenUpMeanwhile(watcher))
-        lending.applications.submit(borrower.uuid, amount=Decimal(1200))
+        application = lending.applications.submit(borrower.uuid, amount=Decimal(1200))
         intent = WriteIntent.objects.get()
-        assert (intent.state, trail(intent)) == ("unknown", [("attempt", ""), ("outcome", "unknown")])
+        assert (intent.state, intent.subject_uuid) == ("confirmed", application.uuid)
+        assert trail(intent) == [("attempt", ""), ("outcome", "unknown"), ("event", "confirmed")]
         assert Record.objects.filter(kind=Kind.APPLICATION).exists()
 
 

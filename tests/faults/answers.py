@@ -1,0 +1,233 @@
+"""The database goes away, fills up or restarts, or the portal is killed, while the answer of a write arrives.
+
+The service runs in this process, the portal in one of its own. The database is taken away the moment the service has
+the request, so that the answer finds none; afterwards the portal's host replays its spool, twice.
+"""
+
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+from django.conf import settings
+from django.db import connection, connections
+from django.test import Client as Browser
+
+from docker import postgres
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit import outcomes, spool
+from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.borrowers.models import Draft
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import databases
+from tests.faults.killing import TOKEN, Portal
+from tests.faults.writes import WRITES, Sending, Verdict
+
+ANSWER_SECONDS = 1.5
+"""How long the service takes, so that the database is gone when its answer comes."""
+HOLD_SECONDS = 20.0
+PAGE_SECONDS = 10.0
+"""No page takes longer than that beside the service's own time."""
+DOWN_SECONDS = 0.4
+CREATIONS = {"borrowers.create_commercial": "user", "applications.submit": "loan_application"}
+
+
+class RemoteBrowser:
+    """Somebody who is signed in to the portal of the other process; asked as Django's own test browser is."""
+
+    def __init__(self, portal: Portal) -> None:
+        user, _ = User.objects.get_or_create(username="durable", role=Role.SERVICER)
+        browser = Browser()
+        browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+        self.portal, self.session = portal, requests.Session()
+        cookies = {name: morsel.value for name, morsel in browser.cookies.items()}
+        self.session.cookies.update(cookies | {settings.CSRF_COOKIE_NAME: TOKEN})
+        self.session.headers["X-CSRFToken"] = TOKEN
+
+    def get(self, path: str) -> Any:
+        return self.session.get(f"{self.portal.url}{path}", timeout=90)
+
+    def post(self, path: str, data: Any, content_type: str = "", **headers: Any) -> Any:
+        given = {"Content-Type": content_type} if content_type else {}
+        address = f"{self.portal.url}{path}"
+        return self.session.post(address, data=data, headers=given, timeout=90, allow_redirects=False)
+
+
+@dataclass
+class Loss:
+    """One way in which the database, or the portal, goes away."""
+
+    name: str
+    take_away: Callable[[], Any]
+    """A block for as long as it is away."""
+    is_killed: bool = False
+    is_saved: bool = False
+    """Whether the answer reaches the database while a person waits."""
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Somebody else writes, and does not end."""
+    holder = connections["default"].copy()
+    if holder.vendor == "postgresql":
+        holder.settings_dict["OPTIONS"].pop("pool", None)
+    with holder.cursor() as cursor:
+        cursor.execute("BEGIN IMMEDIATE" if holder.vendor == "sqlite" else "BEGIN")
+        if holder.vendor == "postgresql":
+            cursor.execute("LOCK TABLE audit_writeintent, audit_entry IN EXCLUSIVE MODE")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
+    holder.close()
+
+
+@contextmanager
+def full() -> Iterator[None]:
+    """No outcome enters the database any more."""
+    new = "NEW.phase = 'outcome'"
+    databases.fill_the_disk("audit_entry", new)
+    connection.close()
+    try:
+        yield
+    finally:
+        databases.free_the_disk("audit_entry")
+        connection.close()
+
+
+@contextmanager
+def restarted() -> Iterator[None]:
+    """The server of PostgreSQL stops at once and comes back: one that ``docker/postgres.py`` made for us."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW data_directory")
+        folder = Path(cursor.fetchone()[0])
+    databases.forget_connections()
+    command = shlex.split((folder / "postmaster.opts").read_text())
+    pid = (folder / "postmaster.pid").read_text().split()[0]
+    subprocess.run(["kill", "-INT", pid], check=True)
+    while (folder / "postmaster.pid").exists():
+        time.sleep(0.01)
+    time.sleep(DOWN_SECONDS)
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen(command, cwd=folder, start_new_session=True, **quiet, **postgres.UNPRIVILEGED)
+    _servers.append(server)
+    yield
+
+
+_servers: list["subprocess.Popen[bytes]"] = []
+
+
+def stop_servers() -> None:
+    """What was begun here ends here."""
+    databases.forget_connections()
+    for server in _servers:
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+    _servers.clear()
+
+
+LOSSES = [
+    Loss("held", held),
+    Loss("full", full),
+    Loss("killed", held, is_killed=True),
+]
+RESTART = Loss("restarted", restarted, is_saved=True)
+
+
+def judged(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verdict:
+    """One write whose answer meets the loss for so long; then all is well again, and both sides are compared."""
+    portal, found = Portal(service.url, APPROVAL_ACTS="none"), Verdict()
+    databases.forget_connections()
+    portal.start()
+    try:
+        sending = WRITES[operation](RemoteBrowser(portal), service)  # type: ignore[arg-type]
+        drafts = Draft.objects.count()
+        _lose(portal, sending, loss, service, seconds, found)
+        if loss.is_killed:
+            portal.start()
+        if Draft.objects.count() < drafts and not loss.is_saved:
+            found.lost.append("the draft was deleted before its outcome was saved")
+        if outcomes.replay() or outcomes.replay() or spool.entries():
+            found.lost.append("the spool is not empty afterwards")
+        _compare(operation, sending, service, found)
+    finally:
+        portal.kill()
+        service.heal()
+    return found
+
+
+def _lose(
+    portal: Portal, sending: Sending, loss: Loss, service: Sandbox, seconds: float, found: Verdict
+) -> None:
+    """Send, take the database away before the answer comes, and look at the page, if there still is one."""
+    service.fail_next("*", delay=ANSWER_SECONDS)
+    answers: list[Any] = []
+
+    def send() -> None:
+        try:
+            answers.append(sending.send())
+        except requests.RequestException:
+            pass
+
+    before, sender = len(service.calls), threading.Thread(target=send)
+    sender.start()
+    while len(service.calls) == before:
+        time.sleep(0.01)
+    with ExitStack() as away:
+        away.enter_context(loss.take_away())
+        began = time.monotonic()
+        if loss.is_killed:
+            while not spool.entries() and time.monotonic() < began + PAGE_SECONDS:
+                time.sleep(0.02)
+            portal.kill()
+        sender.join()
+        waited = time.monotonic() - began
+        if waited > ANSWER_SECONDS + PAGE_SECONDS:
+            found.untrue.append(f"the page took {waited:.1f} s")
+        time.sleep(max(seconds - waited, 0) if loss.take_away is held else 0)
+    if not loss.is_killed:
+        _look(answers, loss, sending, found)
+
+
+def _look(answers: list[Any], loss: Loss, sending: Sending, found: Verdict) -> None:
+    """The page says what was done and what was not, and the file of this host is its owner's and holds no secret."""
+    page, status = answers[0].content.decode(), answers[0].status_code
+    if loss.is_saved:
+        if status != 303:
+            found.untrue.append(f"the page answers {status} although the database came back")
+        return
+    [(_, entry)] = spool.entries() or [(None, {"uuid": "nothing"})]
+    if status != 503 or "Done at the service, not saved here yet" not in page:
+        found.untrue.append(f"the page answers {status} and does not say what was done")
+    if entry["uuid"] not in page:
+        found.lost.append("the page does not show the uuid")
+    if spool.path().stat().st_mode & 0o777 != 0o600:
+        found.lost.append("others may read the spool")
+    text = spool.path().read_bytes()
+    found.lost += [f"a secret rests: {secret}" for secret in sending.secrets if secret.encode() in text]
+
+
+def _compare(operation: str, sending: Sending, service: Sandbox, found: Verdict) -> None:
+    intent = WriteIntent.objects.filter(operation=operation).order_by("-created_at")[0]
+    rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
+    if (intent.state, rows) != ("confirmed", [("attempt", ""), ("outcome", "confirmed")]):
+        found.lost.append(f"the write is {intent.state}, its trail {rows}")
+    if RemoteCall.objects.filter(intent_id=intent.pk).count() != 1:
+        found.doubled.append("the answer was not recorded exactly once")
+    if not Record.objects.filter(uuid=intent.subject_uuid).exists():
+        found.lost.append("what was made is not on file")
+    kind = CREATIONS.get(operation, "")
+    if kind and intent.subject_uuid not in [one.uuid for one in service.world.store.all(kind)]:
+        found.untrue.append("the uuid is not that of the service")
+    again = sending.send()
+    if again.status_code not in (303, 409) or sending.done() != 1:
+        found.doubled.append(f"sent again it answers {again.status_code}, done {sending.done()} times")

@@ -1,0 +1,13 @@
+"""An answer that finds no database is neither lost nor recorded twice; `make faults` holds the database for longer."""
+
+import pytest
+
+from servicing.sandbox import Sandbox
+from tests.faults.answers import LOSSES, Loss, judged
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", ["borrowers.create_commercial", "borrowers.update"])
+def test_an_answer_is_never_lost_or_denied(desk: Sandbox, operation: str, loss: Loss) -> None:
+    assert judged(operation, loss, desk, seconds=0).words == []
