@@ -20,7 +20,7 @@ from portal.accounts.roles import requires
 from portal.approvals import steps as approvals
 from portal.approvals.models import Approval
 from portal.audit.chain import append
-from portal.audit.intents import AlreadySubmitted
+from portal.audit.intents import AlreadySubmitted, RecordBusy, settle_stale
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.sightings import saw
 from portal.borrowers import editing
@@ -113,6 +113,7 @@ def form_page(
     request: StaffRequest, subject: Subject, form: ProfileForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     """What may be changed, with the last known values."""
+    settle_stale()
     context = {
         "form": form,
         "states": rules.US_STATES,
@@ -316,6 +317,9 @@ def send(
         return done(request, error.approval.get_absolute_url())
     except AlreadySubmitted as error:
         return follow(request, subject, error.intent)
+    except RecordBusy as error:
+        again = send_form(form, approval, initial={"reason": given["reason"]})
+        return preview_page(request, subject, form, again, approval=approval, status=409, busy=error.intent)
     except (NotFound, Forbidden):
         raise
     except InvalidInput as error:
