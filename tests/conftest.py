@@ -5,6 +5,7 @@ import os
 import tempfile
 import zoneinfo
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import django
@@ -15,14 +16,11 @@ import pytest
 for name in [name for name in os.environ if name.startswith(("SERVICING_", "OTEL_"))]:
     if name != "SERVICING_LIVE_URL":
         del os.environ[name]
-data = (
-    tempfile.TemporaryDirectory()
-)  # Each process of a run has one of its own, and takes it away at its end.
 os.environ |= {
     "DJANGO_SETTINGS_MODULE": "portal.settings",
     "DEBUG": "on",
     "ENV_FILE": os.devnull,
-    "DATA_DIR": data.name,
+    "DATA_DIR": tempfile.gettempdir(),
 }
 django.setup()
 
@@ -39,6 +37,11 @@ from portal.accounts.roles import Role
 from portal.audit import spool
 from servicing import Client
 from servicing.sandbox import Sandbox
+from tests import databases
+
+# Each process of a run, and each portal that it starts, has a folder of its own.
+settings.DATA_DIR = Path(databases.FOLDER.name)
+os.environ["DATA_DIR"] = databases.FOLDER.name
 
 # How fast a machine draws examples is no property of the code.
 hypothesis.settings.register_profile(

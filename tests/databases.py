@@ -1,6 +1,7 @@
 """The test's own database, on whichever engine it is: its address, all it holds, and a disk that is suddenly full."""
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 from django.core.management import call_command
@@ -8,6 +9,9 @@ from django.db import connection, connections
 
 from portal.registry import search_index
 from portal.registry.models import SEARCHED_KINDS
+
+FOLDER = tempfile.TemporaryDirectory()
+"""The data folder of this process."""
 
 
 def database_url() -> str:

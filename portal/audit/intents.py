@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, WriteIntent
+from portal.clocks import match_recent
 
 State = WriteIntent.State
 
@@ -184,8 +185,8 @@ def set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
 
 def settle_stale() -> int:
     """A write still *sending* long after any call could last was cut off by a crash: its outcome is unknown."""
-    limit = timezone.now() - timedelta(seconds=time_limit_seconds() + STALE_SECONDS)
-    stale = WriteIntent.objects.filter(state=State.SENDING, created_at__lt=limit)
+    limit = timedelta(seconds=time_limit_seconds() + STALE_SECONDS)
+    stale = WriteIntent.objects.filter(state=State.SENDING).exclude(match_recent("created_at", limit))
     if not stale.exists():
         return 0
     with transaction.atomic():

@@ -171,7 +171,8 @@ def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sand
     words = said()
     assert "lacks 1 migration. Run manage.py upgrade." in words
     assert (
-        "look   Keys, service, worker, cache and trail were not looked at: the database comes first." in words
+        "look   Keys, answers, service, worker, cache and trail were not looked at: the database comes first."
+        in words
     )
     assert "failed" not in words
 
