@@ -42,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
         "--auth-headers", default=",".join(HEADER_NAMES), help="of client id, signature, time and digest"
     )
     check.add_argument("--epoch-unit", choices=("ms", "s"), default="ms")
+    check.add_argument("--verify", metavar="FILE", help="certificates to trust in place of the public ones")
+    check.add_argument("--cert", metavar="FILE", help="a client certificate with its key")
+    check.add_argument("--proxy", metavar="URL")
     for name in RECORDS:
         check.add_argument(f"--{name}", default="", metavar="ID", help=f"a {name} that exists")
     return root
@@ -56,6 +59,9 @@ def client(options: argparse.Namespace) -> Client:
         token=os.environ.get("SERVICING_TOKEN", ""),
         auth_headers=[name.strip() for name in options.auth_headers.split(",")],
         epoch_unit=options.epoch_unit,
+        verify=options.verify or True,
+        cert=options.cert,
+        proxies={"http": options.proxy, "https": options.proxy} if options.proxy else None,
     )
 
 

@@ -218,7 +218,8 @@ def _filters(places: list[_Place], first: Page[Message]) -> Finding:
         name = fitting[0].name
         settings = {"message_filters": "query"} if name == "query" else {"message_filters": "body"}
         content_type = {"message_content_type": False} if name == UNTYPED else {}
-        read_in = " and in ".join(f"the {place.name}" for place in fitting)
+        names = [place.name for place in fitting if place.name != UNTYPED] or [UNTYPED]
+        read_in = " and in ".join(f"the {name}" for name in names)
         open_point = "" if first.data else " There is no message yet to see whether dates are read."
         return Finding("ok", f"Message filters are read in {read_in}.{open_point}", settings | content_type)
     readers = [f"{place.name} ({_described(place)})" for place in places if place.pages or place.filters]

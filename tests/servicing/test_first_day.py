@@ -229,3 +229,13 @@ def test_the_command_line_ends_with_1_where_something_is_wrong(opened: Open) -> 
         1,
         "The secret is missing; requests cannot be signed without it.\n",
     )
+
+
+def test_the_command_line_takes_certificates_and_a_proxy(opened: Open, tmp_path: Path) -> None:
+    service = opened()
+    for option in ("--verify", "--cert"):
+        done = run(service, option, str(tmp_path / "missing.pem"))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "cannot be read." in done.stderr
+    run(service, "--base-url", "http://lender.invalid", "--proxy", service.url)
+    assert {call.headers["Host"] for call in service.calls} == {"lender.invalid"}
