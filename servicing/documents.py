@@ -131,7 +131,7 @@ class _MeteredTLS(_Metered, ssl.SSLSocket):
 
 
 class Document:
-    """A PDF on its way: iterate once over its bytes, and close it.
+    """The PDF of a statement (section 2.8) on its way: iterate once over its bytes, and close it.
 
     `content_type` and `length` are what the other side says, the length None when it does not say. `sha256` and
     `size` are what came, None until the last byte was read. Reading raises `DocumentRefused` when the document
@@ -193,7 +193,7 @@ class Document:
 
 
 class DocumentFetcher:
-    """Fetches documents from the service's own host and from `hosts`, which are exact names.
+    """Fetches statement documents (section 2.8) from the service's own host and from `hosts`, which are exact names.
 
     `auth` signs what goes to the very scheme, host and port of `service_url`, and nothing else. Links must use
     https and its usual port, or the service's own. `allow_loopback_http` is for development: it lets in this

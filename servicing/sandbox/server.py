@@ -117,6 +117,9 @@ class Handler(WSGIRequestHandler):
             f"Date: {self.date_time_string(time.time() + self.server.clock_skew)}",
         ]
         lines += [f"{name}: {value}" for name, value in headers]
+        self.close_connection |= ("connection", "close") in {
+            (name.lower(), value.lower()) for name, value in headers
+        }
         self._head = "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     def _send(self, deliver: Callable[[bytes], Iterable[bytes]], pieces: Iterable[bytes]) -> None:

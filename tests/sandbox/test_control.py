@@ -1,5 +1,6 @@
 """The buttons under ``/_sandbox/``."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,16 @@ def test_an_accident_is_ordered_and_called_off(service: Sandbox) -> None:
     assert requests.get(service.url + MESSAGES, timeout=5).status_code == 503
     assert requests.delete(f"{service.url}/_sandbox/faults", timeout=5).status_code == 200
     assert requests.get(service.url + MESSAGES, timeout=5).status_code == 200
+
+
+def test_an_accident_of_the_wire_is_ordered(service: Sandbox) -> None:
+    fault = {"operation": "messages.list", "interim": [103], "drip": 0.001, "drip_at": "head"}
+    assert press(service, "faults", fault | {"drip_at": "tail"}).status_code == 400
+    assert press(service, "faults", fault).status_code == 200
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(f"GET {MESSAGES} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n".encode())
+        assert connection.makefile("rb").readline() == b"HTTP/1.1 103 Interim\r\n"
 
 
 def test_days_pass(service: Sandbox) -> None:

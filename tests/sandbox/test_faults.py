@@ -1,5 +1,6 @@
 """Accidents on demand, as a caller meets them."""
 
+import http.client
 import socket
 from typing import Any
 
@@ -121,6 +122,17 @@ def test_interim_answers_come_before_the_answer(service: Sandbox) -> None:
         if part.startswith(b"HTTP/")
     ]
     assert heads == [b"100", b"103", b"199", b"200"]
+
+
+def test_an_answer_that_ends_its_connection_does(service: Sandbox, caller: Caller) -> None:
+    service.fail_next("messages.list", headers={"Connection": "close"})
+    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
+    connection.connect()
+    sock = connection.sock
+    connection.request("GET", MESSAGES, headers=signature(service.url + MESSAGES))
+    stream = sock.makefile("rb")
+    assert b"\r\nConnection: close\r\n" in stream.read()
+    connection.close()
 
 
 def test_an_answer_in_chunks_has_trailers(service: Sandbox) -> None:
