@@ -113,8 +113,6 @@ CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS")
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
 ORGANISATION = text("ORGANISATION", "Servicing Desk")
 DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
-AUDIT_CHECKPOINT_KEY = text("AUDIT_CHECKPOINT_KEY")
-AUDIT_CHECKPOINT_FORMER_KEYS = words("AUDIT_CHECKPOINT_FORMER_KEYS")
 DRAFT_DAYS = at_least("DRAFT_DAYS", 1, 30)
 BATCH_DAYS = at_least("BATCH_DAYS", 1, 7)
 BATCH_REMOVAL_MINUTES = 60
@@ -249,6 +247,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # To open one costs as much as a small page; after a minute what it holds in memory is given back.
     DATABASES["default"]["CONN_MAX_AGE"] = 60
     cache_url = "locmemcache://"
+    # Two databases never share their checkpoints.
+    checkpoint_dir = f"{DATABASES['default']['NAME']}.checkpoints"
 else:
     # One pool for all threads of a process: those that read side by side come and go. While the server is away it
     # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once. Nobody waits
@@ -268,6 +268,11 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     # Processes that share a server share their cache in a table of it, unless something faster is named.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
+    checkpoint_dir = str(DATA_DIR / "checkpoints")
+# Given to the worker alone where processes can be told apart; empty in one that must not sign.
+AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
+AUDIT_CHECKPOINT_KEY = text("AUDIT_CHECKPOINT_KEY")
+AUDIT_CHECKPOINT_FORMER_KEYS = words("AUDIT_CHECKPOINT_FORMER_KEYS")
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 CACHES = {
@@ -289,6 +294,7 @@ FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
 JOB_DAYS = at_least("JOB_DAYS", 1, 30)
 CALL_DAYS = at_least("CALL_DAYS", 1, 90)
 VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
+CHECKPOINT_MINUTES = at_least("CHECKPOINT_MINUTES", 0, 15)
 
 # --- Signing in ---
 

@@ -58,6 +58,13 @@ SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
 @pytest.fixture(autouse=True)
+def own_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    """Each test has a trail of its own, and so checkpoints of its own, in the processes it starts too."""
+    settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "checkpoints")
+    monkeypatch.setenv("AUDIT_CHECKPOINT_DIR", settings.AUDIT_CHECKPOINT_DIR)
+
+
+@pytest.fixture(autouse=True)
 def day_of_staff() -> Iterator[None]:
     """What a test calls today is what a request calls so: for some hours of each night UTC is a day ahead."""
     with timezone.override(zoneinfo.ZoneInfo(settings.BUSINESS_TIME_ZONE)):

@@ -1,4 +1,4 @@
-"""Appends audit entries, each sealed with the hash of its predecessor, so that a later change shows."""
+"""Appends audit entries, each hashed together with its predecessor's hash, so that a later change shows."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,7 +14,15 @@ from portal.audit.models import Actor, Entry
 from servicing.masking import masked_text
 
 _POSTGRES_LOCK = 7_231_904
-SEALED = [field.attname for field in Entry._meta.concrete_fields if field.attname not in ("id", "hash")]
+# The fields that the hash covers, by the format that an entry names. Entries are never hashed anew, so a format in use
+# stays as it is: a new field, or another way to write one down, is a new format.
+_FORMAT_1 = (
+    "at", "actor_id", "actor_name", "actor_role", "ip", "user_agent", "request_id", "action", "phase", "intent_id",
+    "result", "subject_kind", "subject_uuid", "subject_label", "borrower_uuid", "reason", "changes", "detail",
+    "previous_hash",
+)  # fmt: skip
+HASHED_FIELDS = {1: _FORMAT_1, 2: (*_FORMAT_1, "hash_format")}
+HASH_FORMAT = max(HASHED_FIELDS)
 # What staff typed may stand in these.
 TYPED = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
@@ -32,6 +40,7 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         user_agent=actor.user_agent,
         request_id=actor.request_id,
         action=action,
+        hash_format=HASH_FORMAT,
         **told,
     )
     with transaction.atomic():
@@ -56,13 +65,14 @@ def _masked(value: Any, name: str = "") -> Any:
 
 
 def seal(entry: Entry) -> str:
-    """The seal that belongs to what an entry says."""
-    return seal_of({name: getattr(entry, name) for name in SEALED})
+    """The hash that belongs to what an entry says."""
+    return seal_of(vars(entry))
 
 
 def seal_of(fields: Mapping[str, Any]) -> str:
-    """The SHA-256 over the predecessor's hash and every field of an entry, in a canonical form."""
-    text = _encode({**fields, "at": fields["at"].astimezone(UTC).isoformat()})
+    """The SHA-256 over the predecessor's hash and the other fields of an entry, in the format that it names."""
+    covered = {name: fields[name] for name in HASHED_FIELDS[fields["hash_format"]]}
+    text = _encode({**covered, "at": fields["at"].astimezone(UTC).isoformat()})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

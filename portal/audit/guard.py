@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 TABLE = "audit_entry"
 FIRST = "0" * 64
+REPAIR = "manage.py upgrade makes it again."
 
 
 def create(apps: Any, schema_editor: Any) -> None:
@@ -31,9 +32,10 @@ def drop(apps: Any, schema_editor: Any) -> None:
 
 
 def install(connection: BaseDatabaseWrapper) -> None:
-    """Make the triggers that are missing, where there is a table to guard."""
+    """Make the triggers anew unless they are as they should be, where there is a table to guard."""
     with connection.cursor() as cursor:
-        if TABLE in connection.introspection.table_names(cursor) and missing(connection):
+        if TABLE in connection.introspection.table_names(cursor) and differences(connection):
+            remove(connection)
             for statement in _STATEMENTS[connection.vendor]:
                 cursor.execute(statement)
 
@@ -42,67 +44,52 @@ def remove(connection: BaseDatabaseWrapper) -> None:
     """Take the triggers away."""
     where = f" ON {TABLE}" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
-        for name in _TRIGGERS[connection.vendor]:
+        for name in _DEFINITIONS[connection.vendor]:
             cursor.execute(f"DROP TRIGGER IF EXISTS {name}{where}")
 
 
-def missing(connection: BaseDatabaseWrapper) -> list[str]:
-    """The triggers that are not there, or not in force."""
+def differences(connection: BaseDatabaseWrapper) -> list[str]:
+    """How the guard differs from what is made here, as sentences: triggers are compared by what they do."""
+    expected = _DEFINITIONS[connection.vendor]
     with connection.cursor() as cursor:
-        cursor.execute(_IN_FORCE[connection.vendor])
-        found = {name for (name,) in cursor.fetchall()}
-    return [name for name in _TRIGGERS[connection.vendor] if name not in found]
-
-
-def weaknesses(connection: BaseDatabaseWrapper) -> list[str]:
-    """What keeps the database from refusing, as sentences."""
-    found = [
-        f"The trigger {name} is missing or may be passed by; manage.py upgrade makes it again."
-        for name in missing(connection)
+        cursor.execute(_FOUND[connection.vendor])
+        found = {name: definition for name, *definition in cursor.fetchall()}
+    missing = [f"The trigger {name} is missing. {REPAIR}" for name in expected if name not in found]
+    replaced = [
+        f"The trigger {name} does not do what it should. {REPAIR}"
+        for name, definition in expected.items()
+        if found.get(name, definition) != definition
     ]
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(_OWNED)
-            if cursor.fetchone():
-                found.append(
-                    "This role owns the audit's table and could take its triggers away. "
-                    "docker/audit-roles.sql says what another one needs."
-                )
-    return found
+    added = [
+        f"The audit's table has {name}, which the portal did not make. Find out who did."
+        for name in found
+        if name not in expected
+    ]
+    return missing + replaced + added
 
 
-_TRIGGERS = {
-    "sqlite": ["audit_entry_no_update", "audit_entry_no_delete", "audit_entry_in_order"],
-    "postgresql": ["audit_entry_no_change", "audit_entry_no_truncate", "audit_entry_in_order"],
-}
-_IN_FORCE = {
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'audit_entry'",
-    "postgresql": "SELECT tgname FROM pg_trigger WHERE tgrelid = 'audit_entry'::regclass AND tgenabled = 'A'",
-}
-_OWNED = "SELECT 1 FROM pg_class WHERE oid = 'audit_entry'::regclass AND pg_has_role(relowner, 'MEMBER')"
-# The third one also stops what the others do not see: INSERT OR REPLACE removes rows without firing a trigger. It says
-# where PostgreSQL finds the trail: a temporary table of that name would come first.
-_STATEMENTS = {
-    "sqlite": [
-        "CREATE TRIGGER IF NOT EXISTS audit_entry_no_update BEFORE UPDATE ON audit_entry"
-        " BEGIN SELECT RAISE(ABORT, 'Audit entries are append-only.'); END",
-        "CREATE TRIGGER IF NOT EXISTS audit_entry_no_delete BEFORE DELETE ON audit_entry"
-        " BEGIN SELECT RAISE(ABORT, 'Audit entries are append-only.'); END",
-        """CREATE TRIGGER IF NOT EXISTS audit_entry_in_order BEFORE INSERT ON audit_entry
-        WHEN new.id IS NOT 1 + coalesce((SELECT max(id) FROM audit_entry), 0)
-            OR new.previous_hash IS NOT coalesce(
-                (SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), hex(zeroblob(32)))
-            OR EXISTS (SELECT 1 FROM audit_entry WHERE hash = new.hash)
-            OR EXISTS (SELECT 1 FROM audit_entry WHERE intent_id = new.intent_id AND phase = new.phase
-                AND phase <> 'event')
-        BEGIN SELECT RAISE(ABORT, 'Audit entries only follow the last one.'); END""",
-    ],
-    "postgresql": [
-        """CREATE OR REPLACE FUNCTION audit_entry_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+def is_owned(connection: BaseDatabaseWrapper) -> bool:
+    """Whether this role owns the table, and so could take its triggers away; SQLite has no roles."""
+    if connection.vendor != "postgresql":
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(_OWNED)
+        return cursor.fetchone() is not None
+
+
+OWNED = (
+    "This role owns the audit's table and could take its triggers away. "
+    "docker/audit-roles.sql says what another one needs."
+)
+_OWNED = """SELECT FROM pg_class
+    LEFT JOIN pg_trigger ON tgrelid = pg_class.oid AND NOT tgisinternal LEFT JOIN pg_proc ON pg_proc.oid = tgfoid
+    WHERE pg_class.oid = 'audit_entry'::regclass
+    AND (pg_has_role(relowner, 'MEMBER') OR pg_has_role(proowner, 'MEMBER'))"""
+_REFUSE = """
         BEGIN
             RAISE EXCEPTION 'Audit entries are append-only.' USING ERRCODE = 'integrity_constraint_violation';
-        END $$""",
-        """CREATE OR REPLACE FUNCTION audit_entry_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+        END """
+_FOLLOW = """
         DECLARE last record;
         BEGIN
             EXECUTE format('SELECT id, hash FROM %I.audit_entry ORDER BY id DESC LIMIT 1', tg_table_schema) INTO last;
@@ -111,16 +98,61 @@ _STATEMENTS = {
                     USING ERRCODE = 'integrity_constraint_violation';
             END IF;
             RETURN new;
-        END $$""",
-        """CREATE OR REPLACE TRIGGER audit_entry_no_change BEFORE UPDATE OR DELETE ON audit_entry
+        END """
+# The third one also stops what the others do not see: INSERT OR REPLACE removes rows without firing a trigger. It says
+# where PostgreSQL finds the trail: a temporary table of that name would come first.
+_SQLITE = {
+    "audit_entry_no_update": """BEFORE UPDATE ON audit_entry
+        BEGIN SELECT RAISE(ABORT, 'Audit entries are append-only.'); END""",
+    "audit_entry_no_delete": """BEFORE DELETE ON audit_entry
+        BEGIN SELECT RAISE(ABORT, 'Audit entries are append-only.'); END""",
+    "audit_entry_in_order": """BEFORE INSERT ON audit_entry
+        WHEN new.id IS NOT 1 + coalesce((SELECT max(id) FROM audit_entry), 0)
+            OR new.previous_hash IS NOT coalesce(
+                (SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), hex(zeroblob(32)))
+            OR EXISTS (SELECT 1 FROM audit_entry WHERE hash = new.hash)
+            OR EXISTS (SELECT 1 FROM audit_entry WHERE intent_id = new.intent_id AND phase = new.phase
+                AND phase <> 'event')
+        BEGIN SELECT RAISE(ABORT, 'Audit entries only follow the last one.'); END""",
+}
+_STATEMENTS = {
+    "sqlite": [f"CREATE TRIGGER {name} {body}" for name, body in _SQLITE.items()],
+    "postgresql": [
+        f"CREATE OR REPLACE FUNCTION audit_entry_refuse() RETURNS trigger LANGUAGE plpgsql AS $${_REFUSE}$$",
+        f"CREATE OR REPLACE FUNCTION audit_entry_follow() RETURNS trigger LANGUAGE plpgsql AS $${_FOLLOW}$$",
+        """CREATE TRIGGER audit_entry_no_change BEFORE UPDATE OR DELETE ON audit_entry
         FOR EACH ROW EXECUTE FUNCTION audit_entry_refuse()""",
-        """CREATE OR REPLACE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON audit_entry
+        """CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON audit_entry
         FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_refuse()""",
-        """CREATE OR REPLACE TRIGGER audit_entry_in_order BEFORE INSERT ON audit_entry
+        """CREATE TRIGGER audit_entry_in_order BEFORE INSERT ON audit_entry
         FOR EACH ROW EXECUTE FUNCTION audit_entry_follow()""",
         # In force also for a session that calls itself a replica.
         "ALTER TABLE audit_entry ENABLE ALWAYS TRIGGER audit_entry_no_change",
         "ALTER TABLE audit_entry ENABLE ALWAYS TRIGGER audit_entry_no_truncate",
         "ALTER TABLE audit_entry ENABLE ALWAYS TRIGGER audit_entry_in_order",
     ],
+}
+# PostgreSQL's bits of a trigger: 1 for each row, 2 before, 4 insert, 8 delete, 16 update, 32 truncate. "A" is always.
+_DEFINITIONS: dict[str, dict[str, list[Any]]] = {
+    "sqlite": {name: [f"CREATE TRIGGER {name} {body}"] for name, body in _SQLITE.items()},
+    "postgresql": {
+        "audit_entry_no_change": [1 + 2 + 8 + 16, "A", True, "plpgsql", _REFUSE],
+        "audit_entry_no_truncate": [2 + 32, "A", True, "plpgsql", _REFUSE],
+        "audit_entry_in_order": [1 + 2 + 4, "A", True, "plpgsql", _FOLLOW],
+    },
+}
+# Whatever else acts on the table is found too: another trigger or a rule may bypass the guard, and a policy hides rows.
+_FOUND = {
+    "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'audit_entry'",
+    "postgresql": """
+        SELECT tgname::text, tgtype, tgenabled::text,
+            tgqual IS NULL AND tgattr::text = '' AND tgnargs = 0 AND NOT tgdeferrable
+                AND tgoldtable IS NULL AND tgnewtable IS NULL AND NOT prosecdef AND proconfig IS NULL,
+            lanname::text, prosrc
+        FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid JOIN pg_language ON pg_language.oid = prolang
+        WHERE tgrelid = 'audit_entry'::regclass AND NOT tgisinternal
+        UNION ALL SELECT 'the rule ' || rulename, 0, '', false, '', ''
+        FROM pg_rewrite WHERE ev_class = 'audit_entry'::regclass
+        UNION ALL SELECT 'row-level security', 0, '', false, '', ''
+        FROM pg_class WHERE oid = 'audit_entry'::regclass AND relrowsecurity""",
 }

@@ -91,6 +91,7 @@ class Entry(models.Model):
     detail = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
     previous_hash = models.CharField(max_length=64, unique=True)
     hash = models.CharField(max_length=64, unique=True)
+    hash_format = models.PositiveSmallIntegerField(db_default=1)
 
     objects = Append.as_manager()
 
@@ -122,6 +123,17 @@ class Entry(models.Model):
         raise TypeError("Audit entries are append-only.")
 
 
+class SightingQuerySet(models.QuerySet["Sighting"]):
+    """Looks, and those of them that the trail does not know."""
+
+    def unrecorded(self) -> "SightingQuerySet":
+        """Looks whose entry is gone, or is about something else."""
+        recorded = Entry.objects.filter(
+            pk=models.OuterRef("entry_id"), subject_uuid=models.OuterRef("subject_uuid")
+        )
+        return self.exclude(models.Exists(recorded))
+
+
 class Sighting(models.Model):
     """How often somebody looked at something within ten minutes of the entry that recorded the first look."""
 
@@ -133,6 +145,8 @@ class Sighting(models.Model):
     last_at = models.DateTimeField()
     count = models.PositiveIntegerField(default=1)
     shown = models.CharField(max_length=64, blank=True, help_text="The digest of the answer they saw last.")
+
+    objects = SightingQuerySet.as_manager()
 
     class Meta:
         ordering = ["-last_at"]

@@ -86,6 +86,8 @@ _DONE = {
     "audit.resolve": "settled the unknown outcome of",
     "audit.export": "exported the audit trail as",
     "audit.verify": "checked the whole audit trail",
+    "audit.checkpoint": "signed the audit trail",
+    "audit.accept": "accepted that the audit trail is another one than was signed",
 }
 _TRIED = {
     "borrowers.create_commercial": "set out to create borrower",

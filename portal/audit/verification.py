@@ -1,17 +1,19 @@
 """Checks the trail against its own hashes and against signed checkpoints, and names the first entry that is wrong.
 
-Hides how a million entries are walked without holding them, and how a break is told apart: altered, removed, inserted,
-moved, or rewritten together with everything after it.
+Hides how a million entries are walked without holding them, how a break is told apart (altered, removed, inserted,
+moved, or rewritten together with everything after it), and which other tables know what the trail must hold.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from portal.audit.chain import SEALED, seal_of
-from portal.audit.checkpoints import Checkpoint
+from django.db.models import Exists, OuterRef, QuerySet
+
+from portal.audit.chain import HASHED_FIELDS, seal, seal_of
+from portal.audit.checkpoints import Checkpoint, Checkpoints
 from portal.audit.guard import FIRST
-from portal.audit.models import Entry
+from portal.audit.models import Entry, RemoteCall, WriteIntent
 
 BATCH = 2000
 
@@ -22,6 +24,8 @@ class Break:
 
     entry_id: int
     problem: str
+    may_be_accepted: bool = False
+    """Whether only checkpoints say so, which a restored database explains."""
 
     def __str__(self) -> str:
         return f"Entry {self.entry_id:,} {self.problem}."
@@ -45,45 +49,85 @@ class Link:
     previous_hash: str
 
 
-def verify(checkpoints: Sequence[Checkpoint] = ()) -> Verified:
-    """Walk the chain from its first entry to the last, or to the first that is wrong."""
-    signed = {one.entry_id: one for one in checkpoints}
+def verify(kept: Checkpoints | None = None, *, since: int = 0) -> Verified:
+    """Walk the chain to its last entry, or to the first that is wrong: from its first one, or from a checkpoint."""
+    signed = {number: one for number, one in (kept.by_entry if kept else {}).items() if number >= since}
     before, checked = Link(0, FIRST, ""), 0
-    for entry_id, stored, fields in _rows():
-        link = Link(entry_id, stored, fields["previous_hash"])
-        if found := _broken(link, before, fields) or _rewritten(link, signed.pop(entry_id, None)):
+    if since and (first := Entry.objects.filter(pk=since).first()):
+        before = Link(since - 1, first.previous_hash, "")
+    for fields in Entry.objects.filter(pk__gte=since).order_by("id").values().iterator(BATCH):
+        link = Link(fields["id"], fields["hash"], fields["previous_hash"])
+        if since and link.id > since and not checked:
+            break  # The entry of the checkpoint is gone; what follows it says less than that.
+        found = (
+            _broken(link, before, fields)
+            or _rewritten(link, signed.pop(link.id, None))
+            or _unsigned(link, fields, kept)
+        )
+        if found:
             return Verified(checked, before, found)
         before, checked = link, checked + 1
     if signed:
-        first = min(signed)
-        when = f"{signed[first].at:%d %b %Y, %H:%M} UTC"
-        return Verified(checked, before, Break(first, f"was removed: the checkpoint of {when} names it"))
+        first_gone = min(signed)
+        when = f"{signed[first_gone].at:%d %b %Y, %H:%M} UTC"
+        return Verified(
+            checked, before, Break(first_gone, f"was removed: the checkpoint of {when} names it", True)
+        )
     return Verified(checked, before)
 
 
+def cross_check() -> Iterator[str]:
+    """What other tables recorded and the trail did not, and the other way round, as sentences."""
+    phases = Entry.objects.filter(intent_id=OuterRef("pk"))
+    attempted, answered = (
+        Exists(phases.filter(phase=phase)) for phase in (Entry.Phase.ATTEMPT, Entry.Phase.OUTCOME)
+    )
+    as_recorded = Exists(phases.filter(result=OuterRef("state")))
+    sent = WriteIntent.objects.exclude(state=WriteIntent.State.SENDING)
+    by_write = Entry.objects.exclude(phase=Entry.Phase.EVENT)
+    of_call = Exists(Entry.objects.filter(intent_id=OuterRef("intent_id"), phase=Entry.Phase.ATTEMPT))
+    findings: list[tuple[QuerySet[Any], str]] = [
+        (WriteIntent.objects.exclude(attempted), "a write to the service whose attempt is not in the trail"),
+        (sent.exclude(answered), "a write to the service whose outcome is not in the trail"),
+        (sent.filter(answered).exclude(as_recorded), "a write whose state differs from the trail"),
+        (
+            by_write.exclude(Exists(WriteIntent.objects.filter(pk=OuterRef("intent_id")))),
+            "an entry of a write that is not recorded anywhere else",
+        ),
+        (
+            RemoteCall.objects.filter(intent_id__isnull=False).exclude(of_call),
+            "a call of the service whose write is not in the trail",
+        ),
+    ]
+    for relation in Entry._meta.related_objects:
+        model: Any = relation.related_model
+        findings.append(
+            (model.objects.unrecorded(), f"a row of {model._meta.verbose_name} without its entry")
+        )
+    for rows, words in findings:
+        if first := rows.order_by("pk").first():
+            yield f"There is {words}: {first.pk}."
+
+
 def holds(entry: Entry) -> bool:
-    """Whether one entry fits its own seal and both its neighbours; the rest of the chain is not looked at."""
+    """Whether one entry fits its own hash and both its neighbors; the rest of the chain is not looked at."""
     before = Entry.objects.filter(pk__lt=entry.pk).order_by("-pk").values_list("hash", flat=True).first()
     after = (
         Entry.objects.filter(pk__gt=entry.pk).order_by("pk").values_list("previous_hash", flat=True).first()
     )
-    fields = {name: getattr(entry, name) for name in SEALED}
     return (
-        seal_of(fields) == entry.hash
+        entry.hash_format in HASHED_FIELDS
+        and seal(entry) == entry.hash
         and entry.previous_hash == (before or FIRST)
         and after in (None, entry.hash)
     )
 
 
-def _rows() -> Iterator[tuple[int, str, dict[str, Any]]]:
-    rows = Entry.objects.order_by("id").values_list("id", "hash", *SEALED)
-    for entry_id, stored, *values in rows.iterator(BATCH):
-        yield entry_id, stored, dict(zip(SEALED, values, strict=True))
-
-
-def _broken(link: Link, before: Link, fields: dict[str, Any]) -> Break | None:
+def _broken(link: Link, before: Link, fields: Mapping[str, Any]) -> Break | None:
+    if (number := fields["hash_format"]) not in HASHED_FIELDS:
+        return Break(link.id, f"names the hash format {number}, which this version does not know")
     if seal_of(fields) != link.hash:
-        return Break(link.id, "was altered: what it says does not fit its seal")
+        return Break(link.id, "was altered: what it says does not fit its hash")
     return None if link.previous_hash == before.hash else _misplaced(link, before)
 
 
@@ -96,11 +140,22 @@ def _misplaced(link: Link, before: Link) -> Break:
         return Break(link.id, "was moved here" if is_known else "was inserted: it follows no entry")
     if link.id > before.id + 1:
         return Break(before.id + 1, f"was removed: entry {link.id:,} followed another one")
-    return Break(before.id, f"was rewritten, seal and all: entry {link.id:,} names another seal")
+    return Break(before.id, f"was rewritten, hash and all: entry {link.id:,} names another hash")
+
+
+def _unsigned(link: Link, fields: Mapping[str, Any], kept: Checkpoints | None) -> Break | None:
+    """A checkpoint is recorded in the trail when it is signed, so a file that lost one is told from an early one."""
+    if kept is None or fields["action"] != "audit.checkpoint":
+        return None
+    if kept.has_line_of(link.id, fields["detail"].get("entry", 0)):
+        return None
+    problem = "was signed, but the file of checkpoints is missing, was shortened, or is an older one"
+    return Break(link.id, problem, True)
 
 
 def _rewritten(link: Link, signed: Checkpoint | None) -> Break | None:
     if signed is None or signed.hash == link.hash:
         return None
     when = f"{signed.at:%d %b %Y, %H:%M} UTC"
-    return Break(link.id, f"or one before it was rewritten: the checkpoint of {when} names another seal")
+    problem = f"or one before it was rewritten: the checkpoint of {when} names another hash"
+    return Break(link.id, problem, True)

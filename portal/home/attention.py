@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db.models import F, Q, QuerySet
 from django.urls import reverse
@@ -18,9 +19,10 @@ from portal.accounts.roles import can
 from portal.approvals.models import Approval
 from portal.approvals.steps import open_ones
 from portal.audit.intents import settle_stale
-from portal.audit.models import WriteIntent
+from portal.audit.models import Entry, WriteIntent
 from portal.borrowers.handover import Task, left_of
 from portal.borrowers.models import Draft
+from portal.clocks import is_recent
 from portal.home.lines import Attention, Item, Source, total_of
 from portal.home.models import Snooze
 from portal.jobs.state import state
@@ -51,8 +53,8 @@ def attention(user: User) -> Attention:
     hidden = {one.key for one in snoozed}
     common, own = _of_everybody(hidden), _of_person(hidden, user)
     cache.set_many({COMMON: total_of(common), _own(user): total_of(own)}, COUNT_KEPT)
-    (worker, *accounts), (writes, approvals, drafts) = common, own
-    sources = (worker, writes, approvals, *accounts, drafts)
+    (trail, worker, *accounts), (writes, approvals, drafts) = common, own
+    sources = (trail, worker, writes, approvals, *accounts, drafts)
     return Attention([source for source in sources if source.items], user.pk, snoozed)
 
 
@@ -85,6 +87,7 @@ def _of_everybody(hidden: set[str]) -> tuple[Source, ...]:
     """What is the same for everybody."""
     today = timezone.localdate()
     return (
+        _trail(hidden),
         _worker(hidden),
         _returned(hidden, today),
         _lines_past_due(hidden),
@@ -115,6 +118,35 @@ def _source(
     items = [one for row in rows if (one := item(row)) and one.key not in hidden]
     is_cut = len(rows) > SHOWN + len(hidden)
     return Source(items[:SHOWN], records.count() if is_cut else len(items), name, url)
+
+
+def _trail(hidden: set[str]) -> Source:
+    """The audit trail failed its last check, or the check no longer runs."""
+    checks = Entry.objects.filter(action="audit.verify")
+    last = checks.first() or Entry.objects.order_by("pk").first()
+    if last is None:
+        return Source([], 0)
+    is_broken = last.result == "broken"
+    is_late = settings.VERIFY_MINUTES and not is_recent(
+        last.at, timedelta(minutes=2 * settings.VERIFY_MINUTES)
+    )
+    if not (is_broken or is_late):
+        return Source([], 0)
+    item = Item(
+        key=f"trail:{last.pk}",
+        group="system",
+        state="bad",
+        icon="alert-circle",
+        fact="The audit trail failed its check."
+        if is_broken
+        else "The audit trail was not checked on schedule.",
+        rest="",
+        meta=last.detail.get("problem", "")[:300] if is_broken else "",
+        when=last.at,
+        url=reverse("operations:status"),
+        verb="Open status",
+    )
+    return Source([], 0) if item.key in hidden else Source([item], 1)
 
 
 def _worker(hidden: set[str]) -> Source:

@@ -164,7 +164,6 @@ def database() -> Findings:
         yield Finding("bad", f"The database cannot be written to. {mend} {in_a_line(error)}")
         return
     yield Finding("ok", "The database answers and is of this version.")
-    yield from (Finding("warn", words) for words in guard.weaknesses(connection))
 
 
 def connected_anew() -> None:
@@ -318,6 +317,9 @@ def traces() -> Findings:
 
 def trail() -> Findings:
     """Whether the audit trail was checked lately, held, and could not be rewritten unnoticed."""
+    yield from (Finding("bad", words) for words in guard.differences(connection))
+    if guard.is_owned(connection):
+        yield Finding("warn", guard.OWNED)
     found = chain()
     if found.checked and found.checked.result == "broken":
         problem = found.checked.detail.get("problem", "")
@@ -332,10 +334,19 @@ def trail() -> Findings:
     else:
         held = found.checked.detail.get("entries", 0)
         yield Finding("ok", f"The audit trail held when it was last checked: {held:,} entries.")
-    if not settings.AUDIT_CHECKPOINT_KEY:
-        yield Finding("warn", "Nobody signs how the audit trail ends. Run manage.py verify_audit --new-key.")
-        return
+    if not (found.signed and is_recent(found.signed.at, CHECKED_LATELY)):
+        yield Finding(
+            "warn", "The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES."
+        )
+    if settings.AUDIT_CHECKPOINT_DIR:
+        yield from checkpoint_files()
+
+
+def checkpoint_files() -> Findings:
+    """Whether the process that signs can use its key and its file."""
     try:
-        checkpoints.public_half(settings.AUDIT_CHECKPOINT_KEY)
+        kept = checkpoints.read(checkpoints.default_file())
     except checkpoints.Unusable as problem:
-        yield Finding("bad", str(problem))
+        yield Finding("bad", f"The checkpoints cannot be used: {problem}")
+    else:
+        yield Finding("ok", f"The checkpoints of the audit trail can be read: {len(kept.by_entry):,}.")

@@ -122,6 +122,10 @@ def _last_check() -> datetime | None:
     return Entry.objects.filter(action="audit.verify").values_list("at", flat=True).first()
 
 
+def _last_checkpoint() -> datetime | None:
+    return Entry.objects.filter(action="audit.checkpoint").values_list("at", flat=True).first()
+
+
 def _unbroken() -> Samples:
     checked = Entry.objects.filter(action="audit.verify").first()
     return [({}, int(checked.result != "broken"))] if checked else []
@@ -169,5 +173,10 @@ METRICS: Metrics = {
     "desk_audit_entries_total": ("counter", "Entries of the audit trail.", _entries),
     "desk_audit_unbroken": ("gauge", "1 if the last whole check of the trail held, else 0.", _unbroken),
     "desk_audit_check_age_seconds": ("gauge", "Since the trail was last checked whole.", _since(_last_check)),
+    "desk_audit_checkpoint_age_seconds": (
+        "gauge",
+        "Since the end of the trail was last signed.",
+        _since(_last_checkpoint),
+    ),
     "desk_writes_open": ("gauge", "Writes under way, and those whose outcome is unknown.", _writes),
 }

@@ -61,11 +61,12 @@ def _origin(name: str) -> str:
 
 @dataclass(frozen=True)
 class Chain:
-    """The audit trail as its last entry and its last check tell of it."""
+    """The audit trail: its last entry, its last check and its last checkpoint."""
 
     entries: int
     last: Entry | None
     checked: Entry | None
+    signed: Entry | None
 
     @property
     def checked_at(self) -> datetime | None:
@@ -76,4 +77,7 @@ class Chain:
 def chain() -> Chain:
     """The state of the trail; entries are numbered without gaps, so the last one's number counts them."""
     last = Entry.objects.first()
-    return Chain(last.pk if last else 0, last, Entry.objects.filter(action="audit.verify").first())
+    checked, signed = (
+        Entry.objects.filter(action=action).first() for action in ("audit.verify", "audit.checkpoint")
+    )
+    return Chain(last.pk if last else 0, last, checked, signed)

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.fields.json import KT
 from django.urls import reverse
 from django.utils import timezone
 
@@ -13,11 +14,24 @@ from portal.audit.models import Actor, Entry
 from portal.jobs.models import Job
 
 
+class PrintedQuerySet(models.QuerySet["Printed"]):
+    """Documents that were handed out, and those of them that the trail does not know."""
+
+    def unrecorded(self) -> "PrintedQuerySet":
+        """Documents whose entry is gone, or is about something else."""
+        recorded = Entry.objects.annotate(code=KT("detail__code")).filter(
+            pk=OuterRef("entry_id"), action="summaries.print", code=OuterRef("code")
+        )
+        return self.exclude(Exists(recorded))
+
+
 class Printed(models.Model):
     """One document that was handed out, by the code that its pages carry. The rest stands in its audit entry."""
 
     code = models.CharField(max_length=24, primary_key=True)
     entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
+
+    objects = PrintedQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "printed"

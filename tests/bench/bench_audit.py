@@ -63,11 +63,11 @@ def sow(count: int) -> None:
     """A true chain, written in batches past the model."""
     from django.db import connection, transaction
 
-    from portal.audit.chain import SEALED, seal_of
+    from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, seal_of
     from portal.audit.guard import FIRST
     from portal.audit.models import Entry
 
-    fields = [Entry._meta.get_field(name) for name in SEALED]
+    fields = [Entry._meta.get_field(name) for name in HASHED_FIELDS[HASH_FORMAT]]
     columns = ", ".join(["id", *(field.column for field in fields), "hash"])
     marks = ", ".join(["%s"] * (len(fields) + 2))
     last = FIRST
@@ -75,7 +75,7 @@ def sow(count: int) -> None:
     for start in range(0, count, BATCH):
         batch = []
         for number in range(start, min(start + BATCH, count)):
-            values = entry(number) | {"previous_hash": last}
+            values = entry(number) | {"previous_hash": last, "hash_format": HASH_FORMAT}
             last = seal_of(values)
             stored = [field.get_db_prep_save(values[field.attname], connection) for field in fields]
             batch.append([number + 1, *stored, last])

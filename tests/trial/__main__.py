@@ -300,6 +300,7 @@ def lose_and_restore(desk: Deployment, copy: Path) -> None:
     desk.manage("backup", str(copy))
     desk.make_database()
     desk.manage("restore", str(copy), "--replace")
+    desk.manage("verify_audit", "--accept", "Put back from the copy")
     after = verified(desk)
     must(after >= before, f"no entry is lost: {before}, then {after}")
     (records,) = desk.ask(

@@ -6,23 +6,25 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
-from django.conf import LazySettings
 from django.conf import settings as project
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, connection, transaction
+from django.db.migrations.executor import MigrationExecutor
 from django.test import Client as Browser
 
 from portal.accounts.roles import Role
-from portal.audit import checkpoints, guard
-from portal.audit.chain import append, seal
+from portal.audit import guard
+from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, append, seal
 from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
-from portal.audit.verification import verify
+from portal.audit.verification import holds, verify
 from portal.operations import doctor
 from portal.registry.models import Kind, Record
 from portal.registry.search import matching, search_text
@@ -32,8 +34,8 @@ from tests.conftest import browser_of
 
 MAYA = Actor(id=7, name="Maya Chen", role="servicer", ip="2001:db8::1", request_id="r-1")
 COLUMNS = ", ".join(field.column for field in Entry._meta.concrete_fields if field.column != "id")
-STRANGE = COLUMNS.replace("previous_hash, hash", f"'{'a' * 64}', '{'b' * 64}'")
-FOLLOWS = COLUMNS.replace("previous_hash, hash", f"hash, '{'b' * 64}'")
+STRANGE = COLUMNS.replace("previous_hash, hash,", f"'{'a' * 64}', '{'b' * 64}',")
+FOLLOWS = COLUMNS.replace("previous_hash, hash,", f"hash, '{'b' * 64}',")
 
 
 def run(*statements: str) -> None:
@@ -101,9 +103,9 @@ class TestRefusal:
 
     def test_a_migration_brings_a_lost_guard_back(self) -> None:
         guard.remove(connection)
-        assert len(guard.missing(connection)) == 3
+        assert len(guard.differences(connection)) == 3
         call_command("migrate", verbosity=0)
-        assert guard.missing(connection) == []
+        assert guard.differences(connection) == []
 
 
 SWAP = [f"UPDATE audit_entry SET id = {a} WHERE id = {b}" for a, b in ((99, 2), (2, 3), (3, 99))]
@@ -128,7 +130,8 @@ class TestVerify:
     )
     def test_the_first_wrong_entry_is_named(self, attack: list[str], named: str) -> None:
         five()
-        guard.remove(connection)
+        if attack:
+            guard.remove(connection)
         run(*attack)
         assert named in told()
 
@@ -144,7 +147,7 @@ class TestVerify:
         five()
         guard.remove(connection)
         reseal(3, reason="Another")
-        assert "Entry 3 was rewritten, seal and all" in told()
+        assert "Entry 3 was rewritten, hash and all" in told()
 
     def test_an_entry_slipped_in_with_a_true_seal_is_named(self) -> None:
         five()
@@ -155,14 +158,6 @@ class TestVerify:
         forged.hash = seal(forged)
         forged.save()
         assert "Entry 3 was inserted: it follows no entry" in told()
-
-    def test_a_missing_guard_is_said(self) -> None:
-        guard.remove(connection)
-        errors = StringIO()
-        call_command("verify_audit", stdout=StringIO(), stderr=errors)
-        assert (
-            errors.getvalue().count("is missing or may be passed by; manage.py upgrade makes it again.") == 3
-        )
 
     def test_the_check_is_an_entry_itself(self) -> None:
         five()
@@ -191,79 +186,65 @@ def reseal(first: int, **changes: Any) -> None:
     run(f"UPDATE audit_entry SET {values}, hash = '{seal(entry)}' WHERE id = {first}")
 
 
-@pytest.mark.django_db
-class TestCheckpoints:
-    @pytest.fixture
-    def kept(self, settings: LazySettings, tmp_path: Path) -> Path:
-        """Five entries and a signed checkpoint of them."""
-        settings.AUDIT_CHECKPOINT_KEY, settings.AUDIT_CHECKPOINT_FORMER_KEYS = checkpoints.new_key()[0], []
-        five()
-        call_command("verify_audit", path=tmp_path / "kept.jsonl", sign=True, stdout=StringIO())
-        return tmp_path / "kept.jsonl"
+# An entry as it was written, and its hash as it was computed, before entries named a format.
+WRITTEN_BEFORE = {
+    "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+    "actor_id": 7,
+    "actor_name": "Maya Chen",
+    "actor_role": "servicer",
+    "ip": "2001:db8::1",
+    "user_agent": "Mozilla/5.0",
+    "request_id": "r-1",
+    "action": "borrowers.update",
+    "phase": "attempt",
+    "intent_id": UUID(int=5),
+    "subject_kind": "borrower",
+    "subject_uuid": "b-1",
+    "subject_label": "Ærø & Søn LLC",
+    "borrower_uuid": "b-1",
+    "reason": "Moved",
+    "changes": {"city": ["Austin", "Waco"]},
+    "detail": {"amount": "12.50", "list": [1, None]},
+    "previous_hash": FIRST,
+    "hash": "cfe5add73e3dd56ee0c8c18ceb1726f47d868b320b452b0049e086d9304bf840",
+}
 
-    def check(self, kept: Path) -> None:
-        call_command("verify_audit", path=kept, stdout=StringIO(), stderr=StringIO())
 
-    def test_a_chain_that_was_rewritten_whole_is_found(self, kept: Path) -> None:
-        self.check(kept)
-        guard.remove(connection)
-        previous = FIRST
-        for number in Entry.objects.order_by("id").values_list("id", flat=True):
-            reseal(number, previous_hash=previous, reason="Rewritten")
-            previous = Entry.objects.get(pk=number).hash
-        assert verify().found is None
-        with pytest.raises(CommandError, match="Entry 5 or one before it was rewritten: the checkpoint"):
-            self.check(kept)
+@pytest.mark.django_db(transaction=True)
+class TestFormats:
+    @pytest.fixture(autouse=True)
+    def two_formats(self) -> None:
+        """An entry from before formats, brought to this version by the migrations, and one of today behind it."""
+        before = ("audit", "0009_record_key")
+        call_command("migrate", *before, verbosity=0)
+        then = MigrationExecutor(connection).loader.project_state([before]).apps
+        then.get_model("audit", "Entry").objects.create(id=1, **WRITTEN_BEFORE)
+        call_command("migrate", verbosity=0)
+        append(MAYA, "lookup.correct", reason="Another")
 
-    def test_an_end_that_was_cut_off_is_found(self, kept: Path) -> None:
-        guard.remove(connection)
-        run("DELETE FROM audit_entry WHERE id > 4")
-        assert verify().found is None
-        with pytest.raises(CommandError, match="Entry 5 was removed: the checkpoint"):
-            self.check(kept)
+    def test_entries_of_both_hold_in_one_chain(self) -> None:
+        assert list(Entry.objects.order_by("id").values_list("hash_format", flat=True)) == [1, HASH_FORMAT]
+        assert (verify().entries, verify().found) == (2, None)
+        assert all(holds(entry) for entry in Entry.objects.all())
 
     @pytest.mark.parametrize(
-        ("old", "new", "reason"),
+        ("change", "named"),
         [
-            ('"entry": 5', '"entry": 4', "the signature does not fit"),
-            ('"key": "', '"key": "0', "no key here has the name it gives"),
-            ('"hash"', '"hush"', "it cannot be read|no key"),
-            ("{", "", "it cannot be read"),
+            ("hash_format = 1 WHERE id = 2", "Entry 2 was altered"),
+            ("hash_format = 2 WHERE id = 1", "Entry 1 was altered"),
+            ("reason = 'Another' WHERE id = 1", "Entry 1 was altered"),
+            ("hash_format = 99 WHERE id = 2", "Entry 2 names the hash format 99, which this version does"),
         ],
     )
-    def test_a_forged_line_is_refused(self, kept: Path, old: str, new: str, reason: str) -> None:
-        kept.write_text(kept.read_text().replace(old, new))
-        with pytest.raises(CommandError, match=reason):
-            self.check(kept)
+    def test_neither_a_field_nor_the_format_changes_unnoticed(self, change: str, named: str) -> None:
+        guard.remove(connection)
+        run(f"UPDATE audit_entry SET {change}")
+        assert str(verify().found).startswith(named)
+        assert not all(holds(entry) for entry in Entry.objects.all())
 
-    def test_the_key_is_replaced_and_older_checkpoints_stay_valid(
-        self, kept: Path, settings: LazySettings
-    ) -> None:
-        words = StringIO()
-        call_command("verify_audit", new_key=True, stdout=words)
-        first, second = settings.AUDIT_CHECKPOINT_KEY, words.getvalue().split("KEY=")[1].split()[0]
-        settings.AUDIT_CHECKPOINT_KEY = second
-        with pytest.raises(CommandError, match="no key here has the name"):
-            self.check(kept)
-        settings.AUDIT_CHECKPOINT_FORMER_KEYS = [checkpoints.public_half(first)]
-        call_command("verify_audit", path=kept, sign=True, stdout=StringIO())
-        self.check(kept)
-        assert len(kept.read_text().splitlines()) == 2
-
-    @pytest.mark.parametrize(
-        ("key", "former", "reason"),
-        [("", [], "is not set"), ("AAAA", [], "no Ed25519 key"), ("?", [], "no Ed25519 key")],
-    )
-    def test_a_key_that_cannot_be_used_is_said(
-        self, settings: LazySettings, tmp_path: Path, key: str, former: list[str], reason: str
-    ) -> None:
-        settings.AUDIT_CHECKPOINT_KEY, settings.AUDIT_CHECKPOINT_FORMER_KEYS = key, former
-        with pytest.raises(CommandError, match=reason):
-            call_command("verify_audit", path=tmp_path / "kept.jsonl", sign=True, stdout=StringIO())
-
-    def test_signing_needs_a_file(self) -> None:
-        with pytest.raises(CommandError, match="needs --checkpoints FILE"):
-            call_command("verify_audit", sign=True)
+    def test_the_newest_format_covers_every_field(self) -> None:
+        fields = {field.attname for field in Entry._meta.concrete_fields}
+        assert set(HASHED_FIELDS[HASH_FORMAT]) == fields - {"id", "hash"}
 
 
 APPENDS = """
@@ -339,7 +320,11 @@ class TestRoleOfThePortal:
 
     def test_it_can_work_and_nothing_weakens_the_guard(self, desk: Sandbox) -> None:
         assert browser_of(Role.AUDITOR).get("/audit/").status_code == 200
-        assert (verify().found, guard.weaknesses(connection)) == (None, [])
+        assert (verify().found, guard.is_owned(connection), guard.differences(connection)) == (
+            None,
+            False,
+            [],
+        )
 
     def test_it_cannot_change_the_trail_nor_take_its_guard_away(self) -> None:
         five()

@@ -45,11 +45,11 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, desk: Sandbox)
     entries = Entry.objects.count()
     Record.objects.all().delete()
     append(Actor.system("test"), "lookup.archive")
-    assert "one unbroken chain" in run("restore", copy, replace=True)
+    assert "entries of its audit trail fit each other" in run("restore", copy, replace=True)
     assert Record.objects.filter(kind="borrower").count() == 1
     assert not Entry.objects.filter(action="lookup.archive").exists()
-    assert list(Entry.objects.values_list("action", flat=True)[:2]) == ["audit.verify", "operations.restore"]
-    assert Entry.objects.count() == entries + 2
+    assert Entry.objects.values_list("action", flat=True)[0] == "operations.restore"
+    assert Entry.objects.count() == entries + 1
     with pytest.raises(Exception, match="append-only"), connection.cursor() as cursor:
         cursor.execute("UPDATE audit_entry SET action = 'x'")
 
@@ -60,7 +60,7 @@ def test_a_copy_of_an_earlier_form_is_brought_to_this_one(tmp_path: Path, desk: 
     run("backup", tmp_path / "copy")
     call_command("migrate", verbosity=0)
     given.borrower(desk)
-    assert "one unbroken chain" in run("restore", tmp_path / "copy", replace=True)
+    assert "entries of its audit trail fit each other" in run("restore", tmp_path / "copy", replace=True)
     assert list(matching(Record.objects.filter(kind="borrower"), borrower.label)) == [borrower]
 
 
