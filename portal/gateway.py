@@ -19,6 +19,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template import loader
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
+from django.utils.module_loading import import_string
 from django_htmx.middleware import HtmxDetails
 
 import servicing
@@ -75,6 +76,8 @@ def made(gate: Gate | None) -> Client:
         field_key=settings.SERVICING_FIELD_KEY,
         timeout=(3.05, settings.SERVICING_TIMEOUT),
         time_limit=intents.time_limit_seconds(),
+        max_values=settings.SERVICING_MAX_VALUES,
+        max_records=settings.SERVICING_MAX_RECORDS,
         country=settings.SERVICING_COUNTRY,
         incorporation_field=settings.SERVICING_INCORPORATION_FIELD,
         message_filters=chosen.SERVICING_MESSAGE_FILTERS,
@@ -82,7 +85,24 @@ def made(gate: Gate | None) -> Client:
         offset_counts=chosen.SERVICING_OFFSET_COUNTS,
         time_zone=settings.SERVICING_TIME_ZONE,
         gate=gate,
+        **_connection_options(),
     )
+
+
+def _connection_options() -> dict[str, Any]:
+    """A ready session, or the certificates and the proxy of one that the client makes."""
+    if settings.SERVICING_SESSION:
+        return {"session": import_string(settings.SERVICING_SESSION)()}
+    cert, key, proxy = (
+        settings.SERVICING_CLIENT_CERT,
+        settings.SERVICING_CLIENT_CERT_KEY,
+        settings.SERVICING_PROXY,
+    )
+    return {
+        "verify": settings.SERVICING_CA_BUNDLE or True,
+        "cert": (cert, key) if cert and key else cert or None,
+        "proxies": {"http": proxy, "https": proxy} if proxy else None,
+    }
 
 
 def writing(request: StaffRequest, write: Write) -> Client:
@@ -126,7 +146,7 @@ class Watcher:
     def after(self, call: Call, outcome: Outcome) -> None:
         """Row, memory and the write's outcome, all or nothing; an answer that the database does not take is spooled."""
         row = self._row(call, outcome)  # Masked here: SQLite lets one write at a time.
-        items = [] if outcome.error else memory.told(outcome.answer, call.ids)
+        items = [] if outcome.error else memory.records_in_answer(call.operation, outcome.answer, call.ids)
         if call.kind == "write" and self.intent:
             self.result = self._result(self.intent, call, outcome, row, items)
             self.intent.state = self.result.state

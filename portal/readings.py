@@ -107,7 +107,9 @@ class Reading:
     @property
     def is_due(self) -> bool:
         """Whether a panel that shows this copy should ask the service."""
-        return self.is_asked and not is_recent(self.record.asked_at, FRESH)
+        return (
+            self.is_asked and bool(self.record.borrower_uuid) and not is_recent(self.record.asked_at, FRESH)
+        )
 
     @property
     def is_pending(self) -> bool:
@@ -214,7 +216,7 @@ def claim(records: Sequence[Record], *, force: bool = False) -> list[Record]:
     if not records:
         return []
     now = timezone.now()
-    free = Record.objects.filter(pk__in=[record.pk for record in records])
+    free = Record.objects.filter(pk__in=[record.pk for record in records]).exclude(borrower_uuid="")
     if not force:
         free = free.filter(~match_recent("asked_at", FRESH))
     if not free.exists():  # Mostly somebody asked just now, and nothing needs to be locked.
@@ -251,8 +253,11 @@ def _read_in_thread(actor: Actor, record: Record) -> None:
 
 
 def readable(kinds: Sequence[str]) -> QuerySet[Record]:
-    """The known records of these kinds that the service offers a read for: a loan application cannot be read again."""
-    records = Record.objects.filter(kind__in=kinds, archived_at__isnull=True)
+    """The known records of these kinds that the service offers a read for, under their borrower.
+
+    A loan application cannot be read again.
+    """
+    records = Record.objects.filter(kind__in=kinds, archived_at__isnull=True).exclude(borrower_uuid="")
     return records.exclude(kind=Kind.APPLICATION, product="LOAN")
 
 

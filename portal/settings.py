@@ -72,6 +72,13 @@ SERVICING_MESSAGE_CONTENT_TYPE = flag("SERVICING_MESSAGE_CONTENT_TYPE", True)
 SERVICING_OFFSET_COUNTS = one_of("SERVICING_OFFSET_COUNTS", ["", "rows", "pages0", "pages1"], "") or None
 SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
 SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
+SERVICING_CA_BUNDLE = text("SERVICING_CA_BUNDLE")
+SERVICING_CLIENT_CERT = text("SERVICING_CLIENT_CERT")
+SERVICING_CLIENT_CERT_KEY = text("SERVICING_CLIENT_CERT_KEY")
+SERVICING_PROXY = text("SERVICING_PROXY")
+SERVICING_SESSION = text("SERVICING_SESSION")
+SERVICING_MAX_VALUES = at_least("SERVICING_MAX_VALUES", 1, 1_000_000)
+SERVICING_MAX_RECORDS = at_least("SERVICING_MAX_RECORDS", 1, 50_000)
 SERVICING_DOCUMENT_TIMEOUT = at_least("SERVICING_DOCUMENT_TIMEOUT", 1, 30)
 SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
 SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
@@ -97,6 +104,14 @@ if not re.fullmatch(r"\w+", SERVICING_INCORPORATION_FIELD, re.ASCII):
     refuse(
         "SERVICING_INCORPORATION_FIELD", f"must be one plain name; it is {SERVICING_INCORPORATION_FIELD!r}."
     )
+for name in ("SERVICING_CA_BUNDLE", "SERVICING_CLIENT_CERT", "SERVICING_CLIENT_CERT_KEY"):
+    path = globals()[name]
+    if path and not os.access(path, os.R_OK):
+        refuse(name, f"must be a file that can be read; it is {path!r}.")
+if SERVICING_PROXY and not re.fullmatch(r"https?://[^\s/]+/?", SERVICING_PROXY):
+    refuse("SERVICING_PROXY", "must look like http://proxy.example:3128.")
+if SERVICING_SESSION and (SERVICING_CA_BUNDLE or SERVICING_CLIENT_CERT or SERVICING_PROXY):
+    refuse("SERVICING_SESSION", "brings its own certificates and proxy; leave the other settings out.")
 for host in SERVICING_DOCUMENT_HOSTS:
     if not re.fullmatch(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]", host, re.IGNORECASE):
         refuse("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port and path; one is {host!r}.")

@@ -82,7 +82,9 @@ class WriteResult:
         """What the answer says of records; without the answer, that the record exists."""
         model = next((model for model, kind in memory.KIND_OF.items() if kind == self.kind), None)
         if self.answer and model:
-            return memory.told(codec.decode(model, self.answer), self.ids)
+            return memory.records_in_answer(
+                self.call["operation"], codec.decode(model, self.answer), self.ids
+            )
         if not self.uuid:
             return []
         owner = self.uuid if self.kind == Kind.BORROWER else self.ids.get("borrower_id", "")

@@ -89,7 +89,7 @@ def refresh(request: StaffRequest) -> HttpResponseBase:
 def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpResponse:
     """The page from its copies, or one of its panels after asking the service."""
     record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid)
-    if record.borrower_uuid != borrower_uuid:
+    if record.borrower_uuid and record.borrower_uuid != borrower_uuid:
         return redirect(record)
     return account_page(request, LIST, record, told=told, panels=PANELS)
 

@@ -37,9 +37,10 @@ def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reas
         record.refresh_from_db(from_queryset=Record.objects.select_for_update())
         for name, (_, after) in changes.items():
             setattr(record, name, after)
+        record.owner_confirmed |= "borrower_uuid" in changes
         if "label" in changes:
             record.search_text = f"{record.search_text}\n{search_text(record.label)}"
-        record.save(update_fields=[*changes, "search_text", "updated_at"])
+        record.save(update_fields=[*changes, "owner_confirmed", "search_text", "updated_at"])
         roll_up(changes.get("borrower_uuid", []))
         _note(actor, "lookup.correct", record, reason=reason, changes=changes)
 

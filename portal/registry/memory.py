@@ -5,9 +5,10 @@ One way in, :func:`remember`, for live answers, imported files and records that 
 """
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from portal.registry.lists import roll_up
 from portal.registry.models import Kind, Record, Snapshot, Source
 from portal.registry.query import is_uuid
 from portal.registry.search import search_text
+from portal.registry.sources import KIND_OF_ANSWER
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
 from servicing.schedules import schedule_of
 
@@ -42,6 +44,7 @@ BATCH = 2_000
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 TOO_MUCH = Decimal(10) ** 11
 """SQLite keeps 15 digits of a number exactly: these, and four places behind the point."""
+logger = logging.getLogger(__name__)
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 
@@ -55,6 +58,9 @@ class Known:
     parent_uuid: str = ""
     label: str = ""
     answer: Answer | list[Repayment] | None = None
+    names_other_owner: bool = False
+    """The answer says it belongs to another borrower than the one it was asked for under: to neither, until somebody
+    confirms one."""
 
 
 def known(answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = "") -> list[Known]:
@@ -71,27 +77,28 @@ def known(answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uui
     return [item, *(known(person, borrower_uuid=uuid)[0] for person in people)]
 
 
-def told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
-    """What an answer of the service tells, with the ids of the call that asked.
+def records_in_answer(operation: str, answer: Any, ids: Mapping[str, str]) -> list[Known]:
+    """What the answer of an operation tells, with the ids of the call that asked.
 
     A record whose uuid cannot be part of an address is left out: no page could lead to it.
     """
-    return [item for item in _told(answer, ids) if IDENTIFIER.fullmatch(item.uuid)]
-
-
-def _told(answer: Any, ids: Mapping[str, str]) -> list[Known]:
-    owner = ids.get("borrower_id", "")
-    account = ids.get("loan_id") or ids.get("line_id") or ""
-    if isinstance(answer, list):
-        kind = Kind.LOAN_REPAYMENTS if "loan_id" in ids else Kind.LINE_REPAYMENTS
-        whole = Known(kind=kind, uuid=account, borrower_uuid=owner, parent_uuid=account, answer=answer)
-        return [
-            whole,
-            *(item for one in answer for item in known(one, borrower_uuid=owner, parent_uuid=account)),
-        ]
-    if type(answer) not in KIND_OF:
+    if operation not in KIND_OF_ANSWER:
+        logger.error("%s has no kind of record; its answer is recorded as a call alone", operation)
         return []
-    return known(answer, uuid=account if isinstance(answer, Statement) else "", borrower_uuid=owner)
+    kind = KIND_OF_ANSWER[operation]
+    items = _items(kind, answer, ids) if kind else []
+    return [item for item in items if IDENTIFIER.fullmatch(item.uuid)]
+
+
+def _items(kind: Kind, answer: Any, ids: Mapping[str, str]) -> list[Known]:
+    owner = ids.get("borrower_id", "")
+    if kind in (Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS):
+        account = ids["loan_id" if kind == Kind.LOAN_REPAYMENTS else "line_id"]
+        whole = Known(kind=kind, uuid=account, borrower_uuid=owner, parent_uuid=account, answer=answer)
+        return [whole, *(known(one, borrower_uuid=owner, parent_uuid=account)[0] for one in answer)]
+    if isinstance(answer, Loan) and answer.user_uuid and answer.user_uuid.casefold() != owner.casefold():
+        return [replace(known(answer)[0], names_other_owner=True)]
+    return known(answer, uuid=ids["line_id"] if kind == Kind.LINE else "", borrower_uuid=owner)
 
 
 def held(items: Iterable[Known]) -> Stored:
@@ -151,8 +158,10 @@ def _remember_batch(
     items: Sequence[Known], stored: Stored | None, source: str, at: datetime, by: str
 ) -> list[Record]:
     with transaction.atomic():
+        items = _without_unowned_loans(items)
         stored = held(items) if stored is None else stored
         remembered, new, changed, same, snapshots = [], [], [], [], []
+        owners: dict[Record, str] = {}
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
@@ -162,7 +171,7 @@ def _remember_batch(
             elif _is_confirmed(record, item, at):
                 same.append(record)
             else:
-                before = _state(record)
+                before, owners[record] = _state(record), record.borrower_uuid
                 snapshots += _absorb(record, item, source, at)
                 if _state(record) != before:
                     record.updated_at = at
@@ -172,8 +181,28 @@ def _remember_batch(
         rows.update(changed, [*_TOLD, "updated_at"])
         _confirm(same, source, at)
         Snapshot.objects.bulk_create(snapshots)
-        roll_up(record.borrower_uuid for record in new + changed if _is_added_up(record))
+        released = [record for record in changed if owners[record] and not record.borrower_uuid]
+        _release_repayments(released)
+        summed = [record for record in new + changed if _is_added_up(record)]
+        roll_up({record.borrower_uuid for record in summed} | {owners[record] for record in released})
         return remembered
+
+
+def _without_unowned_loans(items: Sequence[Known]) -> list[Known]:
+    """Repayments of a loan that belongs to nobody belong to nobody either."""
+    loans = {item.parent_uuid for item in items if item.kind == Kind.LOAN_REPAYMENTS}
+    if not loans:
+        return list(items)
+    found = Record.objects.filter(kind=Kind.LOAN, uuid__in=loans, borrower_uuid="").exclude(answer="")
+    unowned = set(found.values_list("uuid", flat=True))
+    return [replace(item, borrower_uuid="") if item.parent_uuid in unowned else item for item in items]
+
+
+def _release_repayments(loans: Iterable[Record]) -> None:
+    """Take the repayments of loans that lost their owner away from that borrower."""
+    of_loans = (Kind.LOAN_REPAYMENTS, Kind.REPAYMENT)
+    if uuids := [loan.uuid for loan in loans]:
+        Record.objects.filter(parent_uuid__in=uuids, kind__in=of_loans).update(borrower_uuid="")
 
 
 def _is_added_up(record: Record) -> bool:
@@ -186,6 +215,8 @@ def _is_added_up(record: Record) -> bool:
 def _is_confirmed(record: Record, item: Known, at: datetime) -> bool:
     """Whether the last answer was told again, later and with nothing besides."""
     if item.answer is None or item.label or _is_late(record, at):
+        return False
+    if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
     owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
     return all(owners) and record.answer == text_of(item.answer)
@@ -217,7 +248,10 @@ def _state(record: Record) -> list[Any]:
 def _absorb(record: Record, item: Known, source: str, at: datetime) -> list[Snapshot]:
     """Take the item into the record; the snapshot of what it replaces, if it replaces anything."""
     replaced = []
-    record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
+    if item.names_other_owner and not record.owner_confirmed:
+        record.borrower_uuid = ""
+    else:
+        record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
     record.parent_uuid = item.parent_uuid or record.parent_uuid
     record.label = item.label or record.label
     if item.answer is not None:

@@ -96,6 +96,9 @@ class Record(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     uuid = models.CharField(max_length=64)
     borrower_uuid = models.CharField(max_length=64, blank=True)
+    owner_confirmed = models.BooleanField(
+        default=False, db_default=False, help_text="Somebody chose the borrower, whatever the answer says."
+    )
     parent_uuid = models.CharField(
         max_length=64, blank=True, help_text="The loan or line a repayment belongs to."
     )

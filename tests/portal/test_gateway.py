@@ -19,6 +19,7 @@ from django.db import connections
 from django.http import HttpResponse
 from django.test import Client as Browser
 from django.utils import timezone
+from requests import Session
 
 from portal import gateway
 from portal.accounts.models import User
@@ -30,6 +31,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import CLIENT_ID, SECRET, browser_of, htmx
+from tests.servicing.wire import Wire, answered
 
 pytestmark = pytest.mark.urls("tests.portal.trial_urls")
 
@@ -218,6 +220,32 @@ class TestSendingOnce:
         desk.fail_next("applications.submit", cut_after_commit=True)
         submit(servicer, borrower, once="on")
         assert submit(servicer, borrower, once="on", amount="1300.00").status_code == 200
+
+
+def branch_session() -> Session:
+    """What an operator names in SERVICING_SESSION."""
+    session = Session()
+    session.headers["X-Branch"] = "7"
+    return session
+
+
+class TestConnection:
+    def test_a_proxy_or_a_ready_session_carries_the_calls(
+        self, viewer: Browser, settings: LazySettings
+    ) -> None:
+        with Wire() as wire:
+            wire.answer(answered('{"uuid": "l-1"}'))
+            settings.SERVICING_URL, settings.SERVICING_PROXY = "http://lender.example", wire.url
+            gateway.client.cache_clear()
+            assert gateway.client().loans.get("b-1", "l-1").uuid == "l-1"
+
+            settings.SERVICING_PROXY, settings.SERVICING_SESSION = "", f"{__name__}.branch_session"
+            settings.SERVICING_URL = wire.url
+            gateway.client.cache_clear()
+            gateway.client().loans.get("b-1", "l-1")
+
+        assert wire.heads[0].startswith("get http://lender.example/v1/users/b-1/loan/l-1 ")
+        assert "x-branch: 7" in wire.heads[1]
 
 
 class TestWhenOurSideFails:

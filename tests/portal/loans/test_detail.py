@@ -5,7 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db.models import Q
 from django.test import Client as Browser
+from django.urls import reverse
 from django.utils import timezone
 
 from portal.audit.models import Entry, Sighting
@@ -22,6 +24,15 @@ from tests.portal.pages import an_hour_later, forget, page, panel, plain
 @pytest.fixture
 def borrower(desk: Sandbox) -> Record:
     return given.borrower(desk, first_name="Northwind Baking Co LLC")
+
+
+def owners(loan: Record) -> set[str]:
+    """Whose the loan is here, and whose its repayments are."""
+    return set(
+        Record.objects.filter(Q(uuid=loan.uuid) | Q(parent_uuid=loan.uuid)).values_list(
+            "borrower_uuid", flat=True
+        )
+    )
 
 
 def read(browser: Browser, record: Record, query: str = "") -> str:
@@ -66,8 +77,33 @@ class TestFigures:
         loan, other = given.loan(desk, borrower), given.borrower(desk, first_name="Cedar Mill Dental PC")
         desk.world.amend(loan.uuid, user_uuid=other.uuid)
         shown = read(viewer, loan)
-        assert "The loan names another borrower" in shown
+        assert "The service names a different borrower for this loan:" in shown
         assert "Cedar Mill Dental PC" in shown
+
+    def test_a_loan_that_names_another_borrower_counts_for_nobody_until_that_is_corrected(
+        self, viewer: Browser, supervisor: Browser, desk: Sandbox, borrower: Record
+    ) -> None:
+        loan, other = given.loan(desk, borrower), given.borrower(desk, first_name="Cedar Mill Dental PC")
+        address = loan.get_absolute_url()
+        panel(viewer, address, "loan-repayments")
+        read(viewer, loan)
+        assert owners(loan) == {borrower.uuid}
+
+        forget(loan)
+        desk.world.amend(loan.uuid, user_uuid=other.uuid)
+        read(viewer, loan)
+        panel(viewer, address, "loan-repayments")
+        assert owners(loan) == {""}
+        assert "It isn’t included in any borrower’s totals" in page(viewer, address)
+        assert loan.uuid not in page(viewer, f"{borrower.get_absolute_url()}?tab=loans")
+
+        correction = reverse("lookup:correct", args=[loan.kind, loan.uuid])
+        supervisor.post(
+            correction, {"label": "", "borrower_uuid": borrower.uuid, "reason": "Asked the lender."}
+        )
+        read(viewer, loan)
+        assert loan.uuid in page(viewer, f"{borrower.get_absolute_url()}?tab=loans")
+        assert "Its borrower here was confirmed by staff." in page(viewer, address)
 
     def test_what_does_not_add_up_is_noticed_quietly(
         self, viewer: Browser, desk: Sandbox, borrower: Record
