@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.http import QueryDict
 
 from portal.messaging.forms import PASSING, SIZES, FilterForm
-from portal.messaging.keeping import keep, kept_as
+from portal.messaging.keeping import keep, kept_as, service_zone
 from portal.messaging.links import Row, rows_of
 from portal.messaging.models import Message, last_stored
 from portal.messaging.query import Found
@@ -26,7 +26,7 @@ from portal.ui import wording
 from portal.ui.keys import key_in
 from servicing import Client, ServicingError
 from servicing import Message as Told
-from servicing.messages import WALK_LIMIT
+from servicing.messages import WALK_LIMIT, Filters
 from servicing.resource import Counts, walk
 
 CLAIM_AGE: Final = 30
@@ -54,6 +54,8 @@ class Explorer:
 
     state: QueryDict
     failure: ServicingError | None = None
+    filters_ignored: bool = False
+    """Whether the service answered with messages that its own filters leave out."""
     shown: Sequence[Message] = ()
     total: int | None = None
     """How many there are: by the service, or here as far as they are counted."""
@@ -81,6 +83,16 @@ class Explorer:
         """Whether the list comes from the local copy: where it is wanted so, or a filter is none of the service's."""
         own = set(self.asked) - {*SERVICE_FILTERS, "limit", "source"}
         return bool(own) or self.asked.get("source") == "copy" or len(self.asked.get("event", ())) > 1
+
+    @property
+    def is_from_copy(self) -> bool:
+        """Whether what is shown comes from the local copy, for whatever reason."""
+        return self.is_copy or bool(self.failure) or self.filters_ignored
+
+    @property
+    def source(self) -> str | None:
+        """What links from this list ask for: a place in the copy means nothing in the service's list."""
+        return "copy" if self.failure or self.filters_ignored else self.state.get("source")
 
     @cached_property
     def found(self) -> Found:
@@ -122,7 +134,7 @@ class Explorer:
         """The total as far as it is known: more than are counted is said."""
         if self.total is None:
             return "an unknown number of"
-        is_here = (self.is_copy or bool(self.failure)) and self.is_filtered
+        is_here = self.is_from_copy and self.is_filtered
         more = is_here and (self.total >= COUNTED or bool(self.found.caps))
         return f"{self.total:,}{'+' if more else ''}"
 
@@ -145,6 +157,10 @@ class Explorer:
         offset = None if number == 1 else self._offset(client, number)
         page = list_page(offset=offset)
         self.shown = _kept(page)
+        if page.filters_ignored:
+            self.filters_ignored = True
+            self._from_copy()
+            return
         self.total, self.first = page.pagination.total, (number - 1) * self.size + 1
         has_more = len(page) == self.size if self.total is None else number * self.size < self.total
         self.next = self.query_string(page=str(number + 1)) if has_more and len(page) else ""
@@ -184,42 +200,48 @@ class Explorer:
 
         Where the service fails in the middle it ends there, and ``failure`` says so.
         """
-        if self.is_copy:
+        if self.is_from_copy:
             yield from self.found.batches()
             return
         page = partial(client.messages.list, **self.sent, limit=WALK_LIMIT)
+        filters, zone = Filters(**self.sent), service_zone()
         try:
             for step in walk(lambda offset: page(offset=offset), offset_counts()):
-                yield _kept(step.new)
+                yield _kept(message for message in step.new if filters.admit(message, zone))
         except ServicingError as error:
             self.failure = error
 
     @property
     def is_too_long(self) -> bool:
         """Whether the service has more than is fetched from it in one piece."""
-        return not self.is_copy and (self.total or 0) > MOST_AT_ONCE
+        return not self.is_from_copy and (self.total or 0) > MOST_AT_ONCE
 
     def _from_copy(self) -> None:
         side, _, rest = self.state.get("page", "").partition("_")
         key, _, first = rest.partition("_")
         place = key_in(key)
         backwards = side == "before" and place is not None
+        skip = (self.page_number - 1) * self.size if place is None else 0
         if place is None:
-            shown = self.found.page(self.size + 1)
+            shown = self.found.page(self.size + 1, skip=skip)
         elif backwards:
             shown = self.found.page(self.size + 1, before=place)
         else:
             shown = self.found.page(self.size + 1, beyond=place)
         has_more = len(shown) > self.size
         self.shown = (shown[-self.size :] if backwards else shown[: self.size]) if has_more else shown
-        self.total = self._count() if has_more or place is not None else len(shown)
+        is_inside = place is not None or skip > 0
+        self.total = self._count() if has_more or is_inside else len(shown)
         is_number = first.isascii() and first.isdigit() and len(first) < 9
-        self.first = max(1, int(first)) if place is not None and is_number else 1
+        self.first = max(1, int(first)) if place is not None and is_number else skip + 1
         if self.shown and (has_more or backwards):
-            self.next = self.query_string(page=f"beyond_{self.shown[-1].pk}_{self.first + len(self.shown)}")
-        if self.shown and place is not None and (has_more or not backwards):
+            self.next = self._page_link(f"beyond_{self.shown[-1].pk}_{self.first + len(self.shown)}")
+        if self.shown and is_inside and (has_more or not backwards):
             start = max(1, self.first - self.size)
-            self.previous = self.query_string(page=f"before_{self.shown[0].pk}_{start}")
+            self.previous = self._page_link(f"before_{self.shown[0].pk}_{start}")
+
+    def _page_link(self, page: str) -> str:
+        return self.query_string(page=page, source=self.source)
 
     def _count(self) -> int:
         if self.is_filtered:
@@ -241,25 +263,29 @@ class Explorer:
         key = "messaging.claim." + "_".join(str(value or "") for value in sent.values()).replace(" ", "_")
         claimed = cache.get(key)
         if claimed is None:
-            claimed = client.messages.list(**sent, limit=1).pagination.total
+            page = client.messages.list(**sent, limit=1)
+            claimed = None if page.filters_ignored else page.pagination.total
             cache.set(key, claimed, CLAIM_AGE)
         asked = {name: value for name, value in self.asked.items() if name in ("start_date", "end_date")}
         if sent["event"]:
             asked["event"] = [sent["event"]]
-        kept = sum(part.count() for part in Found(asked).parts)
+        parts = Found(asked).parts
+        kept = sum(part.count() for part in parts)
+        if Message.objects.filter(gone_at__isnull=False).exists():
+            kept -= sum(part.filter(gone_at__isnull=False).count() for part in parts)
         return Claim(claimed, kept)
 
     @cached_property
     def chips(self) -> list[Chip]:
         """The filters that are on."""
-        sent = {name for name, value in self.sent.items() if value and not self.is_copy}
+        sent = {name for name, value in self.sent.items() if value}
         chips = []
         for name, value in self.asked.items():
             if name in ("limit", "source", "order"):
                 continue
             words = ", ".join(map(_word, value)) if isinstance(value, list) else _said(value)
             label = str(self.form.fields[name].label)
-            is_sent = name in sent or (name in SERVICE_FILTERS and bool(self.sent.get(name)))
+            is_sent = name in sent and not self.filters_ignored
             chips.append(Chip(label, words, self.query_string(**{name: None}), is_sent))
         return chips
 

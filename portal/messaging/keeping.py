@@ -24,17 +24,19 @@ ONE_DAY: Final = timedelta(days=1)
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def keep(messages: Iterable[Told], *, day: date | None = None) -> int:
-    """Keep those that are not kept yet, and say how many they were. ``day`` is the service's day, where it is known."""
+def keep(messages: Iterable[Told], *, day: date | None = None) -> set[str]:
+    """Save those that are not saved yet; their identifiers. ``day`` is the service's day, where it is known."""
     rows = {row.uuid: row for row in (row_of(message, day) for message in messages)}
     with transaction.atomic():
-        found = Message.objects.filter(uuid__in=rows).values_list("uuid", "day", "is_placed")
-        stored = {uuid: its_day if is_placed else None for uuid, its_day, is_placed in found}
+        found = list(Message.objects.filter(uuid__in=rows).values_list("uuid", "day", "is_placed", "gone_at"))
+        stored = {uuid: its_day if is_placed else None for uuid, its_day, is_placed, _ in found}
+        if back := [uuid for uuid, *_, gone_at in found if gone_at]:
+            Message.objects.filter(uuid__in=back).update(gone_at=None)
         moved = [uuid for uuid, its_day in stored.items() if day and its_day != day]
         if moved:  # It was a guess, and now the service told the day.
             Message.objects.filter(uuid__in=moved).delete()
         _add([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
-    return len(rows) - len(stored)
+    return rows.keys() - stored
 
 
 def row_of(message: Told, day: date | None = None) -> Message:

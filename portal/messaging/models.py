@@ -1,7 +1,7 @@
 """The local copy of the lending service's messages, how complete it is, and who a bank account belongs to."""
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Final, NamedTuple, Self
 
 from django.db import models
 from django.urls import reverse
@@ -13,6 +13,8 @@ from portal.ui import wording
 PLACES = 31
 """Bits of a key behind its second; they tell messages of one second apart."""
 LATEST = 2**32 - 1
+WHOLE_LIST = date.min
+"""Stands for the whole list where the service does not filter by day."""
 SILENCE = timedelta(minutes=2)
 """A run that says nothing for so long is dead."""
 
@@ -29,8 +31,45 @@ def _indexes() -> list[models.Index]:
     fields = {f"by_{one[0]}": one for one in narrowed}
     fields |= {f"of_{one}": [one, "-id", *narrowing, "amount"] for one in ("subject_uuid", "bank_account")}
     fields["of_amount"] = ["amount", "-id", *narrowing]
-    fields |= {"by_day": ["day", "is_placed"], "by_stored_at": ["stored_at"]}
-    return [models.Index(fields=names, name=f"messages_{name}") for name, names in fields.items()]
+    fields |= {"of_day": ["day", "is_placed", "gone_at", "id"], "by_stored_at": ["stored_at"]}
+    indexes = [models.Index(fields=names, name=f"messages_{name}") for name, names in fields.items()]
+    gone = models.Q(gone_at__isnull=False)
+    return [*indexes, models.Index(fields=["gone_at"], name="messages_by_gone_at", condition=gone)]
+
+
+class Fingerprint(NamedTuple):
+    """What tells one set of messages from another: how many they are, and the sum of their marks."""
+
+    number: int = 0
+    digest: int = 0
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    """Messages, counted by identity."""
+
+    def at_service(self) -> Self:
+        """Those that the service still has, as far as is known."""
+        return self.filter(gone_at=None)
+
+    def of_day(self, day: date) -> Self:
+        """Those at the service that certainly are of a day; of :data:`WHOLE_LIST` all of them."""
+        return self.at_service() if day == WHOLE_LIST else self.at_service().filter(day=day, is_placed=True)
+
+    def fingerprint(self) -> Fingerprint:
+        """Of all of them."""
+        found = self.order_by().aggregate(**_FINGERPRINT)
+        return Fingerprint(found["number"], int(found["digest"] or 0))
+
+    def fingerprints(self, first: date, last: date) -> dict[date, Fingerprint]:
+        """Of those at the service that certainly are of each day; days without any are left out."""
+        days = self.at_service().order_by().filter(day__gte=first, day__lte=last, is_placed=True)
+        rows: Any = days.values("day").annotate(**_FINGERPRINT)
+        return {row["day"]: Fingerprint(row["number"], int(row["digest"])) for row in rows}
+
+    def gone_on(self, first: date, last: date) -> dict[date, int]:
+        """How many of each day the service no longer has."""
+        gone = self.order_by().filter(day__gte=first, day__lte=last, gone_at__isnull=False)
+        return dict(gone.values_list("day").annotate(models.Count("pk")))
 
 
 class Message(models.Model):
@@ -54,6 +93,9 @@ class Message(models.Model):
     body = models.TextField(help_text="The message as exact JSON text.")
     search_text = models.TextField(blank=True)
     stored_at = models.DateTimeField(default=timezone.now)
+    gone_at = models.DateTimeField(null=True, help_text="When the service was found not to list it any more.")
+
+    objects = MessageQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]
@@ -83,19 +125,31 @@ def last_stored() -> datetime | None:
 
 
 class Day(models.Model):
-    """One of the service's days: what the service claims of it, and how far reading it got."""
+    """One of the service's days: what the service says of it, what it listed, and how far reading it got."""
 
     day = models.DateField(primary_key=True)
     claimed = models.PositiveIntegerField()
     checked_at = models.DateTimeField()
-    kept = models.PositiveIntegerField(
-        null=True, help_text="How many were kept when it was last read to its end."
+    listed = models.PositiveIntegerField(
+        null=True,
+        db_column="kept",
+        help_text="How many messages the service listed when it was last read to its end.",
     )
+    digest = models.BigIntegerField(default=0, db_default=0, help_text="Of the identifiers that it listed.")
+    read_at = models.DateTimeField(null=True, help_text="When it was last read to its end.")
     offset = models.PositiveIntegerField(null=True, help_text="Where a reading that was cut off goes on.")
     counts = models.CharField(max_length=6, blank=True, help_text="What an offset was found to count.")
+    part_listed = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="How many were listed up to there."
+    )
+    part_digest = models.BigIntegerField(default=0, db_default=0)
 
     def __str__(self) -> str:
         return f"{self.day}: {self.claimed}"
+
+    def agrees_with(self, saved: Fingerprint) -> bool:
+        """Whether exactly those messages are saved that the service listed."""
+        return self.listed is not None and saved == (self.listed, self.digest)
 
 
 class Run(models.Model):
@@ -111,6 +165,13 @@ class Run(models.Model):
     claimed = models.PositiveIntegerField(default=0, help_text="How many the service claims in all.")
     missing = models.PositiveIntegerField(default=0, help_text="How many of them were missing when it began.")
     added = models.PositiveIntegerField(default=0)
+    already_here = models.PositiveIntegerField(default=0, db_default=0)
+    gone = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="How many the service no longer has."
+    )
+    filters_ignored = models.BooleanField(
+        default=False, db_default=False, help_text="Whether it read the list without filters."
+    )
     failure = models.TextField(blank=True)
 
     class Meta:
@@ -137,8 +198,7 @@ class BankAccount(models.Model):
         return f"{self.uuid} of {self.borrower_uuid}"
 
 
-def kept_on(first: date, last: date) -> dict[date, int]:
-    """How many messages are kept here that certainly are of each day; days without any are left out."""
-    days = Message.objects.order_by().filter(day__gte=first, day__lte=last, is_placed=True)
-    rows: Any = days.values_list("day").annotate(number=models.Count("pk"))
-    return dict(rows)
+_FINGERPRINT: Final[dict[str, Any]] = {
+    "number": models.Count("pk"),
+    "digest": models.Sum(models.F("pk").bitand(2**PLACES - 1)),
+}

@@ -146,7 +146,7 @@ class Panel:
 
     @property
     def _place(self) -> dict[str, str | None]:
-        return {"page": self.explorer.state.get("page")}
+        return {"page": self.explorer.state.get("page"), "source": self.explorer.source}
 
     @property
     def closed(self) -> str:

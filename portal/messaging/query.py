@@ -63,9 +63,11 @@ class Found:
 
     asked: Mapping[str, Any]
 
-    def page(self, size: int, *, beyond: int | None = None, before: int | None = None) -> list[Message]:
+    def page(
+        self, size: int, *, beyond: int | None = None, before: int | None = None, skip: int = 0
+    ) -> list[Message]:
         """So many in order: from the first on, or those beyond a key, or those that end before one."""
-        keys = list(islice(self.keys(beyond=beyond, before=before), size))
+        keys = list(islice(self.keys(beyond=beyond, before=before), skip, skip + size))
         rows = Message.objects.in_bulk(keys)
         shown = [rows[key] for key in keys if key in rows]
         return shown[::-1] if before is not None else shown

@@ -1,6 +1,6 @@
 """What messages do in the background."""
 
-from datetime import date
+from datetime import date, datetime
 
 from portal.audit.models import Actor
 from portal.jobs.kinds import job
@@ -16,8 +16,11 @@ from portal.messaging.sync import begin
     every="MESSAGE_SYNC_MINUTES",
     gives_way=True,
 )
-def sync(progress: Progress, *, since: str = "", until: str = "") -> dict[str, int]:
-    """Every message that the local copy lacks; begun again, it goes on where it was."""
+def sync(progress: Progress, *, since: str = "", until: str = "", read_before: str = "") -> dict[str, int]:
+    """Every message that the local copy lacks; begun again, it goes on where it was.
+
+    With ``read_before`` every day is compared with the service that was not since then.
+    """
     told: int | None = None
 
     def tell(run: Run) -> None:
@@ -28,8 +31,14 @@ def sync(progress: Progress, *, since: str = "", until: str = "") -> dict[str, i
         told = run.added
 
     actor = Actor.system("sync")
-    begin(actor, since=_day(since), until=_day(until), report=tell)()
-    return {"new": progress.job.done}
+    limit = datetime.fromisoformat(read_before) if read_before else None
+    run = begin(actor, since=_day(since), until=_day(until), report=tell, read_before=limit)()
+    return {
+        "new": progress.job.done,
+        "already here": run.claimed - progress.job.done,
+        "total": run.claimed,
+        "gone": run.gone,
+    }
 
 
 def _day(text: str) -> date | None:

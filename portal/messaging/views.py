@@ -31,7 +31,7 @@ from portal.messaging.links import Row, rows_of
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
 from portal.messaging.query import COLUMNS as FILTERED
-from portal.messaging.sync import read_front
+from portal.messaging.sync import FiltersIgnored, read_front
 from portal.notes.views import write as write_note
 from portal.readings import DEADLINE
 from portal.saved_views.menu import menu
@@ -229,16 +229,28 @@ def export(request: StaffRequest) -> HttpResponseBase:
 def check(request: StaffRequest) -> HttpResponse:
     """Ask the service how many messages it has of each day in view."""
     explorer = Explorer(request.GET)
-    number = check_days(request.servicing, explorer.asked.get("start_date"), explorer.asked.get("end_date"))
-    toast(request, f"{number} days were compared with the service.")
+    try:
+        number = check_days(
+            request.servicing, explorer.asked.get("start_date"), explorer.asked.get("end_date")
+        )
+        toast(request, f"{number} days were compared with the service.")
+    except FiltersIgnored:
+        toast(request, "The service ignores dates, so single days can't be checked. Use “Compare all”.")
     return done(request, reverse("messaging:index") + explorer.query_string())
 
 
 @require_POST
 @requires("messaging.sync")
 def sync(request: StaffRequest) -> HttpResponse:
-    """Read what is missing in the background, or join the run that does it already."""
-    job = start(tasks.sync, by=Actor.of(request))
+    """Read what is missing in the background, or with ``whole`` compare every message; join a run under way."""
+    is_whole = "whole" in request.POST
+    job = start(
+        tasks.sync,
+        by=Actor.of(request),
+        **({"read_before": timezone.now().isoformat()} if is_whole else {}),
+    )
+    if is_whole and "read_before" not in job.arguments:
+        toast(request, "A sync is running. Compare all messages once it is done.")
     return done(request, reverse("operations:job", args=[job.pk]))
 
 

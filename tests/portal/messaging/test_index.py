@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client as Browser
 
 from portal.accounts.roles import Role
-from portal.audit.models import Entry, RemoteCall
+from portal.audit.models import Entry, Outage, RemoteCall
 from portal.messaging.facts import FACT
 from portal.messaging.models import Day, Message
 from servicing.sandbox import Sandbox
@@ -262,7 +262,7 @@ class TestCopy:
         Message.objects.filter(day=day.day).first().delete()
         cache.clear()  # Without it the days are counted again half a minute later.
         assert text(viewer, query).count('class="sd-bar-missing"') == 1
-        assert f"{day.claimed} claimed, {day.claimed - 1} stored" in text(viewer, query)
+        assert f"{day.claimed} reported, {day.claimed - 1} saved" in text(viewer, query)
 
     def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, desk: Sandbox) -> None:
         wanted = [one for one in desk.world.messages() if one["status"] == "FAILED"]
@@ -293,6 +293,103 @@ class TestCopy:
         )
         desk.fail_next("messages.list", status=403)
         assert "Not answering" in rows(viewer, f"?{since}", "message-news").content.decode()
+
+
+def link_of(browser: Browser, query: str, rel: str) -> str:
+    """The address of the next or previous page."""
+    page = text(browser, query).replace("&amp;", "&")
+    return page.partition(f'rel="{rel}"')[0].rpartition('href="')[2].partition('"')[0]
+
+
+def messages_of(sandbox: Sandbox) -> list[str]:
+    return [one["uuid"] for one in sandbox.world.messages()]
+
+
+def test_a_list_from_the_copy_stays_there_while_the_service_stops_and_starts(service: Sandbox) -> None:
+    emit(service, 130)
+    call_command("sync_messages")
+    browser, wanted = browser_of(Role.VIEWER), messages_of(service)
+    assert shown(browser, "?page=2") == wanted[25:50]
+    service.stop()
+    assert shown(browser, "?page=2") == wanted[25:50]
+    next_page, previous = (link_of(browser, "?page=2", rel) for rel in ("next", "prev"))
+    assert shown(browser, next_page) == wanted[50:75]
+    beside = text(browser, "?page=2").partition(f'data-message="{wanted[30]}"')[2].partition('hx-get="')[2]
+    service.start()
+    Outage.objects.all().delete()  # The pause after several failed tries is over.
+    emit(service, 7, at=START + DAY)
+    Message.objects.filter(uuid__in=messages_of(service)[:7]).delete()
+    assert shown(browser, next_page) == wanted[50:75]
+    assert shown(browser, previous) == wanted[:25]
+    assert shown(browser, link_of(browser, next_page, "next")) == wanted[75:100]
+    address = beside.partition('"')[0].replace("&amp;", "&")
+    assert (shown(browser, address), "page=2" in address) == (wanted[25:50], True)
+    assert shown(browser)[:7] == messages_of(service)[:7]
+
+
+@pytest.mark.parametrize("service", ["pages"], indirect=True)
+class TestIgnoredFilters:
+    @pytest.fixture(autouse=True)
+    def ignored(self, service: Sandbox) -> None:
+        for days in range(3):
+            emit(service, 30, at=START - days * DAY)
+        at = START - DAY + timedelta(minutes=45)
+        service.world.message("payment.failed", {"uuid": "p-45"}, at=at)
+        call_command("sync_messages")
+        names = ["start_date", "end_date", "event"]
+        service.fail_next("messages.list", times=None, ignored_parameters=names)
+
+    def test_the_page_says_so_and_filters_here(self, service: Sandbox) -> None:
+        browser = browser_of(Role.VIEWER)
+        wanted = [one["uuid"] for one in service.world.messages() if one["created_at"] < "2026-11-03"]
+        query = "?end_date=2026-11-02"
+        assert shown(browser, query) == wanted[:25]
+        for words in (
+            "The service ignores the date filter",
+            "<b>61</b> saved messages match",
+            "sd-chip-here",
+        ):
+            assert words in text(browser, query)
+        assert shown(browser, link_of(browser, query, "next")) == wanted[25:50]
+        assert "ignores the date and event filter" in text(browser, f"{query}&event=payment.failed")
+        assert len(shown(browser, f"{query}&event=payment.failed")) == 1
+        assert "ignores" not in text(browser)
+
+    def test_a_file_of_all_holds_what_the_filters_leave(self, service: Sandbox) -> None:
+        browser = browser_of(Role.VIEWER)
+        for query, number in {"start_date=2026-11-03": 30, "end_date=2026-11-02": 61}.items():
+            file = browser.get(f"/messages/export/?{query}&all=1&format=jsonl").getvalue().decode()
+            assert file.count("\n") == number
+
+    def test_single_days_are_not_said_to_be_compared(self, service: Sandbox) -> None:
+        Day.objects.all().delete()
+        days = "start_date=2026-11-01&end_date=2026-11-02"
+        page = browser_of(Role.VIEWER).post(f"/messages/check/?{days}", follow=True)
+        assert "ignores dates" in page.content.decode()
+        assert not Day.objects.exists()
+
+
+@pytest.mark.parametrize("service", ["pages"], indirect=True)
+def test_what_is_gone_at_the_service_is_shown_so(service: Sandbox) -> None:
+    emit(service, 5)
+    emit(service, 1, at=START - DAY)
+    call_command("sync_messages")
+    lost, *_ = messages_of(service)
+    service.world.remove_message(lost)
+    browser = browser_of(Role.SERVICER)
+    days = "start_date=2026-11-02&end_date=2026-11-03"
+    browser.post(f"/messages/check/?{days}")
+    assert "1</b> gone at the service" not in text(browser, f"?source=copy&{days}")
+    job = browser.post("/messages/sync/", {"whole": "1"})["Location"]
+    call_command("work", batch=True)
+    assert browser.get(job).status_code == 200
+    page = text(browser, f"?source=copy&{days}")
+    assert page.count("Gone at the service") == 2  # The row and the column of the table.
+    assert "<b>5</b> reported, <b>5</b> saved; <b>1</b> gone at the service" in page
+    assert "Not listed since" in browser.get(f"/messages/{lost}/").content.decode()
+    assert (
+        "0 new, 5 already here, 5 in all; 1 gone at the service" in browser.get("/messages/").content.decode()
+    )
 
 
 def is_loan(told: dict[str, Any]) -> bool:

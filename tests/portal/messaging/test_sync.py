@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.utils import timezone
 
 from portal import gateway
 from portal.accounts.roles import Role
@@ -21,28 +22,47 @@ from portal.gateway import reading
 from portal.jobs.models import Job
 from portal.jobs.queue import start
 from portal.messaging import sync
+from portal.messaging.coverage import coverage
 from portal.messaging.keeping import service_zone
 from portal.messaging.models import Day, Message, Run
 from portal.messaging.sync import Sync, begin, read_front
 from portal.operations.tasks import forget_old
-from servicing import Unavailable
+from servicing import IncompleteList, Unavailable
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of
 from tests.databases import forget_connections
 from tests.portal.messaging.conftest import START, emit, kept, service_has
 
 DAY = timedelta(days=1)
+RESULT = {"new": 12, "already here": 0, "total": 12, "gone": 0}
+WITHOUT_DAYS = {"times": None, "ignored_parameters": ["start_date", "end_date"]}
 
 
-def synced(report: Callable[[Run], object] = lambda run: None, **stretch: date | None) -> Run:
+def synced(
+    report: Callable[[Run], object] = lambda run: None,
+    *,
+    read_before: datetime | None = None,
+    **stretch: date | None,
+) -> Run:
     actor = Actor.system("test")
     run = Run.objects.create(by=actor.name, **stretch)
-    return Sync(reading(actor), run, actor=actor, report=report, sleep=lambda seconds: None)()
+    sync = Sync(
+        reading(actor),
+        run,
+        actor=actor,
+        report=report,
+        sleep=lambda seconds: None,
+        read_before=read_before,
+    )
+    done = sync()
+    assert done.added + done.already_here == done.claimed
+    return done
 
 
 def is_whole(sandbox: Sandbox) -> bool:
     """Asserted here, so that a failure says what is missing and what is too much."""
-    assert sorted(kept()) == sorted(service_has(sandbox))
+    here = Message.objects.at_service().values_list("uuid", flat=True)
+    assert sorted(here) == sorted(service_has(sandbox))
     return True
 
 
@@ -129,7 +149,116 @@ def test_what_the_service_forgets_stays_here(service: Sandbox) -> None:
     before = len(service.calls)
     synced()
     assert Message.objects.count() == 7
+    assert Message.objects.filter(gone_at__isnull=False).count() == 5
     assert [call for call in service.calls[before:] if call.query["limit"] != "1"] == []
+
+
+@pytest.fixture
+def lost(service: Sandbox) -> str:
+    """The message that the service lost of an old day, all of which is saved; it got another one for it."""
+    for days in range(3):
+        emit(service, 13, at=START - days * DAY)
+    assert synced().claimed == 39
+    lost = next(m for m in service.world.messages() if m["created_at"].startswith("2026-11-02"))
+    service.world.remove_message(lost["uuid"])
+    emit(service, 1, at=START - DAY)
+    return str(lost["uuid"])
+
+
+def test_one_message_removed_and_one_added_are_found_by_comparing_all(service: Sandbox, lost: str) -> None:
+    run = synced(read_before=timezone.now())
+    assert (run.added, run.already_here, run.claimed, run.gone) == (1, 38, 39, 1)
+    assert [one.uuid for one in Message.objects.filter(gone_at__isnull=False)] == [lost]
+    assert Message.objects.count() == 40
+    assert is_whole(service)
+    assert {bar.state for bar in coverage(date(2026, 11, 1), date(2026, 11, 3)).bars} == {"complete"}
+
+
+def test_and_by_every_sync_once_the_last_comparison_is_a_day_old(service: Sandbox, lost: str) -> None:
+    Day.objects.update(read_at=timezone.now() - timedelta(hours=25))
+    assert synced().gone == 1
+    assert is_whole(service)
+
+
+def test_a_message_that_comes_back_is_gone_no_longer(service: Sandbox) -> None:
+    emit(service, 3)
+    synced()
+    body = service.world.messages()[0]
+    service.world.remove_message(body["uuid"])
+    assert (synced().gone, Message.objects.get(uuid=body["uuid"]).gone_at is None) == (1, False)
+    emit(service, 1, uuid=body["uuid"])
+    run = synced()
+    assert (run.added, run.already_here, run.claimed, run.gone) == (0, 3, 3, 0)
+    assert is_whole(service)
+
+
+def test_messages_that_are_removed_during_the_walk_cost_no_other(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 100)
+    emit(service, 650)
+    chance, removed = Random(1), []
+
+    def remove(run: Run) -> None:
+        if run.day and len(removed) < 28:
+            for message in chance.sample(service.world.messages(), 7):
+                removed.append(message["uuid"])
+                service.world.remove_message(message["uuid"])
+
+    run = synced(remove)
+    assert (len(removed), run.claimed) == (28, 622)
+    assert is_whole(service)
+    assert coverage(date(2026, 11, 3), date(2026, 11, 3)).bars[0].state == "complete"
+
+
+def test_what_others_saved_is_compared_before_it_counts_as_complete(service: Sandbox) -> None:
+    emit(service, 5)
+    read_front(reading(Actor.system("test")))
+    Message.objects.filter(uuid=kept()[0]).update(uuid="never-at-the-service")
+    run = synced()
+    assert (run.added, run.claimed, run.gone) == (1, 5, 1)
+    assert is_whole(service)
+
+
+def test_a_service_that_ignores_days_is_read_whole(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "WALK_LIMIT", 20)
+    monkeypatch.setattr(sync, "LIMITS", (20, 5, 1))
+    for days in (0, 1, 40):
+        emit(service, 30, at=START - days * DAY)
+    emit(service, 4, zone="IST")
+    service.fail_next("messages.list", **WITHOUT_DAYS)
+    run = synced()
+    assert (run.added, run.claimed, run.filters_ignored) == (94, 94, True)
+    assert is_whole(service)
+    before = len(service.calls)
+    assert synced().already_here == 94
+    assert [call for call in service.calls[before:] if call.query["limit"] != "1"] == []
+    emit(service, 2, at=START + DAY)
+    service.world.remove_message(service.world.messages()[9]["uuid"])
+    run = synced()
+    assert (run.added, run.claimed, run.gone) == (2, 95, 1)
+    assert is_whole(service)
+    assert coverage(date(2026, 11, 2), date(2026, 11, 2)).bars[0].state == "complete"
+
+
+@pytest.mark.parametrize("stretch", [{}, {"since": date(2026, 11, 1), "until": date(2026, 11, 3)}])
+def test_ignored_days_are_noticed_although_no_message_has_a_certain_one(
+    service: Sandbox, stretch: dict[str, date]
+) -> None:
+    for days in (0, 1, 40):
+        emit(service, 5, at=START - days * DAY, zone="IST")
+    service.fail_next("messages.list", **WITHOUT_DAYS)
+    assert synced(**stretch).filters_ignored
+    assert is_whole(service)
+
+
+def test_a_service_that_reads_no_parameter_at_all_ends_the_sync_with_its_reason(service: Sandbox) -> None:
+    emit(service, 90)
+    everything = ["start_date", "end_date", "event", "limit", "offset"]
+    service.fail_next("messages.list", times=None, ignored_parameters=everything)
+    with pytest.raises(IncompleteList, match="25 of 90"):
+        synced()
+    assert "25 of 90" in Run.objects.get().failure
 
 
 def test_only_the_days_that_are_asked_for_are_read(service: Sandbox) -> None:
@@ -196,8 +325,11 @@ class TestCommand:
     ) -> None:
         emit(service, 12)
         call_command("sync_messages", since=date(2026, 11, 1))
-        assert "2026-11-03: 12 of 12 missing" in capsys.readouterr().out
-        assert Entry.objects.get(action="messaging.sync").detail == {"new": 12, "failure": ""}
+        said = capsys.readouterr().out
+        assert "2026-11-03: 12 of 12 missing" in said
+        assert "Done: 12 new, 0 already here, 12 in all." in said
+        counts = {"new": 12, "already_here": 0, "total": 12, "gone": 0}
+        assert Entry.objects.get(action="messaging.sync").detail == {"failure": "", **counts}
 
     @pytest.mark.parametrize(
         "options", [{"since": date(2026, 2, 2), "until": date(2026, 2, 1)}, {"interval": 0.0}]
@@ -215,7 +347,7 @@ class TestCommand:
         call_command("work", batch=True)
         job = Job.latest("messaging.sync")
         assert job
-        assert (job.state, job.result, job.done, job.total) == (Job.State.DONE, {"new": 12}, 12, 12)
+        assert (job.state, job.result, job.done, job.total) == (Job.State.DONE, RESULT, 12, 12)
         assert is_whole(service)
         assert browser_of(Role.VIEWER).post("/messages/sync/").status_code == 403
 
@@ -232,7 +364,7 @@ class TestCommand:
         other.refresh_from_db()
         job = Job.latest("messaging.sync")
         assert job
-        assert (other.state, job.state, job.attempts, job.result) == ("done", "done", 1, {"new": 12})
+        assert (other.state, job.state, job.attempts, job.result) == ("done", "done", 1, RESULT)
         early, whole = Run.objects.order_by("id")
         assert (early.failure, whole.failure) == ("It made way, and goes on by itself.", "")
         assert is_whole(service)

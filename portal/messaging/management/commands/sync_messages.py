@@ -1,10 +1,11 @@
 """Fills the local copy of the lending service's messages; stopped and started again it goes on where it was."""
 
 import time
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from portal.audit.models import Actor
 from portal.gateway import reading
@@ -28,6 +29,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--until", type=a_day, help="the last day, YYYY-MM-DD; without it the last of all"
         )
+        parser.add_argument(
+            "--whole", action="store_true", help="compare every message, also of days that seem complete"
+        )
         parser.add_argument("--follow", action="store_true", help="go on with what arrives, until stopped")
         parser.add_argument("--interval", type=float, default=5, help="seconds between two looks (5)")
 
@@ -37,21 +41,27 @@ class Command(BaseCommand):
         if options["interval"] <= 0:
             raise CommandError("--interval must be above 0.")
         try:
-            self.whole(since, until)
+            self.whole(since, until, timezone.now() if options["whole"] else None)
             while options["follow"]:
                 self.follow(options["interval"])
                 self.whole(since, until)
         except KeyboardInterrupt:
             self.stdout.write("Stopped; the next run goes on here.")
 
-    def whole(self, since: date | None, until: date | None) -> None:
+    def whole(self, since: date | None, until: date | None, read_before: datetime | None = None) -> None:
         """Everything that is missing."""
-        sync = begin(Actor.system("sync"), since=since, until=until, report=self.tell)
+        actor = Actor.system("sync")
+        sync = begin(actor, since=since, until=until, report=self.tell, read_before=read_before)
         try:
             run = sync()
         except ServicingError as error:
             raise CommandError(f"{error} The next run goes on where this one stopped.") from None
-        self.stdout.write(f"Done: {run.added:,} new, {run.claimed:,} in all.")
+        gone = f" {run.gone:,} are gone at the service." if run.gone else ""
+        self.stdout.write(
+            f"Done: {run.added:,} new, {run.already_here:,} already here, {run.claimed:,} in all.{gone}"
+        )
+        if run.filters_ignored:
+            self.stdout.write("The service ignored the days, so its whole list was read.")
 
     def follow(self, interval: float) -> None:
         """What arrives, for a while; a service that does not answer is asked again."""
