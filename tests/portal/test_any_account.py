@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from portal.registry import memory
 from portal.registry.models import Kind, Record, Source
+from portal.registry.sources import KIND_OF_ANSWER
 from servicing import Loan, RemoteTime, Repayment, Statement, codec
 from servicing.sandbox.wire import dumps
 from tests.portal.pages import page, panel
@@ -83,18 +84,28 @@ def any_of(model: type, **own: st.SearchStrategy[Any]) -> st.SearchStrategy[dict
     return st.fixed_dictionaries(fields | own, optional={"of_tomorrow": OPEN})
 
 
+OPERATIONS = {kind: operation for operation, kind in KIND_OF_ANSWER.items() if kind}
+
+
 def remember(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Kind) -> Record:
     text = dumps(answer)
     read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
     ids = {"borrower_id": OWNER, "loan_id" if "loan" in kind else "line_id": ACCOUNT}
-    memory.remember(memory.told(read, ids), source=Source.SERVICE)
+    memory.remember(memory.records_in_answer(OPERATIONS[kind], read, ids), source=Source.SERVICE)
     return Record.objects.get(kind=kind, uuid=ACCOUNT)
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
 class TestAnyAnswer:
     @ANY
-    @drawn(any_of(Loan, uuid=st.just(ACCOUNT), installments=many(INSTALLMENT)))
+    @drawn(
+        any_of(
+            Loan,
+            uuid=st.just(ACCOUNT),
+            user_uuid=st.sampled_from([OWNER.upper(), None, ""]),
+            installments=many(INSTALLMENT),
+        )
+    )
     def test_every_loan_has_a_page(self, viewer: Browser, answer: dict[str, Any]) -> None:
         loan = remember(Loan, answer, Kind.LOAN)
         address = loan.get_absolute_url()

@@ -20,7 +20,6 @@ from tests import given
 from tests.portal.pages import page
 
 ACCOUNT, OWNER = "loan-or-line", "borrower-1"
-IDS = {"borrower_id": OWNER, "line_id": ACCOUNT}
 OFFER = {"uuid": "offer-1", "amount": None, "apr": None, "term": None}
 FACT = re.compile(r"<dt[^>]*>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", re.DOTALL)
 HOVER = re.compile(r'<span class="sd-null" title="([^"]*)">—</span>')
@@ -28,7 +27,9 @@ HOVER = re.compile(r'<span class="sd-null" title="([^"]*)">—</span>')
 
 def told(model: Any, answer: dict[str, Any], source: str = Source.SERVICE) -> Record:
     """The service told next to nothing of it."""
-    return memory.remember(memory.told(codec.decode(model, dumps(answer)), IDS), source=source)[0]
+    read = codec.decode(model, dumps(answer))
+    uuid = ACCOUNT if model is Statement else ""
+    return memory.remember(memory.known(read, uuid=uuid, borrower_uuid=OWNER), source=source)[0]
 
 
 def at(moment: datetime | None) -> str:

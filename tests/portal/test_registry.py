@@ -108,7 +108,9 @@ class TestMemory:
 
     def test_a_list_of_repayments_is_remembered_under_its_account(self) -> None:
         text = b'[{"uuid": "p1", "amount": 310.00, "effective_date": "2026-11-17", "ach_id": "ach-77"}]'
-        told = memory.records_in_answer("repayments.of_loan", codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE})
+        told = memory.records_in_answer(
+            "repayments.of_loan", codec.decode_list(Repayment, text), {"borrower_id": OWNER, "loan_id": LINE}
+        )
         whole, record = memory.remember(told, source=Source.SERVICE)
         assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
         assert [one.ach_id for one in memory.last_repayments(whole)] == ["ach-77"]
