@@ -16,6 +16,7 @@ from portal.audit.guard import FIRST
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 
 BATCH = 2000
+LOST_LINE = "the file of checkpoints is missing, was shortened, or is an older one"
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,7 @@ def _unsigned(link: Link, fields: Mapping[str, Any], kept: Checkpoints | None) -
         return None
     if kept.has_line_of(link.id, fields["detail"].get("entry", 0)):
         return None
-    problem = "was signed, but the file of checkpoints is missing, was shortened, or is an older one"
-    return Break(link.id, problem, True)
+    return Break(link.id, f"was signed, but {LOST_LINE}", True)
 
 
 def _rewritten(link: Link, signed: Checkpoint | None) -> Break | None:

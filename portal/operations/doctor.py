@@ -26,7 +26,8 @@ import servicing
 from portal import environment, tracing
 from portal.accounts.seal import Broken, unseal
 from portal.audit import checkpoints, guard, outcomes, spool
-from portal.audit.models import Actor
+from portal.audit.models import Actor, Entry
+from portal.audit.verification import LOST_LINE
 from portal.clocks import is_recent
 from portal.gateway import made, reading
 from portal.jobs.state import state
@@ -339,14 +340,17 @@ def trail() -> Findings:
             "warn", "The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES."
         )
     if settings.AUDIT_CHECKPOINT_DIR:
-        yield from checkpoint_files()
+        yield from checkpoint_files(found.signed)
 
 
-def checkpoint_files() -> Findings:
-    """Whether the process that signs can use its key and its file."""
+def checkpoint_files(signed: Entry | None) -> Findings:
+    """Whether the process that signs can use its key and its file, and the file holds what was signed last."""
     try:
         kept = checkpoints.read(checkpoints.default_file())
     except checkpoints.Unusable as problem:
         yield Finding("bad", f"The checkpoints cannot be used: {problem}")
+        return
+    if signed and not kept.has_line_of(signed.pk, signed.detail["entry"]):
+        yield Finding("bad", f"The trail was signed, but {LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
     else:
         yield Finding("ok", f"The checkpoints of the audit trail can be read: {len(kept.by_entry):,}.")

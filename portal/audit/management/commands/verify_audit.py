@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
+from django.template.defaultfilters import pluralize
 
 from portal.audit import checkpoints, guard
 from portal.audit.chain import append
@@ -122,7 +123,9 @@ class Command(BaseCommand):
         detail = {"keeps": keeps, "void": len(void), "first": void[:1], "last": void[-1:]}
         entry = append(Actor.system("verify"), "audit.accept", reason=reason[:500], detail=detail)
         checkpoints.sign(entry, keeps=keeps)
-        self.stdout.write(f"Accepted: {len(void):,} checkpoints do not count any more. The trail says so.")
+        self.stdout.write(
+            f"Accepted: {len(void):,} checkpoint{pluralize(len(void))} no longer count{pluralize(len(void), 's,')}."
+        )
 
     def sign(self, entry: Entry) -> None:
         """Sign the end of a trail that holds."""
