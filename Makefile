@@ -11,7 +11,7 @@ setup-test:
 	@$(PYTHON) docker/setup.py test
 
 run: setup
-	@DEBUG=1 $(BIN)/python manage.py demo
+	@exec env DEBUG=1 $(BIN)/python manage.py demo --until-parent-stops
 
 test: setup-test
 	$(BIN)/pytest -q -n 2 --dist loadgroup --cov --cov-report=term:skip-covered

@@ -12,7 +12,10 @@ from typing import Any
 
 from django.core.cache import cache
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
+from django.core.cache.backends.db import DatabaseCache
 from django.core.cache.backends.redis import RedisCache
+
+from portal.disk import write_if_possible
 
 PATIENCE = 1
 """Seconds that it has for an answer."""
@@ -36,6 +39,16 @@ def is_answering() -> bool:
     except CacheAway:
         return False
     return True
+
+
+class TableCache(DatabaseCache):
+    """Django's own, which writes even as it reads: nobody fails or waits for that while nothing can be written."""
+
+    def _base_set(self, *args: Any, **options: Any) -> bool:
+        return bool(write_if_possible(lambda: DatabaseCache._base_set(self, *args, **options)))  # type: ignore[attr-defined]
+
+    def _base_delete_many(self, keys: Any) -> bool:
+        return bool(write_if_possible(lambda: DatabaseCache._base_delete_many(self, keys)))  # type: ignore[attr-defined]
 
 
 class ForgivingCache(RedisCache):

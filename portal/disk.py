@@ -1,27 +1,69 @@
-"""How long a write waits: for the disk, all but those that may be lost when the power fails; for the database, as said.
+"""Which writes wait until the disk has them, what happens while the database takes none, and who else uses it.
 
-Hides how each database says so. What others wait for on SQLite is the lock of the one writer, which a waiting write
-holds.
+All wait for the disk but those that may be lost when the power fails. Hides SQLite's way of saying so, and how each
+database says that it is locked, full, read-only or away. What others wait for on SQLite is the lock of the one writer,
+which a waiting write holds.
 """
 
-from collections.abc import Iterator
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    Error,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+)
+
+T = TypeVar("T")
+
+OPTIONAL_WAIT_SECONDS = 1.0
+"""How long a write that may be left out waits for the lock of SQLite's one writer."""
+REST_SECONDS = 2.0
+"""For how long such writes wait for nothing once the database took none."""
+# Busy, locked, out of memory, read-only, input or output failed, full, cannot be opened, locking protocol.
+_SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
+# Connection, read-only, deadlock, resources and disk, lock not available, ended by somebody, system.
+_POSTGRES_STATES = ("08", "25006", "40", "53", "55P03", "57", "58")
+
+_OTHER_SESSIONS = """SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
+
+logger = logging.getLogger(__name__)
+_rest_ends_at = 0.0
+# Open files whose locks last as long as this process.
+_marks: list[int] = []
 
 
 @contextmanager
 def hasty() -> Iterator[None]:
     """What is committed in here is safe from a crash of the program, and from a failing machine a moment later."""
+    global _rest_ends_at
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
         return
+    wait = 0 if time.monotonic() < _rest_ends_at else OPTIONAL_WAIT_SECONDS
+    usual = connection.settings_dict["OPTIONS"]["timeout"]
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")
         try:
             yield
+        except DatabaseError as error:
+            if is_unavailable(error):
+                _rest_ends_at = time.monotonic() + REST_SECONDS
+            raise
         finally:
             cursor.execute("PRAGMA synchronous=FULL")
+            cursor.execute(f"PRAGMA busy_timeout={round(usual * 1000)}")
 
 
 @contextmanager
@@ -49,3 +91,69 @@ def fresh_connection(seconds: float) -> Iterator[None]:
     finally:
         connections[DEFAULT_DB_ALIAS] = usual
         fresh.close()
+
+
+def write_if_possible(write: Callable[[], T]) -> T | None:
+    """Do a write that a page can do without; ``None`` where the database takes none now."""
+    global _rest_ends_at
+    if connection.in_atomic_block:
+        return write()
+    if connection.vendor != "sqlite" and time.monotonic() < _rest_ends_at:
+        return None
+    try:
+        with hasty():
+            return write()
+    except Error as error:
+        if not is_unavailable(error):
+            raise
+        _rest_ends_at = time.monotonic() + REST_SECONDS
+        logger.warning("The database takes no writes at the moment: %s", str(error).partition("\n")[0])
+        return None
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether the database is away, locked, full or read-only; what is asked of it may be in order."""
+    if isinstance(error, InterfaceError):
+        return True
+    cause = getattr(error, "__cause__", None)
+    if code := getattr(cause, "sqlite_errorcode", None):
+        return code & 0xFF in _SQLITE_CODES
+    if state := getattr(cause, "sqlstate", None):
+        return str(state).startswith(_POSTGRES_STATES)
+    return isinstance(error, OperationalError) and connection.vendor == "postgresql"
+
+
+def release_connection() -> None:
+    """Give the connection back to the pool before a long wait: others need it meanwhile."""
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        connection.close()
+
+
+def mark_in_use() -> None:
+    """Let no restore begin while this process lives; one that has begun is waited for. PostgreSQL knows by itself."""
+    if connection.vendor == "sqlite":
+        _marks.append(_mark())
+        fcntl.flock(_marks[-1], fcntl.LOCK_SH)
+
+
+@contextmanager
+def exclusive_use() -> Iterator[bool]:
+    """Whether nobody else uses the database; on SQLite nobody begins to until the block ends."""
+    if connection.vendor == "sqlite":
+        with os.fdopen(_mark()) as mark:
+            try:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+    else:
+        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
+        with connection.cursor() as cursor:
+            cursor.execute(_OTHER_SESSIONS)
+            (others,) = cursor.fetchone()
+        yield not others
+
+
+def _mark() -> int:
+    return os.open(f"{connection.settings_dict['NAME']}.in-use", os.O_CREAT | os.O_RDWR, 0o600)

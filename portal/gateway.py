@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
+from django.db import Error as DatabaseFailure
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template import loader
@@ -34,7 +35,7 @@ from portal.audit.intents import AlreadySubmitted, Blocked, RecordBusy, Write
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.audit.outcomes import Place, WriteResult, json_text
 from portal.cache import CacheAway
-from portal.disk import hasty
+from portal.disk import hasty, is_unavailable
 from portal.registry import memory
 from portal.registry.models import Source
 from portal.ui.frame import Frame
@@ -275,6 +276,8 @@ class GatewayMiddleware:
                 return None
             case Http404():
                 return missing(request, error)
+            case DatabaseFailure() if is_unavailable(error):
+                return database_away(request)
             case CacheAway():  # Only the throttling asks what nothing but the cache knows.
                 return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
             case RecordBusy():
@@ -464,6 +467,16 @@ def broken(request: HttpRequest) -> HttpResponse:
     if write := _written(request):
         return write_page(request, write)
     return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def database_away(request: HttpRequest) -> HttpResponse:
+    """The page of a request for which the database was away, locked, full or read-only."""
+    watchers: list[Watcher] = getattr(request, "watchers", [])
+    intent = next((watcher.intent for watcher in watchers if watcher.intent), None)
+    context: dict[str, Any] = {"intent": intent, "only_reads": request.method in ("GET", "HEAD")}
+    response = _bare_page(request, "database_away.html", HTTPStatus.SERVICE_UNAVAILABLE, **context)
+    response["Retry-After"] = "10"
+    return response
 
 
 def _bare_page(request: HttpRequest, template: str, status: int, **more: Any) -> HttpResponse:

@@ -22,7 +22,7 @@ from django.utils.functional import cached_property
 
 from portal.audit.models import Actor
 from portal.clocks import SKEW, is_recent, match_recent
-from portal.disk import hasty
+from portal.disk import hasty, release_connection, write_if_possible
 from portal.gateway import StaffRequest, reading
 from portal.registry import memory
 from portal.registry.lists import COUNTED_AGAIN
@@ -179,6 +179,7 @@ def ask(actor: Actor, records: Sequence[Record], *, force: bool = False, deadlin
         return
     until = time.monotonic() + deadline
     begun = begin(actor, records, force=force)
+    release_connection()
     wait(begun, timeout=deadline)
     if len(begun) < len(records):
         _wait_for_others(records, until)
@@ -203,6 +204,7 @@ def _wait_for_others(records: Sequence[Record], until: float) -> None:
     asked = Record.objects.filter(pk__in=[record.pk for record in records])
     moments = asked.only("asked_at", "checked_at", "failed_at")
     while any(Reading(record).is_pending for record in moments.all()) and time.monotonic() < until:
+        release_connection()
         time.sleep(LOOK)
 
 
@@ -221,13 +223,18 @@ def claim(records: Sequence[Record], *, force: bool = False) -> list[Record]:
         free = free.filter(~match_recent("asked_at", FRESH))
     if not free.exists():  # Mostly somebody asked just now, and nothing needs to be locked.
         return []
-    with hasty(), transaction.atomic():
-        won = set(free.select_for_update().values_list("pk", flat=True))
-        Record.objects.filter(pk__in=won).update(asked_at=now)
+    won = write_if_possible(lambda: _take(free, now)) or set()
     mine = [record for record in records if record.pk in won]
     for record in mine:
         record.asked_at = now
     return mine
+
+
+def _take(free: QuerySet[Record], now: datetime) -> set[int]:
+    with transaction.atomic():
+        won = set(free.select_for_update().values_list("pk", flat=True))
+        Record.objects.filter(pk__in=won).update(asked_at=now)
+    return won
 
 
 def read(actor: Actor, record: Record) -> bool:

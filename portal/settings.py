@@ -253,7 +253,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # IMMEDIATE: read-then-write transactions fail with "database is locked" under load otherwise.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
+        # Whoever waits for a page is told within five seconds that the database is locked.
+        "timeout": 3,
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
         # Pages that several transactions change are carried over once; 6,000 are about as long as the file stays.
         "PRAGMA journal_size_limit=27103364;PRAGMA wal_autocheckpoint=6000;"
@@ -267,18 +268,18 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     # One pool for all threads of a process: those that read side by side come and go. While the server is away it
     # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once. Nobody waits
-    # longer than ten seconds for a connection, be the server away or the pool in use.
+    # longer than three seconds for a connection, be the server away or the pool in use.
     DATABASE_POOL = {
         "pool": {
             "min_size": 1,
             "max_size": pool_size,
-            "timeout": 10,
+            "timeout": 3,
             "reconnect_timeout": 5,
         }
     }
     # PostgreSQL's defaults are for discs that turn: on others, and in memory, an index is worth its steps sooner; and
-    # compiling a query takes longer than any page may.
-    PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off"}
+    # compiling a query takes longer than any page may. A page that waits for two locks still comes within five seconds.
+    PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off -c lock_timeout=2000"}
     DATABASES["default"]["OPTIONS"] = PLANNED | DATABASES["default"].get("OPTIONS", {}) | DATABASE_POOL
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     # Processes that share a server share their cache in a table of it, unless something faster is named.
@@ -295,8 +296,11 @@ CACHES = {
         "CACHE_URL", Env.cache_url_config, cache_url, ["locmemcache", "dbcache", "redis", "rediss"]
     )
 }
-if CACHES["default"]["BACKEND"] == "django.core.cache.backends.redis.RedisCache":
-    CACHES["default"]["BACKEND"] = "portal.cache.ForgivingCache"
+OWN_CACHES = {
+    "django.core.cache.backends.redis.RedisCache": "portal.cache.ForgivingCache",
+    "django.core.cache.backends.db.DatabaseCache": "portal.cache.TableCache",
+}
+CACHES["default"]["BACKEND"] = OWN_CACHES.get(CACHES["default"]["BACKEND"], CACHES["default"]["BACKEND"])
 
 # --- Background work ---
 

@@ -10,6 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 
 from portal.audit import outcomes  # noqa: E402  (needs the settings)
+from portal.disk import mark_in_use  # noqa: E402
 from portal.gateway import client  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
@@ -18,3 +19,4 @@ try:
 except ConfigurationError as error:
     stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")
 outcomes.prepare()
+mark_in_use()

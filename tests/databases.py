@@ -1,11 +1,15 @@
 """The test's own database, on whichever engine it is: its address, all it holds, and a disk that is suddenly full."""
 
+import sqlite3
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import psycopg
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from portal.registry import search_index
 from portal.registry.models import SEARCHED_KINDS
@@ -82,3 +86,40 @@ def everything() -> bytes:
             cursor.execute(f'SELECT every::text FROM "{table}" every')
             found += [row for (row,) in cursor.fetchall()]
     return "\n".join(found).encode()
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Another program is in the middle of a long write: everything can be read."""
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
+    else:
+        with psycopg.connect(database_url()) as other:
+            tables = ", ".join(f'"{name}"' for name in connection.introspection.table_names())
+            other.execute(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
+            yield
+            other.rollback()
+
+
+@contextmanager
+def full() -> Iterator[None]:
+    """Nothing more can be written: SQLite's file may not grow, PostgreSQL takes reads alone."""
+    if connection.vendor == "sqlite":
+        run("CREATE TABLE filler (content)", "PRAGMA max_page_count=1")  # It never goes below what there is.
+        with suppress(OperationalError):
+            while True:
+                run("INSERT INTO filler VALUES (zeroblob(1000))")
+        yield
+        run("PRAGMA max_page_count=1000000000", "DROP TABLE filler")
+    else:
+        name = connection.settings_dict["NAME"]
+        run(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        forget_connections()
+        yield
+        with psycopg.connect(database_url(), autocommit=True) as other:
+            other.execute("SET default_transaction_read_only = off")
+            other.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+        forget_connections()

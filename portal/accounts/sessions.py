@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from portal.accounts.signals import session_ended
 from portal.clocks import SKEW
-from portal.disk import hasty
+from portal.disk import write_if_possible
 
 NOTED_EVERY = timedelta(minutes=1)
 BACKGROUND = "X-Background"
@@ -41,8 +41,7 @@ def seconds_left(request: Any) -> float:
 def _note(row: UserSession, moments: dict[str, datetime]) -> None:
     for name, moment in moments.items():
         setattr(row, name, moment)
-    with hasty():
-        UserSession.objects.filter(pk=row.pk).update(**moments)
+    write_if_possible(lambda: UserSession.objects.filter(pk=row.pk).update(**moments))
 
 
 def of(request: Any) -> UserSession:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from portal.audit.models import Outage
 from portal.clocks import match_ahead
+from portal.disk import release_connection
 
 TRIES = 6
 """Two calls that were tried as often as calls are."""
@@ -30,12 +31,17 @@ class Breaker:
 
     def admits(self) -> bool:
         """Whether this try may be made: always while the service answers, else the first after each pause."""
+        try:
+            return self._admits()
+        finally:
+            release_connection()
+
+    def _admits(self) -> bool:
         self._before.outage = Outage.objects.filter(pk=_ROW).first()
         if self._before.outage is None or self._before.outage.tries < TRIES:
             return True
-        now = timezone.now()
         is_over = ~match_ahead("ask_again_at", PAUSE)
-        return bool(Outage.objects.filter(is_over).update(ask_again_at=now + PAUSE))
+        return bool(Outage.objects.filter(is_over).update(ask_again_at=timezone.now() + PAUSE))
 
     def heard(self, *, answered: bool) -> None:
         """Count a try without an answer; an answer ends the count."""

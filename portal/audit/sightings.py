@@ -9,7 +9,7 @@ from django.utils import timezone
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
 from portal.clocks import match_recent
-from portal.disk import hasty
+from portal.disk import write_if_possible
 
 REPEAT = timedelta(minutes=10)
 
@@ -20,9 +20,9 @@ def saw(
     """Record that ``actor`` looks at a record now, and with ``shown`` which answer of it is on the screen."""
     now = timezone.now()
     recent = _looks(actor, uuid).filter(match_recent("first_at", REPEAT))
-    with hasty():
-        if recent.update(count=F("count") + 1, last_at=now, shown=shown):
-            return
+    is_counted = write_if_possible(lambda: recent.update(count=F("count") + 1, last_at=now, shown=shown))
+    if is_counted or recent.exists():  # That it cannot be counted now hides nothing: its entry is there.
+        return
     with transaction.atomic():
         entry = append(
             actor,
@@ -47,8 +47,7 @@ def shows(actor: Actor, uuid: str, shown: str) -> None:
     """A part of the page that is being looked at was drawn again, from this answer."""
     recent = _looks(actor, uuid).filter(match_recent("first_at", REPEAT)).exclude(shown=shown)
     if recent.exists():
-        with hasty():
-            recent.update(shown=shown)
+        write_if_possible(lambda: recent.update(shown=shown))
 
 
 def last_look(actor: Actor, uuid: str) -> Sighting | None:

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.db import OperationalError, connection
+from django.db import Error, connection
 from django.utils import timezone
 from django_tasks import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME
 from django_tasks_db.management.commands import db_worker
@@ -45,14 +45,10 @@ class Loop(db_worker.Worker):
         )
 
     def run(self) -> None:
-        """The engine's loop ends where the database is locked, or away, for too long; here it is entered again."""
+        """The engine's loop ends with any error of the database; here it is entered again."""
         while self.running:
-            try:
+            with _surviving("The worker could not ask for jobs; it asks again."):
                 super().run()
-            except OperationalError:
-                logger.exception("The database did not answer the worker; it asks again.")
-                connection.close()
-                time.sleep(POLL)
 
     def run_task(self, db_task_result: Any) -> None:
         """As the engine does; what is told to stop and ends in time needs no alarm any more."""
@@ -101,24 +97,35 @@ def work() -> None:
 
 
 @contextmanager
+def _surviving(words: str) -> Iterator[None]:
+    """Whatever the database answers is logged, and asked again on another connection a moment later."""
+    try:
+        yield
+    except Error:
+        logger.exception(words)
+        connection.close()
+        time.sleep(POLL)
+
+
+@contextmanager
 def _beating() -> Iterator[None]:
     """A row that says this worker lives, and a thread that keeps it true and the clock running."""
-    row = Worker.objects.create(id=running.worker_id(), beat_at=timezone.now())
-    over = threading.Event()
-    thread = threading.Thread(target=_beat, args=[row.pk, over], name="clock", daemon=True)
+    pk, over = running.worker_id(), threading.Event()
+    thread = threading.Thread(target=_beat, args=[pk, over], name="clock", daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-        Worker.objects.filter(pk=row.pk).update(stopped_at=timezone.now())
+        with _surviving("It could not be noted that the worker stopped."):
+            Worker.objects.filter(pk=pk).update(stopped_at=timezone.now())
 
 
 def _beat(pk: str, over: threading.Event) -> None:
     while True:
         try:
-            Worker.objects.filter(pk=pk).update(beat_at=timezone.now())
+            Worker.objects.update_or_create(pk=pk, defaults={"beat_at": timezone.now()})
             upkeep.tick()
         except Exception:  # Whatever it was, the next round is due all the same.
             logger.exception("A round of the clock was missed.")

@@ -4,8 +4,12 @@ import sys
 from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.core.signals import got_request_exception
 from django.db.models.signals import post_save
+
+from portal.disk import is_unavailable
+from portal.operations.logs import log_uncaught
 
 
 class OperationsConfig(AppConfig):
@@ -15,6 +19,8 @@ class OperationsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to the calls as they are recorded, and to exceptions that nobody caught."""
+        if settings.LOG_FORMAT == "json":
+            log_uncaught()
         post_save.connect(_count, sender="audit.RemoteCall")
         got_request_exception.connect(_name)
 
@@ -28,4 +34,12 @@ def _count(*, instance: Any, created: bool, **_: Any) -> None:
 
 def _name(*, request: Any, **_: Any) -> None:
     """The type of an exception; its text may be about anybody."""
-    request.failed_with = type(sys.exception()).__qualname__
+    from django.contrib.auth.models import AnonymousUser  # Its module needs the apps.
+
+    error = sys.exception()
+    request.failed_with = type(error).__qualname__
+    if is_unavailable(error):
+        request.is_database_away = True
+        request.user = (
+            AnonymousUser()
+        )  # Django's page for developers would ask for the person again, and wait again.

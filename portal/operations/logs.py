@@ -7,14 +7,18 @@ messages of exceptions, and whatever looks like an e-mail address or a number of
 import json
 import logging
 import re
+import sys
+import threading
 import traceback
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 
+logger = logging.getLogger(__name__)
 # The request under way, which gets its reference on its way to a view.
 current: ContextVar[HttpRequest | None] = ContextVar("current", default=None)
 
@@ -51,6 +55,20 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(
             {name: value for name, value in line.items() if value is not None}, ensure_ascii=False
         )
+
+
+def log_uncaught() -> None:
+    """Have exceptions that nobody catches logged like all else; Python would print them with all they say."""
+
+    def log(kind: type[BaseException], error: BaseException | None, where: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error or kind(), where)
+        else:
+            logger.critical("Nobody caught this.", exc_info=(kind, error or kind(), where))
+
+    sys.excepthook = log
+    threading.excepthook = lambda told: log(told.exc_type, told.exc_value, told.exc_traceback)
+    sys.unraisablehook = lambda told: log(told.exc_type, told.exc_value, told.exc_traceback)
 
 
 def _impersonal(record: logging.LogRecord) -> str:

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 from portal import clocks, tracing
-from portal.gateway import error_page
+from portal.gateway import database_away, error_page
 from portal.operations import logs, tallies
 from portal.ui.uploads import is_too_long
 
@@ -39,6 +39,8 @@ class RequestMiddleware:
         try:
             with tracing.span(kind="server", parent=_parent(request)) as span:
                 response = self.get_response(request)
+                if getattr(request, "is_database_away", False):
+                    response = database_away(request)
                 response["X-Request-ID"] = request.request_id
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -9,8 +10,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from portal import cache
 from portal.audit.models import Entry
+from portal.disk import write_if_possible
 from portal.environment import is_given
 from portal.jobs.state import state
+from portal.operations.models import Tally
 from portal.operations.rights import is_lack_of_rights
 
 PATIENCE = 2
@@ -18,7 +21,10 @@ PATIENCE = 2
 
 
 def readiness() -> tuple[bool, list[str]]:
-    """Whether requests may come, and a line for each thing that was looked at; they may without a cache."""
+    """Whether requests may come, and a line for each thing that was looked at.
+
+    They may without a cache, and while nothing can be written: pages that only read work.
+    """
     try:
         require_database()
         pending = pending_migrations()
@@ -29,7 +35,14 @@ def readiness() -> tuple[bool, list[str]]:
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
     remembers = "cache: ok" if cache.is_answering() else "cache: not answering"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
-    return not pending, ["database: ok", migrations, remembers, worker]
+    writes = "writes: ok" if pending or can_write() else "writes: not possible (locked, full or read-only)"
+    return not pending, ["database: ok", migrations, writes, remembers, worker]
+
+
+def can_write() -> bool:
+    """Whether the database takes a write now."""
+    tally: dict[str, Any] = {"kind": "check", "name": "readyz", "outcome": "", "span": 0}
+    return write_if_possible(lambda: Tally.objects.update_or_create(**tally)) is not None
 
 
 def require_database() -> None:

@@ -97,8 +97,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """Whether this process may be sent requests: its database answers and is migrated. No data.
 
-    A missing worker is told, and so is a cache that does not answer, but neither takes a web process out of service:
-    pages work without them.
+    A missing worker, a cache that does not answer and a database that takes no writes are told, but none takes a web
+    process out of service: pages work without them, or say what cannot be done.
     """
     is_ready, lines = readiness.readiness()
     return HttpResponse(

@@ -1,5 +1,6 @@
 """Real workers, really killed and really stopped, on one database."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
+from typing import IO
 
 import pytest
 from django.core.management import call_command
@@ -30,7 +33,9 @@ ACCOUNTS = 8
 
 
 @contextmanager
-def worker(desk: Sandbox, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    desk: Sandbox, stderr: IO[bytes] | None = None, **settings: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """``manage.py work`` beside this test."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
     quick = {
@@ -41,7 +46,9 @@ def worker(desk: Sandbox, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
         "LOG_LEVEL": "ERROR",
     }
     environment = os.environ | service | quick | {"DATABASE_URL": database_url()} | settings
-    process = subprocess.Popen([sys.executable, "manage.py", "work"], env=environment, cwd=BASE_DIR)
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "work"], env=environment, cwd=BASE_DIR, stderr=stderr
+    )
     try:
         yield process
     finally:
@@ -120,6 +127,21 @@ def test_a_worker_outlives_a_database_that_does_not_answer(desk: Sandbox, job: J
         assert process.poll() is None
         databases.run(f"ALTER TABLE away RENAME TO {table}")
         until(lambda: now(job).state == "done")
+
+
+def test_a_worker_outlives_any_error_of_the_database_and_says_so(
+    desk: Sandbox, job: Job, tmp_path: Path
+) -> None:
+    tables = [DBTaskResult._meta.db_table, Worker._meta.db_table, Job._meta.db_table]
+    databases.run(*(f"ALTER TABLE {table} RENAME TO away_{table}" for table in tables))
+    log = tmp_path / "log"
+    with log.open("wb") as stderr, worker(desk, stderr, LOG_FORMAT="json") as process:
+        until(lambda: log.read_text().count("\n") > 2)
+        assert process.poll() is None
+        databases.run(*(f"ALTER TABLE away_{table} RENAME TO {table}" for table in tables))
+        until(lambda: now(job).state == "done")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {"OperationalError", "ProgrammingError"} & {line.get("error") for line in lines}
 
 
 def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:

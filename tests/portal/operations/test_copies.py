@@ -1,5 +1,6 @@
 """The database is copied while it is at work, lost, and put back; the audit trail of the copy is whole."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -9,15 +10,17 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, connections
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
+from portal.jobs.models import Worker
 from portal.registry.models import Record
 from portal.registry.search import matching
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
+from tests.portal.jobs.test_worker import until, worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 sqlite_only = pytest.mark.skipif(connection.vendor != "sqlite", reason="as SQLite does it")
@@ -85,6 +88,24 @@ def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
         with pytest.raises(CommandError):
             run("restore", other, replace=True)
     assert Entry.objects.filter(action="lookup.archive").exists()
+
+
+def test_nothing_is_replaced_while_somebody_works(copy: Path, desk: Sandbox) -> None:
+    append(Actor.system("test"), "lookup.archive")
+    with worker(desk):
+        until(Worker.objects.exists)
+        connections.close_all()
+        with pytest.raises(CommandError, match="Web or worker processes use the database"):
+            run("restore", copy, replace=True)
+        assert Entry.objects.filter(action="lookup.archive").exists()
+    assert "fit each other" in run("restore", copy, replace=True)
+
+
+@sqlite_only
+def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, desk: Sandbox) -> None:
+    with open(f"{connection.settings_dict['NAME']}.in-use", "w") as mark:
+        fcntl.flock(mark, fcntl.LOCK_SH)
+        assert "fit each other" in run("restore", copy, replace=True, while_in_use=True)
 
 
 @sqlite_only

@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -40,9 +42,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> Iterator[subprocess.Popen[str]]:
     """The demo from its greeting on; stopped at the end, whatever happens."""
-    demo = subprocess.Popen(COMMAND, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
+    demo = subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
     impatience = threading.Timer(120, demo.terminate)
     impatience.start()
     try:
@@ -54,6 +56,14 @@ def running(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         with suppress(ProcessLookupError):
             demo.terminate()
         demo.communicate(timeout=60)
+
+
+def until(holds: Callable[[], object]) -> None:
+    for _ in range(1200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never came to pass")
 
 
 def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
@@ -94,7 +104,7 @@ def is_stopped(environment: dict[str, str]) -> bool:
     return not any(answers(int(environment[name])) for name in ("PORT", "SANDBOX_PORT"))
 
 
-def children(process: subprocess.Popen[str]) -> list[int]:
+def children(process: "subprocess.Popen[Any]") -> list[int]:
     """The servers that it started, oldest first."""
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
@@ -111,9 +121,30 @@ def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(environment: dict
         assert (demo.returncode, is_stopped(environment)) == (0, True)
 
     with running(environment) as demo:
+        demo.kill()
+        until(lambda: is_stopped(environment))
+
+    with running(environment) as demo:
         os.kill(children(demo)[0], signal.SIGKILL)
         assert "Stopped." in demo.communicate(timeout=120)[0]
         assert (demo.returncode, is_stopped(environment)) == (1, True)
+
+
+def test_whatever_stops_make_stops_the_servers(environment: dict[str, str], tmp_path: Path) -> None:
+    """``make`` alone is signaled, as by whoever knows its number, and with a signal that it does not pass on."""
+    recipe = next(
+        line for line in (BASE_DIR / "Makefile").read_text().splitlines() if "manage.py demo" in line
+    )
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(f"BIN = {Path(sys.executable).parent}\nrun:\n{recipe}\n")
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with running(environment, ["make", "--file", str(makefile), "run"]) as make:
+            assert known_borrowers(environment) >= 60
+            make.send_signal(number)
+            until(lambda: is_stopped(environment))
+            assert (
+                f"--db {tmp_path}" not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
+            )
 
 
 def test_a_port_in_use_is_said(environment: dict[str, str]) -> None:

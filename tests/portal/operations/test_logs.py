@@ -104,6 +104,22 @@ def test_the_setting_turns_it_on() -> None:
     assert json.loads(done.stderr)["message"] == "Said."
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"raise ValueError('Maya Lindqvist has {SSN}')",
+        f"import threading; one = threading.Thread(target=int, args=['{SSN}']); one.start(); one.join()",
+    ],
+)
+def test_what_nobody_catches_is_one_line(code: str) -> None:
+    environment = os.environ | {"LOG_FORMAT": "json"}
+    command = [sys.executable, "manage.py", "shell", "--no-imports", "--command", code]
+    done = subprocess.run(command, env=environment, cwd=BASE_DIR, capture_output=True, text=True, check=False)
+    told = json.loads(done.stderr)
+    assert (told["level"], told["error"]) == ("CRITICAL", "ValueError")
+    assert SSN not in done.stderr
+
+
 def test_an_identifier_is_told_whole_and_a_number_beside_it_is_not(log: io.StringIO) -> None:
     task, worker = "2d3c30e5-91f6-4238-8123-456789012349", "8a1be0c47f1234567890123456789047-26362"
     logging.getLogger("django_tasks").warning(

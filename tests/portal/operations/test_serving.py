@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 import requests
@@ -17,23 +17,32 @@ from django.test import Client as Browser
 
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
-from tests.conftest import CLIENT_ID, SECRET
+from tests import given
+from tests.conftest import CLIENT_ID, SECRET, htmx
 from tests.portal.jobs.test_worker import database_url, until
-from tests.portal.operations.test_demo import answers, free_port
+from tests.portal.operations.test_demo import answers, children, free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
 def serving(
-    desk: Sandbox, port: int, stderr: IO[bytes] | None = None, level: str = "error", **settings: str
+    desk: Sandbox,
+    port: int,
+    stderr: IO[bytes] | None = None,
+    level: str = "error",
+    recycled_after: int = 2000,
+    **settings: str,
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Two processes of gunicorn, as ``portal.serving`` sets them up."""
     service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
     environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"} | settings
     command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
     process = subprocess.Popen(
-        [*command, "--bind", f"127.0.0.1:{port}", "--log-level", level],
+        [
+            *(*command, "--bind", f"127.0.0.1:{port}", "--log-level", level),
+            *("--max-requests", str(recycled_after), "--max-requests-jitter", "0"),
+        ],
         env=environment,
         cwd=BASE_DIR,
         stderr=stderr,
@@ -60,6 +69,50 @@ def test_a_request_under_way_is_answered_and_then_nobody_is_left(viewer: Browser
         assert server.wait(40) == 0
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{base}/healthz", timeout=5)
+
+
+def test_pages_and_checks_do_not_wait_for_panels_and_writes(
+    viewer: Browser, servicer: Browser, desk: Sandbox
+) -> None:
+    port, loan = free_port(), given.loan(desk, given.borrower(desk))
+    base = f"http://127.0.0.1:{port}"
+
+    def get(path: str, **options: Any) -> requests.Response:
+        cookies = {"sessionid": viewer.cookies["sessionid"].value, "js": "1"}
+        return requests.get(base + path, cookies=cookies, timeout=30, **options)
+
+    with serving(desk, port, WEB_CONCURRENCY="1"), ThreadPoolExecutor(60) as beside:
+        until(lambda: get("/loans/").ok)
+        desk.fail_next("*", times=None, delay=8)
+        panels = [
+            beside.submit(get, f"/messages/?page={number}", headers=htmx("messages")) for number in range(40)
+        ]
+        until(lambda: len(desk.calls) >= 16)
+        for path in ("/healthz", "/readyz", "/loans/"):
+            assert get(path).ok
+        assert not any(panel.done() for panel in panels)
+        desk.heal()
+    assert loan.uuid
+
+
+def test_a_process_that_is_replaced_refuses_nobody(desk: Sandbox) -> None:
+    port = free_port()
+
+    def statuses(_: int) -> set[int]:
+        with requests.Session() as browser:
+            addresses = [f"http://127.0.0.1:{port}/healthz"] * 60
+            return {
+                browser.get(one, timeout=30, headers={"Connection": "close"}).status_code for one in addresses
+            }
+
+    with (
+        serving(desk, port, WEB_CONCURRENCY="1", recycled_after=50) as server,
+        ThreadPoolExecutor(4) as beside,
+    ):
+        first = children(server)
+        until(lambda: requests.get(f"http://127.0.0.1:{port}/healthz", timeout=30).ok)
+        assert set().union(*beside.map(statuses, range(4))) == {200}
+        until(lambda: len(children(server)) == 1 and children(server) != first)
 
 
 def test_what_the_server_says_of_itself_is_json_too(desk: Sandbox, tmp_path: Path) -> None:

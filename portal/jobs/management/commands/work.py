@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from portal.disk import mark_in_use
 from portal.jobs import worker
 
 
@@ -19,4 +20,5 @@ class Command(BaseCommand):
         if batch:
             worker.work_off()
         else:
+            mark_in_use()
             worker.work()

@@ -1,12 +1,18 @@
 """Runs the whole product on one machine: database, staff, a seeded sandbox of its own, the portal, a worker."""
 
+import ctypes
 import io
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from argparse import ArgumentParser
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +25,9 @@ from portal.registry.models import Record
 
 HOST = "127.0.0.1"
 PATIENCE = 60
+STOP_SECONDS = 10
+PARENT_LOOK_SECONDS = 0.5
+_PR_SET_PDEATHSIG = 1
 
 
 class Command(BaseCommand):
@@ -27,13 +36,21 @@ class Command(BaseCommand):
     help = "Run the portal with a seeded sandbox (DEBUG only). PORT and SANDBOX_PORT choose ports."
     requires_migrations_checks = False
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Make does not pass on all that stops it."""
+        parser.add_argument(
+            "--until-parent-stops", action="store_true", help="stop when the calling program is stopped"
+        )
+
+    def handle(self, *args: Any, until_parent_stops: bool = False, **options: Any) -> None:
         if not settings.DEBUG:
             raise CommandError("The demo is for local use: it is refused while DEBUG is off.")
         port, sandbox_port = port_from("PORT", 8000), port_from("SANDBOX_PORT", 8001)
         if port == sandbox_port:
             raise CommandError(f"PORT and SANDBOX_PORT are both {port}; they must differ.")
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        handle_stop_signals()
+        if until_parent_stops:
+            threading.Thread(target=stop_with_parent, args=[os.getppid()], daemon=True).start()
         servers: list[subprocess.Popen[bytes]] = []
         try:
             call_command("migrate", verbosity=0)
@@ -46,8 +63,6 @@ class Command(BaseCommand):
             servers.append(start_worker(sandbox_port))
             self.greet(port)
             self.watch(servers)
-        except KeyboardInterrupt:
-            pass
         finally:
             stop(servers)
             self.stdout.write("Stopped.")
@@ -85,6 +100,46 @@ class Command(BaseCommand):
         raise CommandError("A server stopped by itself; its own words are above.")
 
 
+def handle_stop_signals() -> None:
+    """End by an exception, so that the servers are stopped; a hang-up is none where nohup has it ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: sys.exit(0))
+
+
+def stop_with_parent(parent: int) -> None:
+    """Stop once the parent is gone, or waits with an interrupt or a hang-up that it got alone, as make does."""
+    while os.getppid() == parent and not is_stopping(parent):
+        time.sleep(PARENT_LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def is_stopping(pid: int) -> bool:
+    """Whether a process is in the middle of handling an interrupt or a hang-up: it blocks them for as long."""
+    try:
+        blocked = re.search(r"SigBlk:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return False
+    numbers = (signal.SIGINT, signal.SIGHUP)
+    return bool(blocked and any(int(blocked[1], 16) >> (number - 1) & 1 for number in numbers))
+
+
+def stop_when_parent_dies() -> None:
+    """Have the kernel stop this process when the one that started it is killed; elsewhere than on Linux nobody does."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A server that never outlives this program."""
+    return subprocess.Popen(
+        command,
+        env=environment,
+        cwd=settings.BASE_DIR,
+        preexec_fn=stop_when_parent_dies,  # Nothing here uses threads but the look at the parent, which holds no lock.
+    )
+
+
 def port_from(name: str, default: int) -> int:
     """A free port from the environment, or a sentence."""
     text = os.environ.get(name, str(default))
@@ -115,20 +170,20 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
     """The lending service's stand-in; its secret travels in the environment, not in the process list."""
     secret = {"SANDBOX_SECRET": settings.SERVICING_SECRET}
     flags = ["--host", HOST, "--port", str(port), "--seed", "--client-id", settings.SERVICING_CLIENT_ID]
-    return subprocess.Popen(sandbox_command(*flags), env=os.environ | secret, cwd=settings.BASE_DIR)
+    return start(sandbox_command(*flags), os.environ | secret)
 
 
 def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
     """The portal under its real server, set up as in production but for one process."""
     flags = ["--bind", f"{HOST}:{port}", "--workers", "1", "--log-level", "warning"]
+    flags += ["--graceful-timeout", str(STOP_SECONDS - 2)]
     command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi", *flags]
-    return subprocess.Popen(command, env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
+    return start(command, portal_environment(sandbox_port))
 
 
 def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:
     """The worker of what goes on in the background."""
-    command = [sys.executable, "manage.py", "work"]
-    return subprocess.Popen(command, env=portal_environment(sandbox_port), cwd=settings.BASE_DIR)
+    return start([sys.executable, "manage.py", "work"], portal_environment(sandbox_port))
 
 
 def portal_environment(sandbox_port: int) -> dict[str, str]:
@@ -149,13 +204,15 @@ def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
 
 
 def stop(servers: list[subprocess.Popen[bytes]]) -> None:
-    """End the servers by their own ids, the worker first."""
+    """End the servers by their own ids, the worker first; nothing interrupts that."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     for server in reversed(servers):
         if server.poll() is None:
             server.terminate()
     for server in reversed(servers):
         try:
-            server.wait(10)
+            server.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()

@@ -11,6 +11,7 @@ from django.db import connection
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.verification import verify
+from portal.disk import exclusive_use
 from portal.operations import rights
 from portal.operations.copies import NotCopied, restore
 
@@ -18,6 +19,7 @@ NEXT_STEP = (
     "The checkpoints of the trail may be newer than this copy, and every check fails until somebody says that this is "
     "meant. Run where the worker runs: manage.py verify_audit --accept REASON"
 )
+IN_USE = "Web or worker processes use the database. Stop them first, or add --while-in-use if that is meant."
 
 
 class Command(BaseCommand):
@@ -30,12 +32,28 @@ class Command(BaseCommand):
         """Which copy, and that it is meant."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--replace", action="store_true", help="yes: what the database holds now is lost")
+        parser.add_argument("--while-in-use", action="store_true", help="yes: others may be at work")
 
-    def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
+    def handle(
+        self, *args: Any, file: Path, replace: bool, while_in_use: bool = False, **options: Any
+    ) -> None:
         if not replace:
             raise CommandError("What the database holds now would be lost. Add --replace if that is meant.")
         if not rights.may_change_tables():
             raise CommandError(rights.NOT_THE_OWNER)
+        with exclusive_use() as is_alone:
+            if not (is_alone or while_in_use):
+                raise CommandError(IN_USE)
+            self.replace_by(file)
+        append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
+        checked = verify()
+        if checked.found:
+            raise CommandError(f"The copy was put back, but its audit trail is broken. {checked.found}")
+        self.stdout.write(f"The {checked.entries:,} entries of its audit trail fit each other.")
+        self.stdout.write(NEXT_STEP)
+
+    def replace_by(self, file: Path) -> None:
+        """Put the copy in the database's place, in the form of this version."""
         with rights.kept() as were_given:
             try:
                 restore(file)
@@ -46,9 +64,3 @@ class Command(BaseCommand):
             self.stdout.write(
                 "If web and worker have a role of their own, run docker/audit-roles.sql for it."
             )
-        append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
-        checked = verify()
-        if checked.found:
-            raise CommandError(f"The copy was put back, but its audit trail is broken. {checked.found}")
-        self.stdout.write(f"The {checked.entries:,} entries of its audit trail fit each other.")
-        self.stdout.write(NEXT_STEP)

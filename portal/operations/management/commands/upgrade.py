@@ -37,12 +37,14 @@ def alone() -> Iterator[None]:
     """One after the other: by a lock of PostgreSQL, or of a file beside SQLite's."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:  # Of this connection, and gone with it.
+            cursor.execute("SET lock_timeout = 0")
             cursor.execute("SELECT pg_advisory_lock(%s)", [_POSTGRES_LOCK])
         try:
             yield
         finally:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_POSTGRES_LOCK])
+                cursor.execute("RESET lock_timeout")
     else:
         beside = Path(f"{connection.settings_dict['NAME']}.upgrade")
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)) as lock:

@@ -1,0 +1,92 @@
+"""Another program locks the database, or its disk is full: pages that only read are shown, the others say so."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.notes.models import Note
+from portal.registry.models import Record
+from servicing.sandbox import Sandbox
+from tests import databases, given
+from tests.conftest import htmx
+from tests.portal.pages import forget, page, panel
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LONGEST_SECONDS = 5
+
+
+@contextmanager
+def timed() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < LONGEST_SECONDS
+
+
+@pytest.fixture
+def loan(desk: Sandbox, viewer: Browser, servicer: Browser) -> Record:
+    """One that both looked at just now, so that their look is recorded already."""
+    loan = given.loan(desk, given.borrower(desk), amount="12345.00")
+    for browser in (viewer, servicer):
+        panel(browser, loan.get_absolute_url(), "loan")
+        page(browser, loan.get_absolute_url())
+    forget(loan)
+    return loan
+
+
+@pytest.mark.parametrize("address", ["/", "/loans/", "/messages/", "/status/", "/repayments/"])
+def test_pages_that_only_read_are_shown(viewer: Browser, loan: Record, address: str) -> None:
+    with databases.locked(), timed():
+        assert page(viewer, address)
+
+
+def test_a_page_whose_look_is_recorded_is_shown_from_copies(viewer: Browser, loan: Record) -> None:
+    with databases.locked(), timed():
+        assert "12,345.00" in page(viewer, loan.get_absolute_url())
+    with databases.locked(), timed():
+        assert "12,345.00" in panel(viewer, loan.get_absolute_url(), "loan")
+    assert "12,345.00" in panel(viewer, loan.get_absolute_url(), "loan")
+
+
+def test_what_cannot_be_recorded_is_not_shown(viewer: Browser, loan: Record, desk: Sandbox) -> None:
+    other = given.borrower(desk)
+    with databases.locked(), timed():
+        answer = viewer.get(other.get_absolute_url())
+    assert (answer.status_code, answer["Retry-After"]) == (503, "10")
+    assert "Nothing was changed." in answer.content.decode()
+    assert other.label not in answer.content.decode()
+    assert viewer.get(other.get_absolute_url()).status_code == 200
+    assert Entry.objects.filter(action="borrowers.detail", subject_uuid=other.uuid).count() == 1
+
+
+def test_what_cannot_be_saved_says_so(servicer: Browser, loan: Record) -> None:
+    address, typed = f"/notes/new/loan/{loan.uuid}/", {"text": "Called the owner."}
+    with databases.locked(), timed():
+        answer = servicer.post(address, typed)
+    assert answer.status_code == 503
+    assert "Nothing was sent to the lending service." in answer.content.decode()
+    with databases.locked(), timed():
+        notice = servicer.post(address, typed, headers=htmx("notes")).content.decode()
+    assert notice.strip().startswith("<section")
+    assert not Note.objects.exists()
+    assert servicer.post(address, typed).status_code < 400
+
+
+def test_a_full_disk_says_so(servicer: Browser, loan: Record) -> None:
+    address, typed = f"/notes/new/loan/{loan.uuid}/", {"text": "Called the owner. " * 100}
+    with databases.full():
+        assert 503 in [servicer.post(address, typed).status_code for _ in range(5)]
+        assert "12,345.00" in page(servicer, loan.get_absolute_url())
+    assert servicer.post(address, typed).status_code < 400
+
+
+def test_whether_writes_are_possible_is_told(anonymous: Browser) -> None:
+    with databases.locked(), timed():
+        answer = anonymous.get("/readyz")
+    assert answer.status_code == 200
+    assert "writes: not possible" in answer.content.decode()
+    time.sleep(2.1)
+    assert "writes: ok" in anonymous.get("/readyz").content.decode()
