@@ -2,14 +2,15 @@
 
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from portal.audit import view_spool
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
 from portal.clocks import match_recent
-from portal.disk import write_if_possible
+from portal.disk import is_unavailable, write_if_possible
 
 REPEAT = timedelta(minutes=10)
 
@@ -23,24 +24,31 @@ def saw(
     is_counted = write_if_possible(lambda: recent.update(count=F("count") + 1, last_at=now, shown=shown))
     if is_counted or recent.exists():  # That it cannot be counted now hides nothing: its entry is there.
         return
-    with transaction.atomic():
-        entry = append(
-            actor,
-            action,
-            subject_kind=kind,
-            subject_uuid=uuid,
-            subject_label=label,
-            borrower_uuid=borrower_uuid,
-        )
-        Sighting.objects.create(
-            entry=entry,
-            actor_id=actor.id or 0,
-            actor_name=actor.name,
-            subject_uuid=uuid,
-            first_at=now,
-            last_at=now,
-            shown=shown,
-        )
+    subject = {
+        "subject_kind": kind,
+        "subject_uuid": uuid,
+        "subject_label": label,
+        "borrower_uuid": borrower_uuid,
+    }
+    try:
+        with transaction.atomic():
+            entry = append(actor, action, **subject)
+            Sighting.objects.create(
+                entry=entry,
+                actor_id=actor.id or 0,
+                actor_name=actor.name,
+                subject_uuid=uuid,
+                first_at=now,
+                last_at=now,
+                shown=shown,
+            )
+    except DatabaseError as error:
+        is_kept = is_unavailable(error) and not connection.in_atomic_block
+        if not (is_kept and view_spool.put(actor, action, subject)):
+            raise
+    else:
+        if not connection.in_atomic_block:
+            view_spool.replay()
 
 
 def shows(actor: Actor, uuid: str, shown: str) -> None:
