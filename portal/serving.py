@@ -45,7 +45,7 @@ HEAD_BYTES = 16 * 1024
 CHECKS = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz|metrics)[ ?]")
 # Panels of a page, documents of the service, printed documents and files: they wait for the service, or take long.
 SLOW_READS = re.compile(
-    rb"(?:GET|HEAD) [^ ?]*(?:\.pdf|/pdf/|/print/|/export/|\.csv)[ ?]|.*\r\nhx-request: *true",
+    rb"(?:GET|HEAD) [^ ?]*(?:\.pdf|/pdf/|/print/|/export/|/download/|\.csv)[ ?]|.*\r\nhx-request: *true",
     re.DOTALL | re.I,
 )
 

@@ -1,6 +1,7 @@
 """The WSGI application; a setting that cannot be used ends the start with a sentence."""
 
 import os
+from contextlib import suppress
 
 from django.core.wsgi import get_wsgi_application
 
@@ -9,7 +10,9 @@ from portal.environment import stop
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 
-from portal.audit import outcomes  # noqa: E402  (needs the settings)
+from django.db import Error  # noqa: E402  (what follows needs the settings)
+
+from portal.audit import outcomes, view_spool  # noqa: E402
 from portal.disk import mark_in_use  # noqa: E402
 from portal.gateway import client  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
@@ -18,5 +21,7 @@ try:
     client()
 except ConfigurationError as error:
     stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")
-outcomes.prepare()
 mark_in_use()
+outcomes.prepare()
+with suppress(Error):  # The next view that is recorded takes them along.
+    view_spool.replay()
