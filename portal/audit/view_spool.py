@@ -9,7 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,9 +58,11 @@ def replay() -> int:
     """Record what waits in the file, in one transaction, and empty it; how many views that were."""
     if not path().exists() or not path().stat().st_size:
         return 0
-    with _locked() as file:
-        views = list(_views(os.pread(file, MAX_FILE_BYTES, 0)))
+    with ExitStack() as lock:
+        # The database first, so that nobody waits for the file while this waits for the database.
         with transaction.atomic():
+            file = lock.enter_context(_locked())
+            views = list(_views(os.pread(file, MAX_FILE_BYTES, 0)))
             for view in views:
                 _record(Actor(**view["actor"]), view)
         os.ftruncate(file, 0)
