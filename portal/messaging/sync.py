@@ -277,12 +277,16 @@ class Sync:
             if len(waiting) < BATCH and not is_read:
                 continue
             added, waiting = self._save(waiting, known, new, step), []
-            if is_read and added < len(step.new):  # Behind the new ones stand those that were read before.
+            is_new = [kept_as(message.uuid) in added for message in step.new]
+            if is_read and not all(
+                is_new
+            ):  # Where all that is new stands in front, the rest was read before.
                 saved = Message.objects.of_day(known.day).fingerprint()
-                if saved.number == total:
+                if saved.number == total and is_new == sorted(is_new, reverse=True):
                     known.listed, known.digest = saved
                     self._save([], known, new, None)
                     return listed
+                is_read = False
         self._save(waiting, known, new, None)
         known.listed, known.digest, known.read_at = known.part_listed, known.part_digest, timezone.now()
         known.claimed = known.listed
@@ -292,8 +296,8 @@ class Sync:
     def _page_of(self, day: date, limit: int, offset: int) -> Page[Told]:
         return self._page(*_bounds(day), limit, offset)
 
-    def _save(self, messages: list[Told], known: Day, new: set[str], last: Step[Told] | None) -> int:
-        """Save a batch, and where to go on, both or neither; how many messages of it are new.
+    def _save(self, messages: list[Told], known: Day, new: set[str], last: Step[Told] | None) -> set[str]:
+        """Save a batch, and where to go on, both or neither; which messages of it are new.
 
         That is its last page, read again: messages may arrive or go before somebody goes on.
         """
@@ -312,7 +316,7 @@ class Sync:
             _add_part(known, last.new)
         new |= added
         self.report(self.run)
-        return len(added)
+        return added
 
     def _page(
         self, first: date | None, last: date | None, limit: int, offset: int | None = None

@@ -174,6 +174,19 @@ def test_one_message_removed_and_one_added_are_found_by_comparing_all(service: S
     assert {bar.state for bar in coverage(date(2026, 11, 1), date(2026, 11, 3)).bars} == {"complete"}
 
 
+def test_late_messages_of_a_day_hide_none_that_it_lost(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "LIMITS", (10, 5, 1))
+    emit(service, 60)
+    synced()
+    for message in service.world.messages()[40:43]:
+        service.world.remove_message(message["uuid"])
+    emit(service, 5, at=START + timedelta(seconds=30))
+    emit(service, 5, at=START + timedelta(minutes=50, seconds=30))
+    assert (synced().gone, is_whole(service)) == (3, True)
+
+
 def test_and_by_every_sync_once_the_last_comparison_is_a_day_old(service: Sandbox, lost: str) -> None:
     Day.objects.update(read_at=timezone.now() - timedelta(hours=25))
     assert synced().gone == 1
