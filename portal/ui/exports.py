@@ -4,6 +4,7 @@ Hides streaming, the byte-order mark that tells spreadsheets the encoding, and t
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -15,8 +16,11 @@ from django.db import connection, transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
-# What makes a spreadsheet take a text for a formula, the wide forms included.
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+# What makes a spreadsheet take a text for a formula, the wide forms included: at the beginning, and behind whatever
+# separates cells where a spreadsheet splits the file in another way than by commas.
+_FORMULA = re.compile(r"(^|[\t\r\n,;|])(?=[^\S\t\r\n]*[=+\-@＝＋－＠])|^(?=[\t\r\n])")
+# JSON of the service stays JSON: a minus behind a comma or a blank is a number there.
+_FORMULA_IN_JSON = re.compile(r"([,;|]\s*)(?=[=+@＝＋－＠])|([;|]\s*)(?=-)")
 _JSON = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 
 
@@ -50,7 +54,7 @@ def guarded(value: Any) -> str:
     """A value as a text that no spreadsheet takes for a formula; numbers are written out with every digit."""
     match value:
         case msgspec.Raw():
-            return bytes(value).decode()
+            return _FORMULA_IN_JSON.sub(r"\g<0>'", bytes(value).decode())
         case None:
             return ""
         case bool():
@@ -59,13 +63,13 @@ def guarded(value: Any) -> str:
             return f"{value:f}"
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
-        case str() if value.startswith(_FORMULA):
-            return f"'{value}"
+        case str():
+            return _FORMULA.sub(r"\1'", value)
     return str(value)
 
 
 def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    write = csv.writer(_Line()).writerow
+    write = csv.writer(_Line(), quoting=csv.QUOTE_ALL).writerow
     yield "\ufeff"
     yield write(columns)
     for row in rows:

@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import msgspec
 import pytest
 from django.http import StreamingHttpResponse
 from django.test import Client as Browser
@@ -40,9 +41,26 @@ def cell(value: Any) -> str:
     return list(csv.reader(io.StringIO(content, newline="")))[1][0]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "－1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\tx", "\rx", "\nx", "＝1", "－1"])
 def test_a_text_that_could_be_a_formula_is_guarded(text: str) -> None:
     assert cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t", "\n", "\r\n"])
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", " =1"])
+def test_a_formula_behind_a_separator_is_guarded(separator: str, formula: str) -> None:
+    assert cell(f"Acme{separator}{formula}") == f"Acme{separator}'{formula}"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|"])
+def test_json_of_the_service_stays_json_without_a_formula_in_it(separator: str) -> None:
+    shown = cell(msgspec.Raw(f'{{"note":"x{separator}=1+1","all":[1,-5, -6]}}'.encode()))
+    assert json.loads(shown) == {"note": f"x{separator}'=1+1", "all": [1, -5, -6]}
+
+
+def test_every_cell_is_quoted() -> None:
+    lines = text_of(csv_file("list", ["Name", "Amount"], [["a", Decimal(1)], [None, ""]]))
+    assert lines == '\ufeff"Name","Amount"\r\n"a","1"\r\n"",""\r\n'
 
 
 @pytest.mark.parametrize(
@@ -66,7 +84,7 @@ def test_a_file_names_its_content_and_tells_its_encoding() -> None:
     answer = csv_file("applications", ["Größe"], [])
     assert answer["Content-Disposition"].startswith('attachment; filename="applications-20')
     assert answer["Cache-Control"] == "no-store"
-    assert text_of(answer) == "\ufeffGröße\r\n"
+    assert text_of(answer) == '\ufeff"Größe"\r\n'
 
 
 def test_json_lines_have_one_exact_object_a_row() -> None:
@@ -82,7 +100,7 @@ def test_json_lines_have_one_exact_object_a_row() -> None:
 
 def test_a_list_is_csv_unless_json_lines_are_asked_for() -> None:
     request = RequestFactory().get("/")
-    assert text_of(list_file(request, "loans", ["Name"], [["x"]])) == "\ufeffName\r\nx\r\n"
+    assert text_of(list_file(request, "loans", ["Name"], [["x"]])) == '\ufeff"Name"\r\n"x"\r\n'
 
 
 @pytest.mark.parametrize("area", LISTS)
