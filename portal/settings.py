@@ -338,7 +338,14 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = False
-ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key"}
+# Of these the second is asked for a name and an address, or for somebody's codes once the password was right.
+ACCOUNT_RATE_LIMITS = {
+    "login": "300/m/ip",
+    "login_failed": "5/5m/key",
+    "login_failed_by_address": "10/m/ip",
+    "login_failed_by_name": "100/h/key",
+}
+ACCOUNT_FORMS = {"login": "portal.accounts.sign_in_form.SignInForm"}
 
 SECOND_FACTOR_REQUIRED = some_of(
     "SECOND_FACTOR_REQUIRED",
@@ -348,6 +355,7 @@ SECOND_FACTOR_REQUIRED = some_of(
 MFA_ADAPTER = "portal.accounts.adapter.SecondFactorAdapter"
 MFA_FORMS = {
     "add_webauthn": "portal.accounts.passkeys.AddForm",
+    "edit_webauthn": "portal.accounts.passkeys.EditForm",
     "authenticate_webauthn": "portal.accounts.passkeys.AuthenticateForm",
     "login_webauthn": "portal.accounts.passkeys.LoginForm",
     "reauthenticate_webauthn": "portal.accounts.passkeys.ReauthenticateForm",

@@ -1,21 +1,45 @@
 """How allauth behaves here: nobody registers, second factors rest sealed, single sign-on meets known staff only."""
 
 import ipaddress
+import secrets
 from typing import Any
+from urllib.parse import unquote_plus
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from django.core.exceptions import PermissionDenied
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.accounts.seal import seal, unseal
+from servicing.masking import tax_numbers
+
+
+def account_with_second_factor(name: str) -> User | None:
+    """The active account that signs in under a name, if it has a second factor."""
+    account = User.objects.filter(username__iexact=name, is_active=True).first()
+    kinds = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
+    return account if account and is_mfa_enabled(account, kinds) else None
+
+
+def is_within(request: HttpRequest, action: str, key: str = "", *, dry_run: bool = False) -> bool:
+    """Count one against a limit of ``ACCOUNT_RATE_LIMITS``, or only look whether there is room for one."""
+    found = ratelimit.consume(request, app="allauth.account", action=action, key=key, dry_run=dry_run)
+    return found is not None
 
 
 class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Accounts are made by an administrator."""
+    """Accounts are made by an administrator.
+
+    Wrong passwords count by name and address, so that nobody can lock out a person from elsewhere. Whoever has a second
+    factor and the right password is never refused; after too many wrong ones nothing but both together gets an answer.
+    """
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "username_password_mismatch": "Sign-in name and password do not belong together.",
@@ -29,7 +53,27 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
         """Nobody whose account is deactivated; they are told no more than after a wrong password."""
         user = super().authenticate(request, **credentials)
+        if not user and self.has_had_enough:
+            raise self.validation_error("too_many_login_attempts")
         return user if user and user.is_active else None
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Where a limit is reached, only an account with a second factor has its password looked at."""
+        self.has_had_enough = not is_within(request, "login_failed_by_address")
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            self.has_had_enough = True
+        if self.has_had_enough and not account_with_second_factor(str(credentials.get("username", ""))):
+            raise self.validation_error("too_many_login_attempts")
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count a wrong password against the name, from whatever address it comes."""
+        is_within(request, "login_failed_by_name", str(credentials.get("username", "")).casefold())
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        name = super()._get_login_attempts_cache_key(request, **credentials)
+        return f"{name}:{self.get_client_ip(request)}"
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """The address that throttling goes by; all browsers share one where the server listens on a file."""
@@ -37,6 +81,10 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
         except ValueError:
             return "0.0.0.0"  # noqa: S104  # Nothing is bound to it.
+
+    def is_safe_url(self, url: str) -> bool:
+        """Not where it would be kept with the session while a second factor is asked for, an SSN or EIN in it."""
+        return bool(super().is_safe_url(url)) and not any(tax_numbers(unquote_plus(url)))
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("accounts:profile")
@@ -55,6 +103,17 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return user.username
 
 
+class SingleSignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]
+    """Sends a nonce along, which comes back in the identity token of this very sign-in."""
+
+    def redirect(self, request: HttpRequest, process: str, *args: Any, **kwargs: Any) -> Any:
+        nonce = secrets.token_urlsafe(24)
+        params = kwargs.pop("auth_params", None) or self.get_auth_params()
+        return super().redirect(
+            request, process, *args, auth_params=params | {"nonce": nonce}, nonce=nonce, **kwargs
+        )
+
+
 class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """The identity provider says who somebody is; whether they are staff, and as what, is said here."""
 
@@ -62,8 +121,18 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Never."""
         return False
 
+    def get_provider(
+        self, request: HttpRequest, provider: str, client_id: str | None = None
+    ) -> SingleSignOnProvider:
+        found = super().get_provider(request, provider, client_id=client_id)
+        return SingleSignOnProvider(request, app=found.app)
+
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
         """Connect an identity the first time: its verified e-mail address is that of exactly one account."""
+        token = sociallogin.account.extra_data.get("id_token") or {}
+        nonce = sociallogin.state.get("nonce")
+        if not nonce or token.get("nonce") != nonce:
+            raise PermissionDenied("The identity token belongs to another sign-in")
         if sociallogin.state.get("process", "login") != "login":
             raise PermissionDenied("An identity is connected by signing in with it")
         if sociallogin.is_existing:

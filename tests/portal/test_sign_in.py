@@ -279,6 +279,59 @@ class TestAddresses:
         assert "Too many attempts failed" in html(sign_in(anonymous))
 
 
+class TestStrangers:
+    """Whoever knows a name and no password keeps its owner out of nothing."""
+
+    @pytest.fixture(autouse=True)
+    def behind_a_proxy(self, settings: LazySettings) -> None:
+        settings.TRUSTED_PROXIES = 1
+        settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+    def guess(self, times: int, *, each_from: str = "203.0.113.9") -> None:
+        for number in range(times):
+            headers = {"X-Forwarded-For": each_from.format(number)}
+            typed = {"login": "maya", "password": f"guess-{number}"}
+            assert Browser().post("/sign-in/", typed, headers=headers).status_code == 200
+
+    def come(self, address: str = "198.51.100.7", **typed: str) -> Any:
+        browser = Browser(headers={"X-Forwarded-For": address})
+        return browser, browser.post("/sign-in/", {"login": "maya", "password": PASSWORD} | typed)
+
+    def test_wrong_passwords_from_elsewhere_keep_nobody_out(self, anonymous: Browser, maya: User) -> None:
+        self.guess(5)
+        assert "Too many attempts failed" in html(self.come("203.0.113.9")[1])
+        assert self.come()[1]["Location"] == "/"
+
+    def test_nor_do_hundreds_from_everywhere_who_has_no_second_factor(
+        self, anonymous: Browser, maya: User
+    ) -> None:
+        self.guess(110, each_from="203.0.113.{}")
+        assert self.come()[1]["Location"] == "/"
+
+    def test_the_right_password_with_a_second_factor_is_never_refused(self, browser: Browser) -> None:
+        secret, _ = set_up_app(browser)
+        self.guess(12)
+        assert "Too many attempts failed" in html(self.come("203.0.113.9", password="wrong")[1])
+        other, answer = self.come("203.0.113.9")
+        assert answer["Location"] == "/sign-in/second-factor/"
+        assert other.post("/sign-in/second-factor/", {"code": code(secret)})["Location"] == "/"
+
+    def test_after_100_in_an_hour_the_second_factor_comes_first(self, browser: Browser) -> None:
+        secret, recovery_codes = set_up_app(browser)
+        self.guess(100, each_from="203.0.113.{}")
+        for password in (PASSWORD, "wrong"):  # Which of them is right is not said.
+            page = html(self.come(password=password)[1])
+            assert "Enter the code from your app with your password" in page
+            assert 'name="code"' in page
+        for typed in ({"code": "000000"}, {"code": code(secret), "password": "wrong"}):
+            other, answer = self.come(**typed)
+            assert "do not belong together" in html(answer)
+            assert other.get("/").status_code == 302
+        other, answer = self.come(code=recovery_codes[0])
+        assert answer["Location"] == "/"
+        assert other.get("/").status_code == 200
+
+
 class IdentityProvider:
     """An identity provider as OpenID Connect describes it, on a free loopback port."""
 
@@ -287,6 +340,7 @@ class IdentityProvider:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.person: dict[str, Any] = {"sub": "s-1", "email": "maya@desk.example", "email_verified": True}
         self.token_request: dict[str, Any] = {}
+        self.nonce = self.replayed_nonce = ""
         self.broken = False
 
     def answer(self, environ: Any, start_response: Any) -> Any:
@@ -299,7 +353,13 @@ class IdentityProvider:
 
     def routes(self) -> dict[str, Any]:
         now = int(time.time())
-        claims = self.person | {"iss": self.url, "aud": "desk", "iat": now, "exp": now + 60}
+        claims = self.person | {
+            "nonce": self.nonce,
+            "iss": self.url,
+            "aud": "desk",
+            "iat": now,
+            "exp": now + 60,
+        }
         return {
             "/.well-known/openid-configuration": {
                 "issuer": self.url,
@@ -334,6 +394,7 @@ def come_back(browser: Browser, provider: IdentityProvider) -> Any:
     query = parse_qs(asked.query)
     assert f"{asked.scheme}://{asked.netloc}" == provider.url
     assert query["code_challenge_method"] == ["S256"]
+    provider.nonce = provider.replayed_nonce or query["nonce"][0]
     back = urlsplit(query["redirect_uri"][0]).path
     return browser.get(back, {"code": "c", "state": query["state"][0]})
 
@@ -395,6 +456,16 @@ class TestSingleSignOn:
         answer = anonymous.get("/sign-in/with/sso/back/", {"code": "c", "state": "stolen"})
         assert answer.status_code == 401
         assert "Single sign-on failed" in html(answer)
+
+    def test_an_identity_token_of_another_sign_in_is_refused(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        come_back(anonymous, provider)
+        provider.replayed_nonce = provider.nonce
+        other = Browser()
+        answer = come_back(other, provider)
+        assert answer.status_code == 401
+        assert other.get("/loans/").status_code == 302
 
     def test_a_provider_that_is_away_is_told(self, anonymous: Browser, provider: IdentityProvider) -> None:
         provider.broken = True
