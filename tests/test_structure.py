@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.forms import Field
+from django.forms.forms import BaseForm
 from django.template.loader import get_template
 from django.test import Client as Browser
 from django.urls import URLPattern, URLResolver, get_resolver
 
 import servicing
+from portal.accounts.admin import StaffAdmin
 from portal.accounts.roles import ACTS, Role
 from portal.settings import BASE_DIR
+from portal.ui.guard import GuardedForm, is_free_text
 from servicing import Client, codec, errors
 from servicing.resource import Resource
 from servicing.sandbox import Sandbox
@@ -155,6 +159,25 @@ FORBIDDEN = {
 # Values are formatted by our own filters, and nothing is declared safe.
 FOREIGN_FILTER = re.compile(r"\|(?:floatformat|intcomma|timesince|timeuntil|naturaltime|safe)\b")
 TEMPLATE_SYNTAX = re.compile(r"{[{%#].*?[}%#]}", re.DOTALL)
+
+
+def subclasses_of(base: type) -> Iterator[type]:
+    for one in base.__subclasses__():
+        yield one
+        yield from subclasses_of(one)
+
+
+class TestForms:
+    def test_no_free_text_escapes_the_guard_against_ssn_and_ein(self) -> None:
+        """Searches alone keep nothing; fields of an EIN or SSN alone take one."""
+        own: set[Any] = {form for form in subclasses_of(BaseForm) if form.__module__.startswith("portal.")}
+        own |= {StaffAdmin.form, StaffAdmin.add_form}
+        free = {form for form in own if any(map(is_free_text, getattr(form, "base_fields", {}).values()))}
+        assert len(free) > 20
+        assert {form.__name__ for form in free if not issubclass(form, GuardedForm)} == set()
+        assert [form.__name__ for form in free if not form.guards_text] == ["FilterForm"]
+        takers = [field for field in subclasses_of(Field) if getattr(field, "takes_tax_numbers", False)]
+        assert [field.__name__ for field in takers] == ["SecretDigitsField"]
 
 
 class TestTemplates:

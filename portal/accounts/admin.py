@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
+from portal.accounts.forms import StaffAddForm, StaffChangeForm
 from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.accounts.signals import session_ended, staff_changed
@@ -40,6 +41,7 @@ RECORDED = ["username", "first_name", "last_name", "email", "role", "is_active"]
 class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
     """Staff and their roles. Every change is told to the audit trail with what was before and after."""
 
+    form, add_form = StaffChangeForm, StaffAddForm
     list_display = ["username", "first_name", "last_name", "role", "is_active", "last_login"]
     list_filter = ["role", "is_active"]
     fieldsets = (

@@ -4,9 +4,11 @@ import zoneinfo
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 
 from portal.accounts.models import User
 from portal.ui.forms import StaffForm
+from portal.ui.guard import GuardedForm
 
 
 class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
@@ -30,3 +32,11 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ["theme"]
+
+
+class StaffAddForm(GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg]
+    """A new account, in the admin."""
+
+
+class StaffChangeForm(GuardedForm, UserChangeForm):  # type: ignore[type-arg]
+    """An account, in the admin."""

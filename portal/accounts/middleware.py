@@ -20,13 +20,17 @@ from django.utils.cache import patch_cache_control
 
 from portal.accounts import kept_forms, sessions
 from portal.accounts.models import User
+from servicing.masking import masked_text
 
 View = Callable[..., HttpResponseBase]
 Response = Callable[[Any], HttpResponse]
 
 
 class AddressMiddleware:
-    """The address of the browser, where proxies that are trusted tell it: throttling and the audit trail go by it."""
+    """The address of the browser, where trusted proxies pass it on, and its name without anything like an EIN or SSN.
+
+    Throttling goes by the address; sessions and the audit trail keep both.
+    """
 
     def __init__(self, get_response: Response) -> None:
         self.get_response = get_response
@@ -35,6 +39,8 @@ class AddressMiddleware:
         told = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
         if 0 < settings.TRUSTED_PROXIES <= len(told):
             request.META["REMOTE_ADDR"] = told[-settings.TRUSTED_PROXIES]
+        if agent := request.META.get("HTTP_USER_AGENT"):
+            request.META["HTTP_USER_AGENT"] = masked_text(agent)
         return self.get_response(request)
 
 

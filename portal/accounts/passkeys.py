@@ -5,6 +5,8 @@ from typing import Any
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.webauthn import forms
 
+from portal.ui.guard import GuardedForm
+
 
 class Tolerant:
     """Whatever stands in place of a credential is looked at by a library that expects one."""
@@ -23,7 +25,11 @@ class Tolerant:
             raise get_adapter().validation_error("incorrect_code") from error
 
 
-class AddForm(Tolerant, forms.AddWebAuthnForm):  # type: ignore[misc]
+class AddForm(GuardedForm, Tolerant, forms.AddWebAuthnForm):  # type: ignore[misc]
+    pass
+
+
+class EditForm(GuardedForm, forms.EditWebAuthnForm):  # type: ignore[misc]
     pass
 
 

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 
 from portal.ui.forms import StaffForm, TextField
-from servicing.masking import masked_text
 
 
 class DecideForm(StaffForm):
@@ -27,10 +26,6 @@ class DecideForm(StaffForm):
 
     def clean_comment(self) -> str:
         text: str = self.cleaned_data["comment"]
-        if masked_text(text) != text:
-            raise forms.ValidationError(
-                "It seems to hold an SSN or EIN. The comment is kept; leave that out."
-            )
         if not self.approves and not text:
             raise forms.ValidationError("Say why it is refused.")
         return text

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.guard import FIRST
 from portal.audit.models import Actor, Entry
-from servicing.masking import masked_text
+from servicing.masking import masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904
 # The fields that the hash covers, by the format that an entry names. Entries are never hashed anew, so a format in use
@@ -23,14 +23,16 @@ _FORMAT_1 = (
 )  # fmt: skip
 HASHED_FIELDS = {1: _FORMAT_1, 2: (*_FORMAT_1, "hash_format")}
 HASH_FORMAT = max(HASHED_FIELDS)
-# What staff typed may stand in these.
+# What people typed may stand in these.
 TYPED = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
     """Add one entry at the end of the chain, in the caller's transaction if there is one."""
-    told = {name: _masked(value) if name in TYPED else value for name, value in fields.items()}
+    told = {name: masked(value) if name in TYPED else value for name, value in fields.items()}
+    # The name of a field that was changed hides nothing: what stands there for an SSN is that it was sent.
+    told["changes"] = {masked_text(name): masked(value) for name, value in fields.get("changes", {}).items()}
     entry = Entry(
         at=timezone.now(),
         actor_id=actor.id,
@@ -50,18 +52,6 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         entry.hash = seal(entry)
         entry.save()
     return entry
-
-
-def _masked(value: Any, name: str = "") -> Any:
-    """Without what looks like an EIN or SSN: somebody may have searched for one, or typed it as a reason."""
-    match value:
-        case dict():
-            return {key: _masked(item, str(key)) for key, item in value.items()}
-        case list() | tuple():
-            return [_masked(item, name) for item in value]
-        case str() if not name.endswith("_id"):  # A bank's reference may well have nine digits.
-            return masked_text(value)
-    return value
 
 
 def seal(entry: Entry) -> str:

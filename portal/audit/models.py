@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
+from servicing.masking import masked_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +34,10 @@ class Actor:
         user = person if isinstance(person, User) else None
         return cls(
             id=user.pk if user else None,
-            name=user.display_name()[:300] if user else "anonymous",
+            name=masked_text(user.display_name())[:300] if user else "anonymous",
             role=user.role if user else "",
             ip=_plain_address(request.META.get("REMOTE_ADDR", "")),
-            user_agent=request.headers.get("User-Agent", "")[:300],
+            user_agent=masked_text(request.headers.get("User-Agent", ""))[:300],
             request_id=getattr(request, "request_id", ""),
         )
 

@@ -39,6 +39,7 @@ _DONE = {
     "accounts.sign_in_failed": "failed to sign in as",
     "accounts.sign_out": "signed out",
     "accounts.refused": "was not allowed to",
+    "accounts.keep_number": "said that nine digits are neither an SSN nor an EIN",
     "accounts.profile": "changed their preferences",
     "accounts.staff_created": "made the account",
     "accounts.staff_changed": "changed the account",

@@ -13,7 +13,8 @@ from django.http import HttpRequest
 from portal.accounts.models import User
 from portal.accounts.signals import profile_changed, session_ended, staff_changed
 from portal.audit.chain import append
-from portal.audit.models import Actor
+from portal.audit.models import Actor, Entry
+from portal.ui.guard import number_found
 
 
 def listen() -> None:
@@ -24,6 +25,7 @@ def listen() -> None:
     password_changed.connect(_password_changed, dispatch_uid="audit")
     social_account_added.connect(_connected, dispatch_uid="audit")
     authentication_failed.connect(_factor_failed, dispatch_uid="audit")
+    number_found.connect(_is_kept_number, dispatch_uid="audit")
     # In the same transaction as the change, which allauth's own signals are not.
     post_save.connect(_factor_added, sender=Authenticator, dispatch_uid="audit")
     post_delete.connect(_factor_removed, sender=Authenticator, dispatch_uid="audit")
@@ -65,6 +67,16 @@ def _factor_removed(instance: Authenticator, **kwargs: Any) -> None:
 def _factor(action: str, instance: Authenticator) -> None:
     actor = Actor.of(context.request) if context.request else Actor.system("second-factor")
     append(actor, action, subject_label=instance.user.username, detail={"kind": instance.type})
+
+
+def _is_kept_number(digest: str, answered: bool, field: str, **kwargs: Any) -> bool:
+    """Whether somebody said that these digits are neither SSN nor EIN; said now, it is recorded."""
+    if Entry.objects.filter(action="accounts.keep_number", subject_uuid=digest).exists():
+        return True
+    if answered and context.request:
+        detail = {"field": field, "at": context.request.path}
+        append(Actor.of(context.request), "accounts.keep_number", subject_uuid=digest, detail=detail)
+    return answered
 
 
 def _factor_failed(request: HttpRequest, user: User, **kwargs: Any) -> None:

@@ -27,7 +27,6 @@ from portal.ui.forms import (
     WriteForm,
 )
 from servicing import Address, rules
-from servicing.masking import masked_text
 
 REPORTS = {"credit_report", "asset_report"}
 LATER = {"ssn": "SSN", "credit_report": "Credit report", "asset_report": "Asset report"}
@@ -290,12 +289,6 @@ class SendForm(WriteForm):
             self.fields[name].widget.attrs.update(MEASURE, **only)
             again = "Choose it again, nothing of it was kept. " if self.is_bound else ""
             self.fields[name].help_text = f"{again}At most {settings.UPLOAD_LIMIT_MB} MB before compression."
-
-    def clean_reason(self) -> str:
-        text: str = self.cleaned_data["reason"]
-        if masked_text(text) != text:
-            raise forms.ValidationError("It seems to hold an SSN or EIN. The reason is kept; leave that out.")
-        return text
 
     def clean(self) -> dict[str, Any]:
         typed = self.cleaned_data

@@ -32,6 +32,7 @@ from portal.borrowers.reports import Report
 from portal.registry.models import Kind
 from portal.ui import wording
 from portal.ui.forms import ErrorSummary, StaffForm, summarise
+from portal.ui.guard import number_problem
 from servicing import Borrower, Client, InvalidInput, Rejected
 
 Rows = list[dict[str, str]]
@@ -284,7 +285,7 @@ def bind(step: Step, rows: Iterable[Mapping[str, str]], action: str) -> list[Ste
 
 
 def keep(draft: Draft, step: Step, rows: Rows, *, resume_at: Step, report: Report | None = None) -> Draft:
-    """Keep what was typed on a step, and what was refused of the others.
+    """Keep what was typed on a step but for EIN and SSN, and what was refused of the others.
 
     ``Draft.DoesNotExist`` when it was sent or discarded meanwhile: then nothing brings it back.
     """
@@ -294,7 +295,9 @@ def keep(draft: Draft, step: Step, rows: Rows, *, resume_at: Step, report: Repor
             kept = rows_in_use.get(pk=draft.pk)
         else:
             kept, _ = rows_in_use.get_or_create(pk=draft.pk, defaults={"owner": draft.owner})
-        kept.data[step] = rows
+        kept.data[step] = [
+            {name: text for name, text in row.items() if not number_problem(text)} for row in rows
+        ]
         kept.refusal = refusals.without(kept.refusal, step)
         kept.step = resume_at
         if report:

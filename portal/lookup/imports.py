@@ -17,7 +17,9 @@ from portal.registry.models import NAMED_KINDS, Kind, Record, Source
 from portal.registry.planning import count_anew, is_much
 from portal.registry.query import is_uuid, uuid_in
 from portal.registry.rows import stored_of
+from portal.ui.guard import number_problem
 from servicing import Borrower, ServicingError, codec
+from servicing.masking import masked_text
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
@@ -105,7 +107,7 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
     size = 0  # In records: a profile brings several, and whoever writes waits for a whole batch.
     for number, found in parsed:
         if isinstance(found, str):
-            report.refused.append((number, found))
+            report.refused.append((number, masked_text(found)))
             continue
         batch.append((number, found))
         size += len(found)
@@ -195,6 +197,8 @@ def _parsed_id(values: list[str]) -> Parsed:
         return "label holds a NUL character"
     if len(label) > 300:
         return "label is longer than 300 characters"
+    if number_problem(label):
+        return "label holds nine digits that may be an SSN or EIN"
     return [Known(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
 
 

@@ -103,6 +103,8 @@ class LinkForm(StaffForm):
 
 
 class FilterForm(StaffForm):
+    guards_text = False  # A search: its words are kept nowhere, and masked in the trail.
+
     """Everything that the address of the list may hold."""
 
     start_date = ServiceDayField(label="From", required=False)

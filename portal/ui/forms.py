@@ -18,6 +18,7 @@ from django.forms.boundfield import BoundField
 from django.forms.renderers import TemplatesSetting
 from django.utils.datastructures import MultiValueDict
 
+from portal.ui.guard import GuardedForm
 from servicing import rules
 
 # --- Fields ---
@@ -182,6 +183,7 @@ class SecretDigitsField(TextField):
     """An EIN or an SSN: nine digits, asked for again whenever the form is drawn again."""
 
     widget = SecretInput
+    takes_tax_numbers = True
     default_error_messages = {"required": "This is needed and is never kept, so enter it each time."}
 
     def __init__(self, *, rule: Callable[[str], list[str]], **kwargs: Any) -> None:
@@ -266,6 +268,11 @@ class StaffBoundField(BoundField):
         return list(getattr(self.form, "warnings", {}).get(self.name, []))
 
     @property
+    def number_question(self) -> str:
+        """What to post with “No, keep it” when nine digits may be an SSN or EIN."""
+        return str(getattr(self.form, "number_questions", {}).get(self.name, ""))
+
+    @property
     def accepted(self) -> str:
         passed = self.form.is_bound and self.data and not self.errors
         return getattr(self.field, "accepted", "") if passed else ""
@@ -292,11 +299,12 @@ class ErrorSummary:
     quotes: list[str]
 
 
-class StaffForm(forms.Form):
+class StaffForm(GuardedForm, forms.Form):
     """Base of all forms. Whatever arrives, it can be checked, stored and drawn again."""
 
     default_renderer = StaffRenderer
     use_required_attribute = False
+    asks_about_numbers = True
     subject = ""
     """What the form is about when there are several on a page, such as "person 2"."""
     problem_fields: ClassVar[dict[str, str]] = {}

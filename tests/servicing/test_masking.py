@@ -1,13 +1,16 @@
 """What is recorded, previewed or printed never shows an EIN, SSN, date of birth, credential or report."""
 
 import json
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servicing.masking import HIDDEN, Sensitive, masked, masked_text, scrub
+from servicing import codec
+from servicing.masking import HIDDEN, Sensitive, masked, masked_text, scrub, tax_numbers
 
 
 @pytest.mark.parametrize(
@@ -28,16 +31,100 @@ def test_a_report_is_shown_by_its_size() -> None:
     assert masked({"credit_report_xml_gzip": {"odd": "shape"}}) == {"credit_report_xml_gzip": HIDDEN}
 
 
-@pytest.mark.parametrize("text", ["123-45-6789", "12-3456789", "123456789"])
-def test_what_looks_like_an_identifier_is_hidden_in_running_text(text: str) -> None:
-    assert masked({"message": f"SSN {text}."}) == {"message": f"SSN {HIDDEN}."}
+def test_what_was_masked_is_masked_no_further() -> None:
+    once = masked({"asset_report_json_gzip": "H4sI" * 300, "ssn": "219099999", "note": "219-09-9999"})
+    assert masked(once) == once
+
+
+SSN_OR_EIN = [
+    *("219-09-9999", "219 09 9999", "219.09.9999", "219/09/9999", "219_09_9999", "219 - 09 - 9999"),
+    *("219\u201009\u20109999", "219\u201309\u20139999", "219\u221209\u22129999", "219\u00a009\u00a09999"),
+    *("219\u200b09\u200b9999", "\uff12\uff11\uff19-\uff10\uff19-\uff19\uff19\uff19\uff19"),
+    *("84-0917263", "84 0917263", "84.0917263", "84\u20140917263"),
+]
+NEAR_A_WORD = [
+    *("SSN 219099999", "ssn:219099999", "SSN219099999", "ssn_219 099 999", "social security 219099999"),
+    *("219099999 is the EIN", "TIN #021000021", "tax id: 21909 9999", "Taxpayer 2 1 9 0 9 9 9 9 9"),
+]
+MAYBE = ["219099999", "219 099 999", "No. 219099999.", "INV-219099999", "021000021"]
+
+
+@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_WORD, *MAYBE])
+def test_what_is_or_may_be_a_tax_number_is_hidden_in_running_text(text: str) -> None:
+    shown = masked({"message": f"It is {text}, they say."})["message"]
+    assert HIDDEN in shown
+    assert not any(digit.isdecimal() for digit in shown)
+
+
+@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_WORD])
+def test_groups_and_words_say_that_it_is_one(text: str) -> None:
+    assert [number.is_certain for number in tax_numbers(text)] == [True]
+
+
+@pytest.mark.parametrize("text", MAYBE)
+def test_any_other_nine_digits_may_be_one(text: str) -> None:
+    assert [number.is_certain for number in tax_numbers(text)] == [False]
 
 
 @pytest.mark.parametrize(
-    "text", ["5125550142", "78701-1234", "2026-05-01", "a123456789", "4e2d-123456789-b", "12345678"]
+    ("digits", "is_one"),
+    [
+        ("021000021", True),
+        ("111000025", True),
+        ("322271627", True),
+        ("021000022", False),
+        ("219099999", False),
+    ],
 )
+def test_a_routing_number_has_a_district_and_a_check_digit(digits: str, is_one: bool) -> None:
+    assert [number.is_routing_number for number in tax_numbers(digits)] == [is_one]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("5125550142", "(512) 555-0142", "512-555-0142", "512.555.0142", "+1 512 555 0142", "5 1 2 5 5 5 0 1 4 2"),
+        *("78701-1234", "tax office, Austin 78701-1234", "2026-05-01", "2026-11-22 9:15", "2026-11-22 1234567"),
+        *("2026-11-22T10:27:31.1234567Z", "$219099999", "219099999.00", "$25,000,000.00", "123,456,789", "0.123456789"),
+        *("a123456789", "12345678", "192.168.100.200", "loan 3f2b8c1e-9d47-4a60-ab12-1234567abcde"),
+    ],
+)  # fmt: skip
 def test_other_numbers_stay(text: str) -> None:
     assert masked_text(text) == text
+
+
+@given(st.uuids())
+def test_an_identifier_of_the_service_stays(uuid: UUID) -> None:
+    assert masked_text(f"EIN of {uuid}, tax of {uuid.hex}") == f"EIN of {uuid}, tax of {uuid.hex}"
+
+
+def test_a_number_in_json_is_hidden_unless_it_is_money() -> None:
+    told = {
+        "note": 219099999,
+        "rows": [Decimal(219099999)],
+        "amount": 219099999,
+        "fee": Decimal("219099999.00"),
+    }
+    assert masked(told) == told | {"note": HIDDEN, "rows": [HIDDEN]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'cut off: {"\u0073sn": "AbC/9=", "dob": "1987/04/19"',
+        r'{"body": "{\"ssn\": \"AbC/9=\", \"DOB\":\"1987/04/19\"}"}',
+        r'{"note": "219\u002d09\u002d9999"}',
+        '{"ein": 840917263, "x": 1}',
+    ],
+)
+def test_json_that_is_only_text_is_masked_by_field_too(text: str) -> None:
+    shown = masked_text(text)
+    assert HIDDEN in shown
+    assert not any(secret in shown for secret in ("AbC", "1987", "9999", "840917263"))
+
+
+def test_an_escaped_name_is_scrubbed_from_an_answer() -> None:
+    assert codec.parse(r'{"\u0073\u0073n": "219-09-9999", "x": 1}') == {"ssn": HIDDEN, "x": 1}
 
 
 def test_a_banks_reference_with_nine_digits_stays() -> None:

@@ -39,7 +39,7 @@ def test_the_same_name_takes_the_new_state(servicer: Browser) -> None:
 def test_what_looks_like_a_tax_number_is_kept_in_no_view(servicer: Browser) -> None:
     answer = servicer.post("/views/save/", {"list": LIST, "query": "?q=219-09-9999", "name": "Her"})
     assert answer.status_code == 422
-    assert "Take that out first" in answer.content.decode()
+    assert "Take it out first" in answer.content.decode()
     assert not SavedView.objects.exists()
 
 

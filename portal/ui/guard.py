@@ -1,0 +1,107 @@
+"""Keeps EIN and SSN out of free text: a form refuses what is one, and asks once about any other nine digits.
+
+Hides which fields are free text, and how an answer is recognized later without keeping the digits it was about.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.dispatch import Signal
+from django.utils.crypto import salted_hmac
+
+from servicing.masking import tax_numbers
+
+REFUSAL = "Leave out the SSN or EIN. It can't be kept here."
+QUESTION = "Is this an SSN or EIN? If so, leave it out."
+ANSWER = "keep_number"
+"""The name under which a page posts the digests of the digits that are neither SSN nor EIN."""
+
+number_found = Signal()
+"""Sent with ``digest``, ``answered`` (whether the form brings the answer) and ``field``.
+
+A receiver returns whether the answer is on record.
+"""
+
+
+@dataclass(frozen=True)
+class NumberProblem:
+    """Why a text can't be kept; ``digests`` of the digits to ask about, empty where it is refused."""
+
+    text: str
+    digests: str = ""
+
+
+def number_problem(text: str, *, answers: str = "", field: str = "") -> NumberProblem | None:
+    """What stands against keeping a text. ``answers`` are digests that came with it."""
+    if holds_tax_number(text):
+        return NumberProblem(REFUSAL)
+    found = [one for one in tax_numbers(text) if not one.is_routing_number]
+    digests = dict.fromkeys(digest_of(one.digits) for one in found)
+    asked = [digest for digest in digests if not _is_on_record(digest, digest in answers.split(), field)]
+    return NumberProblem(QUESTION, " ".join(asked)) if asked else None
+
+
+def holds_tax_number(text: str) -> bool:
+    """Whether a text certainly holds an EIN or SSN."""
+    return any(one.is_certain for one in tax_numbers(text))
+
+
+def digest_of(digits: str) -> str:
+    """The same nine digits always have the same digest, which tells nobody what they are."""
+    return salted_hmac("portal.ui.guard", digits, algorithm="sha256").hexdigest()
+
+
+def _is_on_record(digest: str, answered: bool, field: str) -> bool:
+    replies = number_found.send(None, digest=digest, answered=answered, field=field)
+    return any(reply for _, reply in replies)
+
+
+def is_free_text(field: forms.Field) -> bool:
+    """Whether a field keeps what people type as they typed it, the name of a file included."""
+    if isinstance(field, forms.FileField):
+        return True
+    is_other = isinstance(field, forms.JSONField) or isinstance(field.widget, forms.PasswordInput)
+    return (
+        isinstance(field, forms.CharField) and not is_other and not getattr(field, "takes_tax_numbers", False)
+    )
+
+
+class GuardedForm(forms.BaseForm):
+    """Base of every form that people type into."""
+
+    guards_text = True
+    """False where nothing of the form is kept, as in a search."""
+    asks_about_numbers = False
+    """Whether its page can ask; another one refuses what may be an SSN or EIN."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.number_questions: dict[str, str] = {}
+        """For each field the digests to post under :data:`ANSWER` with “No, keep it”."""
+
+    def _clean_fields(self) -> None:
+        super()._clean_fields()  # type: ignore[misc]
+        for name, field in self.fields.items():
+            if self.guards_text and is_free_text(field) and (problem := self._number_problem(name, field)):
+                self.number_questions[name] = problem.digests
+                self.errors.pop(name, None)
+                self.add_error(name, ValidationError(problem.text))
+
+    def _number_problem(self, name: str, field: forms.Field) -> NumberProblem | None:
+        bound = self[name]
+        readable = getattr(field, "readable", str)
+        text = bound.data.name if hasattr(bound.data, "name") else readable(bound.data or "")
+        if name in self.errors and not holds_tax_number(text):
+            return None  # It isn't kept anyway, and its own error says more.
+        problem = number_problem(text, answers=self._answers, field=str(bound.label))
+        can_ask = self.asks_about_numbers and not bound.is_hidden and not isinstance(field, forms.FileField)
+        if problem and problem.digests and can_ask:
+            return problem
+        return NumberProblem(getattr(field, "refusal", REFUSAL)) if problem else None
+
+    @property
+    def _answers(self) -> str:
+        given = self.data.getlist(ANSWER) if hasattr(self.data, "getlist") else [self.data.get(ANSWER, "")]
+        return " ".join(map(str, given))
