@@ -69,7 +69,7 @@ ACTS: dict[str, frozenset[Role]] = {
     "audit.resolve": frozenset({Role.SUPERVISOR}),
     "operations.status": _EVERYBODY,
     "operations.job": _EVERYBODY,
-    "operations.cancel": _WRITERS | {Role.AUDITOR, Role.ADMIN},
+    "operations.cancel": _EVERYBODY,
     "operations.support_bundle": _WRITERS | _OVERSIGHT,
     "summaries.borrower": _EVERYBODY,
     "summaries.document": _EVERYBODY,

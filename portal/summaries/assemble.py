@@ -211,6 +211,7 @@ def borrower_document(
         content=content,
         options=options,
         readings=readings,
+        rows=sum(len(part.rows) for part in content.loans or ()),
         missing=missing(content, readings),
     )
 

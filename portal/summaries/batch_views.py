@@ -19,6 +19,7 @@ from portal.summaries.joining import joined
 from portal.summaries.models import Batch, Item
 from portal.summaries.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
 from portal.summaries.tasks import draw_batch
+from portal.summaries.turns import Busy, turn
 from portal.ui.htmx import done, render_page
 
 SHOWN_FAILURES = 200
@@ -33,14 +34,18 @@ def create(request: StaffRequest) -> HttpResponse:
     if request.method == "POST" and found.total:
         form = request.POST.get("form", "")
         options = {name: request.POST.getlist(name) for name in CHOICES}
-        opened = open_batch(
-            draw_batch,
-            Actor.of(request),
-            found,
-            form=form if form in Batch.Form.values else Batch.Form.ZIP,
-            options=urlencode(options, doseq=True),
-            zone=timezone.get_current_timezone_name(),
-        )
+        try:
+            with turn(request.user.pk, Batch):
+                opened = open_batch(
+                    draw_batch,
+                    Actor.of(request),
+                    found,
+                    form=form if form in Batch.Form.values else Batch.Form.ZIP,
+                    options=urlencode(options, doseq=True),
+                    zone=timezone.get_current_timezone_name(),
+                )
+        except Busy as busy:
+            return busy.page(request)
         return done(request, opened.get_absolute_url())
     context = {
         "listing": found,

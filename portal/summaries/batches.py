@@ -26,7 +26,7 @@ from portal.readings import Reading, ask
 from portal.registry.lists import Listing
 from portal.registry.models import Kind, Record
 from portal.summaries.assemble import FORM, accounts_of, borrower_document
-from portal.summaries.documents import BROKEN, Document, Stamp, record
+from portal.summaries.documents import BROKEN, Document, Stamp, print_entry, record_print
 from portal.summaries.models import Batch, Item
 from portal.summaries.options import Options
 from portal.summaries.pdf import NotDrawn, render
@@ -132,7 +132,7 @@ def _finish(actor: Actor, item: Item, document: Document, stamp: Stamp, drawing:
             document=drawn,
         )
         if is_mine:
-            record(actor, document, stamp, drawn)
+            record_print(actor, print_entry(document, stamp), drawn)
     return item
 
 

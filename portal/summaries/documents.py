@@ -24,9 +24,11 @@ from django.utils.text import slugify
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.jobs.kinds import Kind as JobKind
+from portal.jobs.queue import start
 from portal.readings import Reading
 from portal.registry.models import Record
-from portal.summaries.models import Printed
+from portal.summaries.models import LongDocument, Printed
 from portal.summaries.options import Options
 from portal.summaries.pdf import render
 from servicing import RemoteTime, ServicingError
@@ -39,6 +41,8 @@ BROKEN = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeErro
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 # From this amount on columns take the width of what stands in them.
 LONG = 1_000_000
+# With more table rows than this a document is created by a background job.
+INLINE_ROWS = 200
 # What only a screen can use: what is told under the pointer, and the indentation of templates.
 _HINT = re.compile(r'<(span|time) [^>]*title="[^"]*"[^>]*>([^<]*)</\1>')
 _INDENTATION = re.compile(r">\s*\n\s*<")
@@ -82,6 +86,8 @@ class Document:
     readings: Sequence[Reading] = field(default=(), repr=False)
     """The copies that its figures come from."""
     is_landscape: bool = False
+    rows: int = 0
+    """How many rows its long tables have, which is what creating it takes its time for."""
     missing: Sequence[str] = ()
     """What a reader might look for and not find, in sentences."""
 
@@ -98,6 +104,11 @@ class Document:
     @cached_property
     def _told(self) -> Any:
         return canonical(self.content)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether creating it takes longer than others can wait for a drawing process."""
+        return self.rows > INLINE_ROWS
 
     @property
     def is_loose(self) -> bool:
@@ -140,34 +151,54 @@ def issue(actor: Actor, document: Document) -> tuple[str, bytes]:
     """Draw the document and record that it was handed out: its code and its bytes, or :class:`pdf.NotDrawn`."""
     stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
     drawn = render(document.html(stamp))
-    record(actor, document, stamp, drawn)
+    record_print(actor, print_entry(document, stamp), drawn)
     return stamp.code, drawn
 
 
-def record(actor: Actor, document: Document, stamp: Stamp, drawn: bytes) -> Printed:
-    """One audit entry, and the code that leads to it."""
-    told_at, subject = document.told_at, document.subject
-    detail = {
-        "code": stamp.code,
-        "title": document.form.title,
-        "content_sha256": document.content_hash,
-        "sha256": hashlib.sha256(drawn).hexdigest(),
-        "bytes": len(drawn),
-        "data_from": told_at[0] if told_at else None,
-        "data_to": told_at[-1] if told_at else None,
-        **document.options.told(),
-    }
+def issue_in_background(job: JobKind, actor: Actor, document: Document) -> LongDocument:
+    """Lay the document out as it is now, and let a job draw it."""
+    stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
     with transaction.atomic():
-        entry = append(
-            actor,
-            "summaries.print",
-            detail=detail,
-            subject_kind=subject.kind,
-            subject_uuid=subject.uuid,
-            subject_label=document.title[:300],
-            borrower_uuid=subject.borrower_uuid,
+        started = LongDocument.objects.create(
+            title=document.title[:300],
+            file_name=document.file_name,
+            html=document.html(stamp),
+            print_entry=print_entry(document, stamp),
+            actor_id=actor.id,
+            actor_name=actor.name,
+            actor_role=actor.role,
+            actor_ip=actor.ip,
         )
-        return Printed.objects.create(code=stamp.code, entry=entry)
+        started.job = start(job, by=actor, document=str(started.pk))
+        started.save(update_fields=["job"])
+    return started
+
+
+def print_entry(document: Document, stamp: Stamp) -> dict[str, Any]:
+    """What the audit says about a print, but for its bytes."""
+    told_at, subject = document.told_at, document.subject
+    return {
+        "subject_kind": subject.kind,
+        "subject_uuid": subject.uuid,
+        "subject_label": document.title[:300],
+        "borrower_uuid": subject.borrower_uuid,
+        "detail": {
+            "code": stamp.code,
+            "title": document.form.title,
+            "content_sha256": document.content_hash,
+            "data_from": told_at[0] if told_at else None,
+            "data_to": told_at[-1] if told_at else None,
+            **document.options.told(),
+        },
+    }
+
+
+def record_print(actor: Actor, entry: Mapping[str, Any], drawn: bytes) -> Printed:
+    """One audit entry, and the code that leads to it."""
+    detail = entry["detail"] | {"sha256": hashlib.sha256(drawn).hexdigest(), "bytes": len(drawn)}
+    with transaction.atomic():
+        appended = append(actor, "summaries.print", **{**entry, "detail": detail})
+        return Printed.objects.create(code=detail["code"], entry=appended)
 
 
 def canonical(value: Any) -> Any:

@@ -58,6 +58,7 @@ def document(reading: Reading, owner: Record | None, options: Options, *, today:
         content=content,
         options=options,
         readings=[reading],
+        rows=len(content.lines),
         is_landscape=bool(content.table and len(content.table.heads) > WIDE),
         missing=[] if loan else ["The loan was never read: only its identifier is known here."],
     )

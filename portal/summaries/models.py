@@ -1,9 +1,10 @@
-"""What is kept of printed documents: where a code leads, and the batches that wait to be fetched."""
+"""What is kept of printed documents: where a code leads, who is creating one now, and what waits to be fetched."""
 
 import uuid
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.fields.json import KT
@@ -44,41 +45,42 @@ class Printed(models.Model):
         return reverse("summaries:verify", args=[self.code])
 
 
-class Batch(models.Model):
-    """Summaries of many borrowers, drawn in the background and kept where every machine finds them: in the database."""
+class Turn(models.Model):
+    """Marks that a person's document is being created; while its row exists, a second one is refused."""
 
-    class Form(models.TextChoices):
-        ZIP = "zip", "One PDF each, in a ZIP file"
-        JOINED = "joined", "One PDF with all of them"
+    person_id = models.BigIntegerField(primary_key=True)
+    taken_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"person {self.person_id} since {self.taken_at:%Y-%m-%d %H:%M:%S}"
+
+
+class BackgroundPrint(models.Model):
+    """Created by a job for one person, and kept where every machine finds it: in the database."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    form = models.CharField(max_length=10, choices=Form.choices, default=Form.ZIP)
-    chosen = models.CharField(max_length=500, help_text="What narrowed the list of borrowers, in words.")
-    options = models.TextField(blank=True, help_text="What is printed, as a query string.")
-    zone = models.CharField(max_length=50)
     actor_id = models.BigIntegerField(null=True)
     actor_name = models.CharField(max_length=300)
     actor_role = models.CharField(max_length=20, blank=True)
     actor_ip = models.GenericIPAddressField(null=True)
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
-    removed_at = models.DateTimeField(null=True)
 
     class Meta:
+        abstract = True
         ordering = ["-created_at"]
-        verbose_name_plural = "batches"
 
     def __str__(self) -> str:
-        return f"Summaries of {self.created_at:%Y-%m-%d %H:%M}"
+        return f"{self._meta.verbose_name} of {self.created_at:%Y-%m-%d %H:%M}"
 
     def get_absolute_url(self) -> str:
         """Its page."""
-        return reverse("summaries:batch", args=[self.pk])
+        raise NotImplementedError
 
     @property
     def actor(self) -> Actor:
         """Who asked for it, for what the worker records."""
-        request_id = f"batch-{self.pk.hex[:12]}"
+        request_id = f"{self._meta.model_name}-{self.pk.hex[:12]}"
         return Actor(
             id=self.actor_id,
             name=self.actor_name,
@@ -91,6 +93,44 @@ class Batch(models.Model):
     def expires_at(self) -> datetime:
         """When its documents are removed."""
         return self.created_at + timedelta(days=settings.BATCH_DAYS)
+
+
+class LongDocument(BackgroundPrint):
+    """A document too long to be created within a request. Only the person who asked for it may download it."""
+
+    title = models.CharField(max_length=300)
+    file_name = models.CharField(max_length=140)
+    html = models.TextField(help_text="The laid out document; empty once there is a PDF.")
+    print_entry = models.JSONField(
+        encoder=DjangoJSONEncoder, help_text="What the audit trail will say about it."
+    )
+    document = models.BinaryField(null=True)
+    reason = models.CharField(max_length=500, blank=True, help_text="Why there is no PDF.")
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("summaries:long_document", args=[self.pk])
+
+
+class Batch(BackgroundPrint):
+    """Summaries of many borrowers."""
+
+    class Form(models.TextChoices):
+        ZIP = "zip", "One PDF each, in a ZIP file"
+        JOINED = "joined", "One PDF with all of them"
+
+    form = models.CharField(max_length=10, choices=Form.choices, default=Form.ZIP)
+    chosen = models.CharField(max_length=500, help_text="What narrowed the list of borrowers, in words.")
+    options = models.TextField(blank=True, help_text="What is printed, as a query string.")
+    zone = models.CharField(max_length=50)
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta(BackgroundPrint.Meta):
+        verbose_name_plural = "batches"
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("summaries:batch", args=[self.pk])
 
 
 class Item(models.Model):
@@ -126,8 +166,9 @@ class Item(models.Model):
 
 
 def remove_expired() -> int:
-    """Take the documents of old batches away; what was printed stays in the audit. How many batches that were."""
+    """Remove old documents; what was printed stays in the audit. How many batches that were."""
     oldest = timezone.now() - timedelta(days=settings.BATCH_DAYS)
+    LongDocument.objects.filter(created_at__lt=oldest).delete()
     expired = Batch.objects.filter(created_at__lt=oldest, removed_at__isnull=True)
     Item.objects.filter(batch__in=expired).update(document=None)
     return expired.update(removed_at=timezone.now())

@@ -90,6 +90,7 @@ def document(
         content=content,
         options=options,
         readings=[Reading(one) for one in lists[:LISTS]] if owner else [],
+        rows=len(content.upcoming) + sum(len(month.rows) for month in content.months),
         missing=[f"{content.left_out} later repayments: one document takes {ROWS}."]
         if content.left_out
         else [],

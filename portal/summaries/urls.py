@@ -27,6 +27,8 @@ urlpatterns = [
     *both(f"{BORROWER}applications/<str:application_uuid>/offer-sheet", views.offer_sheet),
     *both(f"{BORROWER}statement-of-account", views.statement_of_account),
     *both("repayments/statement-of-account", views.statement_of_account),
+    path("documents/<uuid:document_id>/", views.long_document, name="long_document"),
+    path("documents/<uuid:document_id>/download/", views.long_download, name="long_download"),
     path("verify/", checking.verify, name="verify_any"),
     path("verify/<str:code>/", checking.verify, name="verify"),
     path("summaries/batches/", batch_views.create, name="batch_new"),

@@ -2,10 +2,13 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
+from django.db.models import Q
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -14,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import View, requires
 from portal.applications.offers import View as OfferView
+from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.sightings import saw
 from portal.gateway import StaffRequest, error_page
@@ -26,10 +30,13 @@ from portal.summaries import offer_sheet as offer_paper
 from portal.summaries import statement_of_account as account_paper
 from portal.summaries.assemble import FORM as BORROWER_SUMMARY
 from portal.summaries.assemble import accounts_of, borrower_document
-from portal.summaries.documents import BROKEN, Document, Stamp, issue
+from portal.summaries.documents import BROKEN, Document, Stamp, issue, issue_in_background
+from portal.summaries.models import LongDocument
 from portal.summaries.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
 from portal.summaries.pdf import NotDrawn
-from portal.ui.htmx import render_page
+from portal.summaries.tasks import create_long_document
+from portal.summaries.turns import Busy, turn
+from portal.ui.htmx import done, render_page
 from servicing.values import same_word
 
 logger = logging.getLogger(__name__)
@@ -38,13 +45,16 @@ logger = logging.getLogger(__name__)
 PATIENCE = 8.0
 
 
-def told_if_broken(view: View) -> View:
-    """Stored answers that make no sense are said on a page of their own, not left to a plain error."""
+def document_view(view: View) -> View:
+    """Let a person create one PDF at a time, and explain stored answers that make no sense on a page of their own."""
 
     @wraps(view)
-    def guarded(request: StaffRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def guarded(request: StaffRequest, *args: Any, as_pdf: bool = False, **kwargs: Any) -> HttpResponseBase:
         try:
-            return view(request, *args, **kwargs)
+            with turn(request.user.pk, LongDocument) if as_pdf else nullcontext():
+                return view(request, *args, as_pdf=as_pdf, **kwargs)
+        except Busy as busy:
+            return busy.page(request)
         except BROKEN as error:
             logger.exception("A document could not be laid out.")
             context = {"problem": type(error).__name__}
@@ -56,7 +66,7 @@ def told_if_broken(view: View) -> View:
 
 @require_safe
 @requires("summaries.borrower")
-@told_if_broken
+@document_view
 def borrower(request: StaffRequest, borrower_uuid: str, *, as_pdf: bool = False) -> HttpResponse:
     """The summary of a borrower, with a choice of what it holds."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
@@ -68,7 +78,7 @@ def borrower(request: StaffRequest, borrower_uuid: str, *, as_pdf: bool = False)
 
 @require_safe
 @requires("summaries.document")
-@told_if_broken
+@document_view
 def loan_schedule(
     request: StaffRequest, borrower_uuid: str, loan_uuid: str, *, as_pdf: bool = False
 ) -> HttpResponse:
@@ -82,7 +92,7 @@ def loan_schedule(
 
 @require_safe
 @requires("summaries.document")
-@told_if_broken
+@document_view
 def line(request: StaffRequest, borrower_uuid: str, line_uuid: str, *, as_pdf: bool = False) -> HttpResponse:
     """A line of credit with its balances, statements and repayments."""
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
@@ -95,7 +105,7 @@ def line(request: StaffRequest, borrower_uuid: str, line_uuid: str, *, as_pdf: b
 
 @require_safe
 @requires("summaries.document")
-@told_if_broken
+@document_view
 def offer_sheet(
     request: StaffRequest, borrower_uuid: str, application_uuid: str, *, as_pdf: bool = False
 ) -> HttpResponse:
@@ -111,7 +121,7 @@ def offer_sheet(
 
 @require_safe
 @requires("summaries.document")
-@told_if_broken
+@document_view
 def statement_of_account(
     request: StaffRequest, borrower_uuid: str = "", *, as_pdf: bool = False
 ) -> HttpResponse:
@@ -150,15 +160,48 @@ def answer(request: StaffRequest, document: Document, *, as_pdf: bool) -> HttpRe
     if not as_pdf:
         look(request, document)
         return preview(request, document)
+    if document.is_long:
+        started = issue_in_background(create_long_document, Actor.of(request), document)
+        return done(request, started.get_absolute_url())
     try:
         code, drawn = issue(Actor.of(request), document)
     except NotDrawn as reason:
         return preview(request, document, failure=reason)
+    return pdf_response(drawn, document.file_name, code)
+
+
+def pdf_response(drawn: bytes, file_name: str, code: str) -> HttpResponse:
+    """The file, to be opened in the browser."""
     response = HttpResponse(drawn, content_type="application/pdf")
-    response["Content-Disposition"] = f'inline; filename="{document.file_name}"'
+    response["Content-Disposition"] = f'inline; filename="{file_name}"'
     response["Cache-Control"] = "no-store"
     response["X-Document-Code"] = code
     return response
+
+
+@require_safe
+@requires("summaries.document")
+def long_document(request: StaffRequest, document_id: UUID) -> HttpResponse:
+    """A document that a job creates: how far it is, and its PDF once there is one."""
+    documents = LongDocument.objects.annotate(is_ready=Q(document__isnull=False)).select_related("job")
+    documents = documents.defer("html", "document")
+    found = get_object_or_404(documents, pk=document_id, actor_id=request.user.pk)
+    return render_page(request, "summaries/long.html", {"long": found}, partial="long")
+
+
+@require_safe
+@requires("summaries.document")
+def long_download(request: StaffRequest, document_id: UUID) -> HttpResponse:
+    """The PDF of a document that a job created."""
+    ready = LongDocument.objects.filter(document__isnull=False)
+    found = get_object_or_404(ready, pk=document_id, actor_id=request.user.pk)
+    code = found.print_entry["detail"]["code"]
+    append(
+        Actor.of(request),
+        "summaries.download",
+        **{**found.print_entry, "detail": {"code": code, "document": str(found.pk)}},
+    )
+    return pdf_response(bytes(found.document or b""), found.file_name, code)
 
 
 def look(request: StaffRequest, document: Document) -> None:
