@@ -436,6 +436,17 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
+# What a page may use of the machine: the clipboard to copy an ID, passkeys to sign in.
+NO_PAGE_MAY_USE = """
+    accelerometer autoplay bluetooth camera clipboard-read display-capture encrypted-media geolocation gyroscope hid
+    idle-detection magnetometer microphone midi payment picture-in-picture screen-wake-lock serial usb
+    xr-spatial-tracking
+"""
+OUR_PAGES_MAY_USE = "clipboard-write fullscreen publickey-credentials-create publickey-credentials-get"
+PERMISSIONS_POLICY = ", ".join(
+    [f"{name}=()" for name in NO_PAGE_MAY_USE.split()]
+    + [f"{name}=(self)" for name in OUR_PAGES_MAY_USE.split()]
+)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 BEHIND_TLS_PROXY = flag("BEHIND_TLS_PROXY", False)

@@ -42,6 +42,7 @@ class RequestMiddleware:
                 if getattr(request, "is_database_away", False):
                     response = database_away(request)
                 response["X-Request-ID"] = request.request_id
+                response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)
                 if view not in QUIET:

@@ -56,11 +56,11 @@ def main() -> None:
         for name, port in PORTS.items():
             require_free(name, port)
         told = secrets_for(database)
+        told["cache_url"] = stack.enter_context(cache(folder))
         containers = Containers(
             {target: stack.enter_context(mounted(image)) for target, image in IMAGES.items()},
             folder,
             told,
-            CACHE_URL=stack.enter_context(cache(folder)),
             SERVICING_URL=f"http://127.0.0.1:{PORTS['sandbox']}",
             CSRF_TRUSTED_ORIGINS=f"https://localhost:{PORTS['https']}",
             SECOND_FACTOR_REQUIRED="none",
@@ -184,13 +184,21 @@ def make_role(folder: Path, told: dict[str, str]) -> None:
 
 @contextmanager
 def cache(folder: Path) -> Iterator[str]:
-    """Debian's Redis, where the compose file has Valkey."""
+    """Debian's Redis under the name of Valkey, started by the script of the cache's container."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
-    with outside(command, port, folder / "cache.log"):
-        yield f"redis://127.0.0.1:{port}/0"
+    url, file = f"redis://:{secrets.token_hex(16)}@127.0.0.1:{port}/0", folder / "cache_url"
+    file.write_text(url)
+    (folder / "valkey-server").symlink_to(shutil.which("redis-server") or "")
+    command = ["sh", str(ROOT / "docker/cache.sh"), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    settings = {
+        "CACHE_URL_FILE": str(file),
+        "TMPDIR": str(folder),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+    }
+    with outside([*command, "--dir", str(folder)], port, folder / "cache.log", **settings):
+        yield url
 
 
 @contextmanager

@@ -1,0 +1,37 @@
+"""Headers that every answer carries, whichever part of the portal gives it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client as Browser
+
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+
+USED = {"clipboard-write": "navigator.clipboard.writeText", "publickey-credentials-get": "credentials.get"}
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/sign-in/", "/healthz", "/readyz", "/nowhere/", "/static/icon.svg"]
+)
+def test_no_answer_lets_a_page_use_the_machine(viewer: Browser, desk: Sandbox, address: str) -> None:
+    answer = viewer.get(address)
+    answer.close()
+    policy = answer.headers["Permissions-Policy"]
+    for feature in ("camera", "microphone", "geolocation", "payment", "usb"):
+        assert f"{feature}=()" in policy
+    assert "*" not in policy
+
+
+def test_a_pdf_has_it_too(viewer: Browser, desk: Sandbox) -> None:
+    answer = viewer.get(f"/borrowers/{given.borrower(desk).uuid}/summary.pdf?data=copies")
+    assert "camera=()" in answer.headers["Permissions-Policy"]
+
+
+@pytest.mark.parametrize("feature", USED)
+def test_what_our_scripts_use_is_ours(viewer: Browser, feature: str) -> None:
+    scripts = "".join(file.read_text() for file in Path(BASE_DIR / "static/js").glob("*.js"))
+    assert USED[feature] in scripts
+    assert re.search(rf"{feature}=\(self\)", viewer.get("/sign-in/").headers["Permissions-Policy"])
