@@ -41,8 +41,6 @@ BROKEN = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeErro
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 # From this amount on columns take the width of what stands in them.
 LONG = 1_000_000
-# With more table rows than this a document is created by a background job.
-INLINE_ROWS = 200
 # What only a screen can use: what is told under the pointer, and the indentation of templates.
 _HINT = re.compile(r'<(span|time) [^>]*title="[^"]*"[^>]*>([^<]*)</\1>')
 _INDENTATION = re.compile(r">\s*\n\s*<")
@@ -55,6 +53,8 @@ class Form(NamedTuple):
     prefix: str
     title: str
     template: str
+    inline_rows: int = 400
+    """With more rows than this in its long tables a job creates the document."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Document:
     @property
     def is_long(self) -> bool:
         """Whether creating it takes longer than others can wait for a drawing process."""
-        return self.rows > INLINE_ROWS
+        return self.rows > self.form.inline_rows
 
     @property
     def is_loose(self) -> bool:

@@ -9,7 +9,7 @@ from portal.summaries.documents import record_print
 from portal.summaries.models import Batch, Item, LongDocument, remove_expired
 from portal.summaries.pdf import NotDrawn, render
 
-LONG_TIME_LIMIT_SECONDS = 120
+LONG_TIME_LIMIT_SECONDS = 300
 
 
 @job("summaries.long_document", label="Creating a document")
