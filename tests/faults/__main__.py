@@ -1,12 +1,13 @@
 """Runs every accident at length and prints one table: `python -m tests.faults [part …]`.
 
-The parts are load, writes, answers, kills, batches, syncs, silence and inputs, all of them where none is named. Load
-and silence measure, so they want a machine of their own.
+The parts are load, writes, answers, kills, batches, syncs, silence, inputs and wire, all of them where none is
+named. Load and silence measure, so they want a machine of their own.
 
 FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200),
 FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6),
 FAULTS_SYNCS how many syncs of messages are killed of which two run at once (20),
-FAULTS_INPUTS how many hostile inputs are sent (10,000), FAULTS_LOAD for how many minutes fifty people click (10).
+FAULTS_INPUTS how many hostile inputs are sent (10,000), FAULTS_MUTANTS how many answers are mutated (1,000),
+FAULTS_LOAD for how many minutes fifty people click (10).
 """
 
 import os
@@ -28,6 +29,7 @@ KILLS = int(os.environ.get("FAULTS_KILLS", "200"))
 SUMMARIES = int(os.environ.get("FAULTS_SUMMARIES", "300"))
 WORKERS = int(os.environ.get("FAULTS_WORKERS", "6"))
 SYNCS = int(os.environ.get("FAULTS_SYNCS", "20"))
+MUTANTS = int(os.environ.get("FAULTS_MUTANTS", "1000"))
 INPUTS = int(os.environ.get("FAULTS_INPUTS", "10000"))
 LOAD = float(os.environ.get("FAULTS_LOAD", "10"))
 CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
@@ -187,6 +189,23 @@ def inputs(service: "Sandbox") -> list[Figures]:
     return [counted("hostile inputs (untrue: answers of 500)", INPUTS, found)]
 
 
+def wire(service: "Sandbox") -> list[Figures]:
+    """What no server should send, to the client alone."""
+    from tests.faults.wire import ALL, MAX_BOMB_MEGABYTES, bombs, drill
+
+    found = drill(mutants=MUTANTS)
+    say("wire", found.wrong)
+    grown = {name: (megabytes, error) for name, megabytes, error in bombs()}
+    say("bombs, in MB of memory", [f"{name} {megabytes}" for name, (megabytes, _) in grown.items()])
+    burst = [name for name, (megabytes, _) in grown.items() if megabytes > MAX_BOMB_MEGABYTES]
+    doubled = sum("times" in words for words in found.wrong)
+    name = f"{len(ALL)} faults of a connection, {MUTANTS:,} mutated answers; slowest {found.slowest_seconds:.1f} s"
+    return [
+        (name, found.calls, 0, doubled, len(found.wrong) - doubled),
+        ("answers that unpack to 32 MB and more", len(grown), 0, 0, len(burst)),
+    ]
+
+
 def load(service: "Sandbox") -> list[Figures]:
     """Fifty people who click for LOAD minutes; what is lost is an answer, what is untrue a limit that is missed."""
     from tests.faults.load import STAFF, THINK, loaded
@@ -208,6 +227,7 @@ PARTS: dict[str, Callable[["Sandbox"], list[Figures]]] = {
     "syncs": syncs,
     "silence": silence,
     "inputs": inputs,
+    "wire": wire,
 }
 
 
