@@ -209,6 +209,16 @@ def _foreign(region: str) -> str:
 
 # Addresses
 
+# States, and the capital's district, that share a border on land or along a river, each pair once.
+_BORDERS = """
+    AL-FL AL-GA AL-MS AL-TN AZ-CA AZ-NM AZ-NV AZ-UT AR-LA AR-MS AR-MO AR-OK AR-TN AR-TX CA-NV CA-OR CO-KS CO-NE
+    CO-NM CO-OK CO-UT CO-WY CT-MA CT-NY CT-RI DE-MD DE-NJ DE-PA DC-MD DC-VA FL-GA GA-NC GA-SC GA-TN ID-MT ID-NV
+    ID-OR ID-UT ID-WA ID-WY IL-IN IL-IA IL-KY IL-MO IL-WI IN-KY IN-MI IN-OH IA-MN IA-MO IA-NE IA-SD IA-WI KS-MO
+    KS-NE KS-OK KY-MO KY-OH KY-TN KY-VA KY-WV LA-MS LA-TX ME-NH MD-PA MD-VA MD-WV MA-NH MA-NY MA-RI MA-VT MI-OH
+    MI-WI MN-ND MN-SD MN-WI MS-TN MO-NE MO-OK MO-TN MT-ND MT-SD MT-WY NE-SD NE-WY NV-OR NV-UT NH-VT NJ-NY NJ-PA
+    NM-OK NM-TX NY-PA NY-VT NC-SC NC-TN NC-VA ND-SD OH-PA OH-WV OK-TX OR-WA PA-WV SD-WY TN-VA UT-WY VA-WV
+"""
+
 
 class PostalAddress(Protocol):
     """What an address must have to be checked."""
@@ -262,11 +272,35 @@ def _zip_problems(zip_code: str, state: str) -> list[str]:
     form = _zip_patterns("")[0]
     if not zip_code.isascii() or not form.fullmatch(zip_code):
         return [f"{spoken(zip_code)} is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."]
-    if state not in US_STATES or _zip_fits(zip_code, state):
+    if state not in US_STATES or any(_zip_fits(zip_code, code) for code in (state, *_bordering(state))):
         return []
     homes = [f"{name} ({code})" for code, name in US_STATES.items() if _zip_fits(zip_code, code)]
     place = f"it belongs to {' or '.join(homes)}" if homes else "no state uses it"
     return [f"ZIP code {zip_code} is not in {US_STATES[state]}: {place}. Correct the ZIP or the state."]
+
+
+def address_warnings(address: PostalAddress) -> dict[str, list[str]]:
+    """What somebody should confirm about an address without problems, by field.
+
+    Mail of some towns comes from across a state line, so a ZIP code of a bordering state may be right: Texhoma, TX has
+    an Oklahoma ZIP code. Nothing here is a reason to refuse an address.
+    """
+    zip_code, state = address.zip or "", address.state or ""
+    if _zip_problems(zip_code, state) or state not in US_STATES or _zip_fits(zip_code, state):
+        return {}
+    homes = [f"{US_STATES[code]} ({code})" for code in _bordering(state) if _zip_fits(zip_code, code)]
+    return {
+        "zip": [
+            f"ZIP code {zip_code} belongs to {' or '.join(homes)}, which borders {US_STATES[state]}. "
+            "Check that the ZIP and the state are right."
+        ]
+    }
+
+
+@cache
+def _bordering(state: str) -> list[str]:
+    pairs = [border.split("-") for border in _BORDERS.split()]
+    return sorted(one if other == state else other for one, other in pairs if state in (one, other))
 
 
 def _zip_fits(zip_code: str, state: str) -> bool:

@@ -12,7 +12,14 @@ from django import forms
 from django.conf import settings
 from django.forms.boundfield import BoundField
 
-from portal.borrowers.forms import ADDRESS_FIELDS, ALONE, BirthDayField, NumberField, StateField
+from portal.borrowers.forms import (
+    ADDRESS_FIELDS,
+    ALONE,
+    BirthDayField,
+    NumberField,
+    StateField,
+    confirmed_zip_field,
+)
 from portal.borrowers.profiles import NAMES, Known, parts_of, text_of, values_of
 from portal.borrowers.reports import ReportField, json_problems, xml_problems
 from portal.ui.forms import (
@@ -130,7 +137,15 @@ class ProfileForm(StaffForm):
             found = rules.address_field_problems(self.address, country=settings.SERVICING_COUNTRY)
             for name in found.keys() & set(ADDRESS_FIELDS) - self.errors.keys():
                 self.add_error(name, found[name])
+            for text in self.zip_warnings:
+                self.warn("zip", text)
         return self.cleaned_data
+
+    @property
+    def zip_warnings(self) -> list[str]:
+        """What is confirmed about the ZIP code before a changed address is sent."""
+        is_changed = self.values_of("address") != values_of("address", self.known)
+        return rules.address_warnings(self.address).get("zip", []) if is_changed else []
 
     # --- What it means: single fields, and the address as one ---
 
@@ -271,9 +286,12 @@ class SendForm(WriteForm):
         must_explain: bool,
         url: str,
         waits: bool = False,
+        zip_warnings: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(data, files, **kwargs)
+        if zip_warnings:
+            self.fields["zip_checked"] = confirmed_zip_field(zip_warnings)
         later = [] if waits else later  # What is kept nowhere is given once it may be sent.
         self.fields["reason"].required = must_explain or waits
         if waits:

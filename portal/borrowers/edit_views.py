@@ -210,7 +210,15 @@ def send_form(form: ProfileForm, approval: Approval | None, *args: Any, **kwargs
     """What is typed last for these changes; where a second person comes first, the reason alone."""
     waits = bool(editing.waits_for(form)) and approval is None
     explain = editing.must_explain(form)
-    return SendForm(*args, later=form.later, must_explain=explain, url=form.url, waits=waits, **kwargs)
+    return SendForm(
+        *args,
+        later=form.later,
+        must_explain=explain,
+        url=form.url,
+        waits=waits,
+        zip_warnings=form.zip_warnings,
+        **kwargs,
+    )
 
 
 def preview_page(

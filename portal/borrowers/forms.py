@@ -3,7 +3,7 @@
 Hides the lending service's limits behind live notes under each field, and how typed text is kept to be laid out again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, ClassVar
 
@@ -188,7 +188,10 @@ class AddressForm(StepForm):
         for name, reasons in found.items():
             if name in self.cleaned_data:
                 self.add_error(name, reasons)
-        if "zip" not in self.errors and (state := rules.US_STATES.get(self.cleaned_data.get("state", ""))):
+        for text in self.zip_warnings:
+            self.warn("zip", text)
+        is_plain = "zip" not in self.errors and not self.warnings.get("zip")
+        if is_plain and (state := rules.US_STATES.get(self.cleaned_data.get("state", ""))):
             self.fields["zip"].accepted = f"Lies in {state}"  # type: ignore[attr-defined]
         return self.cleaned_data
 
@@ -196,6 +199,11 @@ class AddressForm(StepForm):
         """What is sent, once the form is valid."""
         lines = {name: self.cleaned_data.get(name) or None for name in ADDRESS_FIELDS}
         return Address(country=settings.SERVICING_COUNTRY, **lines)
+
+    @property
+    def zip_warnings(self) -> list[str]:
+        """What is confirmed about the ZIP code before the address is sent."""
+        return rules.address_warnings(self.address()).get("zip", [])
 
     @property
     def one_line(self) -> str:
@@ -289,6 +297,17 @@ class ReportForm(StepForm):
 # --- Sending ---
 
 
+def confirmed_zip_field(warnings: Sequence[str]) -> forms.BooleanField:
+    """The tick without which an address with the ZIP code of a bordering state isn't sent."""
+    text = " ".join(dict.fromkeys(warnings))
+    return forms.BooleanField(
+        label="I checked the ZIP code",
+        help_text=text,
+        widget=forms.CheckboxInput(check_test=lambda _: False),
+        error_messages={"required": f"{text} Then tick this."},
+    )
+
+
 class ReviewForm(WriteForm):
     """What is typed last and kept nowhere: EIN and SSNs; and why an equal borrower is created anyway."""
 
@@ -301,10 +320,19 @@ class ReviewForm(WriteForm):
     )
 
     def __init__(
-        self, data: Any = None, *, version: str, people: Iterable[str], must_explain: bool, **kwargs: Any
+        self,
+        data: Any = None,
+        *,
+        version: str,
+        people: Iterable[str],
+        must_explain: bool,
+        zip_warnings: Sequence[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(data, **kwargs)
         self.version = version
+        if zip_warnings:
+            self.fields["zip_checked"] = confirmed_zip_field(zip_warnings)
         for name in ("ein", "ein_again"):
             self.fields[name].widget.attrs["data-groups"] = "2-7"
         self.ssn_names: list[str] = []

@@ -59,7 +59,7 @@ REQUIREMENTS: dict[Step, list[tuple[str, Sequence[str]]]] = {
     Step.ADDRESS: [
         ("A valid US address: street and city", ["line_1", "line_2", "line_3", "city"]),
         ("A state, DC or a US territory, sent as its two-letter code", ["state"]),
-        ("A ZIP code of 5 or 9 digits that lies in the state", ["zip"]),
+        ("A ZIP code of 5 or 9 digits in the state or a bordering one", ["zip"]),
     ],
     Step.PEOPLE: [
         ("At least one person in the list", []),
@@ -189,6 +189,12 @@ class Onboarding:
     def address(self) -> AddressForm:
         """The business's own."""
         return cast(AddressForm, self.forms(Step.ADDRESS)[0])
+
+    @property
+    def zip_warnings(self) -> list[str]:
+        """What is confirmed about the ZIP codes of all addresses before they are sent."""
+        own = [person for person in self.people if not person.cleaned_data.get("same_address")]
+        return [text for form in (self.address, *own) for text in form.zip_warnings]
 
     # --- Known here already ---
 

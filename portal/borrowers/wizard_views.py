@@ -244,6 +244,7 @@ def review_form(found: Onboarding, data: Any = None) -> ReviewForm:
         version=found.version,
         people=names,
         must_explain=bool(found.similar() or found.in_the_air()),
+        zip_warnings=found.zip_warnings,
         initial=found.draft.typed(Step.REVIEW)[0],
     )
 

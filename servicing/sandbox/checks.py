@@ -20,7 +20,7 @@ import phonenumbers
 from servicing.crypto import FieldCipher
 from servicing.errors import Unreadable
 from servicing.sandbox import shapes
-from servicing.sandbox.places import ZIP_PREFIXES, has_prefix
+from servicing.sandbox.places import ZIP_PREFIXES, is_plausible
 from servicing.sandbox.wire import JSON
 
 Check = Callable[[JSON], Any]
@@ -250,7 +250,7 @@ def address(value: JSON) -> dict[str, Any]:
         required={"line_1": text, "zip": zip_code, "city": text, "state": state, "country": country},
         optional={"line_2": nullable(str_or_empty), "line_3": nullable(str_or_empty)},
     )
-    if not has_prefix(clean["state"], clean["zip"][:3]):
+    if not is_plausible(clean["state"], clean["zip"]):
         raise Invalid([("zip", f"{clean['zip']} does not lie in {clean['state']}")])
     return shapes.address(**clean)
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servicing import rules
+from servicing.sandbox.places import ZIP_PREFIXES, has_prefix, is_plausible
 
 
 class Address(NamedTuple):
@@ -165,6 +166,61 @@ def test_an_address_of_a_state_territory_or_the_military_is_accepted(state: str,
 def test_a_refused_address_says_which_field_and_why(address: Address, field: str, reason: str) -> None:
     assert rules.address_field_problems(address) == {field: [reason]}
     assert rules.address_problems(address) == [reason]
+
+
+# Towns whose mail comes from across a state line: each ZIP code is a real one.
+ACROSS = [
+    ("TX", "73949"), ("TN", "42223"), ("CA", "97635"), ("AZ", "84536"), ("LA", "71749"), ("TX", "73949-0001"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("state", "zip_code"), ACROSS)
+def test_a_zip_code_of_a_bordering_state_is_a_warning(state: str, zip_code: str) -> None:
+    address = Address(state=state, zip=zip_code)
+    assert rules.address_problems(address) == []
+    assert list(rules.address_warnings(address)) == ["zip"]
+
+
+def test_a_warning_says_whose_zip_code_it_is() -> None:
+    assert rules.address_warnings(Address(state="TX", zip="73949")) == {
+        "zip": [
+            "ZIP code 73949 belongs to Oklahoma (OK), which borders Texas. "
+            "Check that the ZIP and the state are right."
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "zip_code"),
+    [
+        ("TX", "78701"),
+        ("TX", "94043"),
+        ("TX", "7870"),
+        ("TX", ""),
+        ("ZZ", "73949"),
+        ("", "73949"),
+        ("HI", "99501"),
+    ],
+)
+def test_own_wrong_and_far_zip_codes_need_no_warning(state: str, zip_code: str) -> None:
+    assert rules.address_warnings(Address(state=state, zip=zip_code)) == {}
+
+
+def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
+    """Their tables were made apart from each other; three figures don't tell where a shared prefix belongs."""
+    homes = {
+        prefix: [state for state in ZIP_PREFIXES if has_prefix(state, prefix)]
+        for prefix in (f"{number:03}" for number in range(1000))
+    }
+    differing = [
+        (state, prefix)
+        for state in ZIP_PREFIXES
+        for prefix, states in homes.items()
+        if len(states) < 2
+        and is_plausible(state, f"{prefix}01")
+        != (not rules.address_problems(Address(state=state, zip=f"{prefix}01")))
+    ]
+    assert differing == []
 
 
 def test_a_zip_code_is_not_held_against_a_state_that_does_not_exist() -> None:

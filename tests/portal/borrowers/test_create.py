@@ -4,7 +4,7 @@ import base64
 import gzip
 import io
 import socket
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.apps import apps
@@ -466,3 +466,35 @@ def test_a_name_that_was_searched_in_vain_is_filled_in(servicer: Browser) -> Non
     page = servicer.get("/borrowers/new/?name=Acme+%26+Sons+%3CLLC%3E").content.decode()
     assert 'value="Acme &amp; Sons &lt;LLC&gt;"' in page
     assert not Draft.objects.exists()
+
+
+class TestZipAcrossTheStateLine:
+    """Mail of some towns comes from a bordering state: staff confirm it, and nobody is refused."""
+
+    TEXHOMA: ClassVar = {"line_1": "12 Main St", "city": "Texhoma", "state": "Texas", "zip": "73949"}
+
+    def test_it_is_sent_once_somebody_confirmed_it(self, wizard: Wizard, desk: Sandbox) -> None:
+        wizard.fill(ELENA)
+        wizard.post("address", self.TEXHOMA)
+        assert "belongs to Oklahoma (OK), which borders Texas" in html(wizard.get("address"))
+        refused = wizard.send()
+        assert refused.status_code == 422
+        assert "Then tick this." in html(refused)
+        assert not desk.calls
+        assert wizard.send({"zip_checked": "on"}).status_code == 303
+        assert Record.objects.filter(kind=Kind.BORROWER).count() == 1
+
+    def test_a_persons_own_address_asks_too(self, wizard: Wizard, desk: Sandbox) -> None:
+        own = {name: text for name, text in ELENA.items() if name != "same_address"} | self.TEXHOMA
+        wizard.fill(own)
+        assert wizard.send().status_code == 422
+        assert wizard.send({"zip_checked": "on"}).status_code == 303
+
+    def test_a_far_one_stays_refused(self, wizard: Wizard) -> None:
+        wizard.fill(ELENA)
+        answer = wizard.post("address", self.TEXHOMA | {"zip": "94043"})
+        assert "it belongs to California (CA)" in html(answer)
+
+    def test_a_plain_address_asks_nothing(self, wizard: Wizard) -> None:
+        wizard.fill(ELENA)
+        assert "zip_checked" not in html(wizard.get("review"))

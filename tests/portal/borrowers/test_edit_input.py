@@ -171,3 +171,14 @@ def test_an_upload_never_touches_the_disk(
     content = b'{"a": "' + b"x" * 4_000_000 + b'"}'
     answer = editor.send({"asset_report": SimpleUploadedFile("a.json", content)}, with_asset_report="on")
     assert answer.status_code == 303
+
+
+def test_a_zip_code_of_a_bordering_state_is_sent_once_confirmed(editor: Editor, desk: Sandbox) -> None:
+    typed = {"state": "Texas", "zip": "73949", "city": "Texhoma"}
+    assert "belongs to Oklahoma (OK), which borders Texas" in html(editor.check(**typed))
+    refused = editor.send(**typed)
+    assert refused.status_code == 422
+    assert "Then tick this." in html(refused)
+    assert not desk.calls
+    assert editor.send({"zip_checked": "on"}, **typed).status_code == 303
+    assert "zip_checked" not in html(editor.check(email="new@bakery.example"))
