@@ -15,7 +15,7 @@ from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.db import DatabaseCache
 from django.core.cache.backends.redis import RedisCache
 
-from portal.disk import write_if_possible
+from portal.disk import rest_from_writes, write_if_possible
 
 PATIENCE = 1
 """Seconds that it has for an answer."""
@@ -44,8 +44,11 @@ def is_answering() -> bool:
 class TableCache(DatabaseCache):
     """Django's own, which writes even as it reads: nobody fails or waits for that while nothing can be written."""
 
-    def _base_set(self, *args: Any, **options: Any) -> bool:
-        return bool(write_if_possible(lambda: DatabaseCache._base_set(self, *args, **options)))  # type: ignore[attr-defined]
+    def _base_set(self, mode: str, *args: Any, **options: Any) -> bool:
+        is_set = write_if_possible(lambda: DatabaseCache._base_set(self, mode, *args, **options))  # type: ignore[attr-defined]
+        if mode == "set" and is_set is False:  # Django holds the error back.
+            rest_from_writes()
+        return bool(is_set)
 
     def _base_delete_many(self, keys: Any) -> bool:
         return bool(write_if_possible(lambda: DatabaseCache._base_delete_many(self, keys)))  # type: ignore[attr-defined]

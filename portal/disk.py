@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from django.db import (
@@ -26,8 +26,8 @@ from django.db import (
 T = TypeVar("T")
 
 OPTIONAL_WAIT_SECONDS = 1.0
-"""How long a write that may be left out waits for the lock of SQLite's one writer."""
-REST_SECONDS = 2.0
+"""How long a write that may be left out waits for a lock."""
+REST_SECONDS = 4.0
 """For how long such writes wait for nothing once the database took none."""
 # Busy, locked, out of memory, read-only, input or output failed, full, cannot be opened, locking protocol.
 _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
@@ -46,7 +46,6 @@ _marks: list[int] = []
 @contextmanager
 def hasty() -> Iterator[None]:
     """What is committed in here is safe from a crash of the program, and from a failing machine a moment later."""
-    global _rest_ends_at
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
         return
@@ -59,7 +58,7 @@ def hasty() -> Iterator[None]:
             yield
         except DatabaseError as error:
             if is_unavailable(error):
-                _rest_ends_at = time.monotonic() + REST_SECONDS
+                rest_from_writes()
             raise
         finally:
             cursor.execute("PRAGMA synchronous=FULL")
@@ -95,20 +94,40 @@ def fresh_connection(seconds: float) -> Iterator[None]:
 
 def write_if_possible(write: Callable[[], T]) -> T | None:
     """Do a write that a page can do without; ``None`` where the database takes none now."""
-    global _rest_ends_at
     if connection.in_atomic_block:
         return write()
     if connection.vendor != "sqlite" and time.monotonic() < _rest_ends_at:
         return None
     try:
-        with hasty():
+        with hasty(), _short_lock_wait():
             return write()
     except Error as error:
         if not is_unavailable(error):
             raise
-        _rest_ends_at = time.monotonic() + REST_SECONDS
+        rest_from_writes()
         logger.warning("The database takes no writes at the moment: %s", str(error).partition("\n")[0])
         return None
+
+
+def rest_from_writes() -> None:
+    """Let the next writes that may be left out wait for nothing: the database just took none."""
+    global _rest_ends_at
+    _rest_ends_at = time.monotonic() + REST_SECONDS
+
+
+@contextmanager
+def _short_lock_wait() -> Iterator[None]:
+    """On PostgreSQL; SQLite's one lock is waited for as briefly in any case."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {round(OPTIONAL_WAIT_SECONDS * 1000)}")
+        try:
+            yield
+        finally:
+            with suppress(Error):  # A connection that is gone takes it along.
+                cursor.execute("RESET lock_timeout")
 
 
 def is_unavailable(error: BaseException | None) -> bool:

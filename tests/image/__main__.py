@@ -321,7 +321,9 @@ def copy_and_put_back(containers: Containers, told: dict[str, str]) -> None:
     before = borrowers(told["database_url"])
     with psycopg.connect(told["owner_database_url"]) as connection:
         connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    containers.run("restore", *containers.words("restore", f"/backups/{copy.name}", "--replace"))
+    containers.run(
+        "restore", *containers.words("restore", f"/backups/{copy.name}", "--replace", "--while-in-use")
+    )
     assert borrowers(told["database_url"]) == before > 0
     accept = ["verify_audit", "--accept", "Put back from the copy"]
     assert "one unbroken chain" in containers.run("worker", "python", "manage.py", *accept)
