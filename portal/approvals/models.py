@@ -24,9 +24,13 @@ class Approval(models.Model):
         REFUSED = "refused", "Refused"
         WITHDRAWN = "withdrawn", "Withdrawn"
         EXPIRED = "expired", "Expired"
+        SENDING = "sending", "Being sent"
+        UNKNOWN = "unknown", "Outcome unknown"
         SENT = "sent", "Sent"
 
     OPEN = [State.WAITING, State.APPROVED]
+    IN_FLIGHT = [State.SENDING, State.UNKNOWN]
+    """Its write (``intent_id``) was committed and is not known to have been carried out."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING, db_index=True)
@@ -68,6 +72,11 @@ class Approval(models.Model):
     @property
     def is_open(self) -> bool:
         return self.state in self.OPEN
+
+    @property
+    def may_be_sent(self) -> bool:
+        """Whether its maker may send it; once more, if the outcome of the first time is unknown."""
+        return self.state in (self.State.APPROVED, self.State.UNKNOWN)
 
     @property
     def proposal(self) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """The life of a change that waits for a second person: asked, then approved or refused, and once sent by its maker.
 
 Hides that each step happens once however often a button is pressed, that nobody decides on their own change, that time
-ends it, and that an approval holds for the very change on the very copy that was looked at.
+ends it, that an approval holds for the very change on the very copy that was looked at, and that once it is being sent
+its state is that of its write.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.approvals.models import Approval
 from portal.audit.chain import append
+from portal.audit.intents import settle_stale
 from portal.audit.models import Actor, WriteIntent
 from portal.registry import memory
 from portal.registry.models import Record
@@ -62,9 +63,10 @@ def withdraw(actor: Actor, approval: Approval) -> None:
 
 
 def expire_old() -> None:
-    """End what nobody decided on, or its maker did not send, in time."""
-    # A process that ended between the sending and the note of it leaves what was proposed.
-    late = Approval.objects.filter(state=State.SENT, expires_at__lt=timezone.now()).exclude(sealed="")
+    """End what nobody decided on, or its maker did not send, in time; what was sent is as its write is."""
+    follow_writes()
+    late = Approval.objects.filter(state__in=[State.SENT, State.UNKNOWN], expires_at__lt=timezone.now())
+    late = late.exclude(sealed="")
     if late.exists():
         late.update(sealed="")
     for approval in Approval.objects.filter(state__in=Approval.OPEN, expires_at__lt=timezone.now()):
@@ -76,37 +78,71 @@ def expire_old() -> None:
             continue  # Another process looked at the same moment.
 
 
-@contextmanager
-def using(approval: Approval | None, actor: Actor, submit_id: str) -> Iterator[None]:
-    """Send under an approval: it is used up if this succeeds, and holds again if it does not."""
+def tie(approval: Approval | None) -> Callable[[WriteIntent], None] | None:
+    """What ties an approval to its write, in the transaction that lets the write leave."""
     if approval is None:
-        yield
+        return None
+
+    def bind(intent: WriteIntent) -> None:
+        if not approval.may_be_sent:
+            raise Gone(approval)
+        _move(approval, approval.state, State.SENDING, intent_id=intent.pk)
+
+    return bind
+
+
+def follow_writes() -> None:
+    """Give each approval that is in flight the state of its write."""
+    waiting = Approval.objects.filter(state__in=Approval.IN_FLIGHT, intent_id__isnull=False)
+    if not waiting.exists():
         return
-    _move(approval, State.APPROVED, State.SENT)
-    try:
-        yield
-    except BaseException:
-        _move(approval, State.SENT, State.APPROVED)
-        raise
-    intent = WriteIntent.objects.get(submit_id=submit_id)
-    with transaction.atomic():
-        _move(approval, State.SENT, State.SENT, intent_id=intent.pk, sealed="")
-        _record(actor, "approvals.send", approval, detail={"intent": str(intent.pk)})
+    settle_stale()
+    intents = WriteIntent.objects.in_bulk(list(waiting.values_list("intent_id", flat=True)))
+    for approval in waiting:
+        if approval.intent_id in intents:
+            try:
+                _follow(approval, intents[approval.intent_id])
+            except Gone:
+                continue  # Another process looked at the same moment.
+
+
+def _follow(approval: Approval, intent: WriteIntent) -> None:
+    if intent.state == WriteIntent.State.UNKNOWN and approval.state == State.SENDING:
+        _move(approval, State.SENDING, State.UNKNOWN)
+    elif intent.state in WriteIntent.CAME_TO_NOTHING:
+        lost = _lost_write(approval)
+        after = State.UNKNOWN if lost else State.APPROVED
+        _move(approval, approval.state, after, intent_id=lost.pk if lost else None)
+    elif intent.state == WriteIntent.State.CONFIRMED:
+        maker = Actor(id=intent.actor_id, name=intent.actor_name, request_id=intent.request_id)
+        with transaction.atomic():
+            _move(approval, approval.state, State.SENT, sealed="")
+            _record(maker, "approvals.send", approval, detail={"intent": str(intent.pk)})
+
+
+def _lost_write(approval: Approval) -> WriteIntent | None:
+    """An earlier sending of which nobody knows: that the last one was refused does not undo it."""
+    sent = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN, actor_id=approval.maker_id)
+    same = sent.filter(operation=approval.operation, subject_uuid=approval.subject_uuid)
+    return same.filter(created_at__gte=approval.decided_at).first()
 
 
 def approved(maker: User, record: Record, meaning: str) -> Approval | None:
     """The approval of this very change by this maker, on the copy as it is now."""
     expire_old()
     given = Approval.objects.filter(
-        state=State.APPROVED, maker_id=maker.pk, subject_uuid=record.uuid, version=memory.version(record)
+        state__in=[State.APPROVED, State.UNKNOWN],
+        maker_id=maker.pk,
+        subject_uuid=record.uuid,
+        version=memory.version(record),
     )
     return next((one for one in given if one.proposal.get("meaning") == meaning), None)
 
 
 def open_ones(**narrowed: Any) -> list[Approval]:
-    """What waits, or is approved and not sent."""
+    """What waits, is approved and not sent, or was sent and is not known to have been carried out."""
     expire_old()
-    return list(Approval.objects.filter(state__in=Approval.OPEN, **narrowed))
+    return list(Approval.objects.filter(state__in=[*Approval.OPEN, *Approval.IN_FLIGHT], **narrowed))
 
 
 def why_not(user: User, approval: Approval) -> str:
@@ -130,7 +166,7 @@ def _until() -> Any:
 
 def _move(approval: Approval, before: str, after: str, **fields: Any) -> None:
     """From one state to another, unless somebody was faster."""
-    found = Approval.objects.filter(pk=approval.pk, state=before)
+    found = Approval.objects.filter(pk=approval.pk, state=before, intent_id=approval.intent_id)
     if not found.update(state=after, **fields):
         raise Gone(approval)
     approval.refresh_from_db()

@@ -24,7 +24,7 @@ SHOWN = 100
 def index(request: StaffRequest) -> HttpResponse:
     """What waits, and what came of the latest."""
     waiting = steps.open_ones()
-    ended = Approval.objects.exclude(state__in=Approval.OPEN)[:SHOWN]
+    ended = Approval.objects.exclude(state__in=[*Approval.OPEN, *Approval.IN_FLIGHT])[:SHOWN]
     return render_page(request, "approvals/index.html", {"waiting": waiting, "ended": ended})
 
 
@@ -86,6 +86,6 @@ def _page(request: StaffRequest, approval: Approval, form: DecideForm, *, status
         "rows": approval.proposal.get("rows", []),
         "why_not": steps.why_not(request.user, approval),
         "is_mine": approval.maker_id == request.user.pk,
-        "has_moved": approval.is_open and steps.has_moved(approval),
+        "has_moved": (approval.is_open or approval.may_be_sent) and steps.has_moved(approval),
     }
     return render_page(request, "approvals/detail.html", context, status=status)

@@ -277,6 +277,12 @@ class SendForm(WriteForm):
         help_text="Kept in the audit trail, not sent to the service. 200 characters at most.",
     )
 
+    again = forms.BooleanField(
+        label="Send it again",
+        help_text="It may already be done. The same values are sent once more.",
+        error_messages={"required": "Confirm that you want to send it again."},
+    )
+
     def __init__(
         self,
         data: Any = None,
@@ -286,10 +292,13 @@ class SendForm(WriteForm):
         must_explain: bool,
         url: str,
         waits: bool = False,
+        is_repeated: bool = False,
         zip_warnings: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(data, files, **kwargs)
+        if not is_repeated:
+            del self.fields["again"]
         if zip_warnings:
             self.fields["zip_checked"] = confirmed_zip_field(zip_warnings)
         later = [] if waits else later  # What is kept nowhere is given once it may be sent.

@@ -216,9 +216,17 @@ def send_form(form: ProfileForm, approval: Approval | None, *args: Any, **kwargs
         must_explain=explain,
         url=form.url,
         waits=waits,
+        is_repeated=unknown_write(approval) is not None,
         zip_warnings=form.zip_warnings,
         **kwargs,
     )
+
+
+def unknown_write(approval: Approval | None) -> WriteIntent | None:
+    """What was sent under this approval already, if nobody knows what became of it."""
+    if approval is None or approval.intent_id is None or approval.state != Approval.State.UNKNOWN:
+        return None
+    return WriteIntent.objects.filter(pk=approval.intent_id).first()
 
 
 def preview_page(
@@ -248,6 +256,7 @@ def preview_page(
         "proposal": proposal,
         "valid_until": valid_until,
         "approval": approval,
+        "unknown": unknown_write(approval),
         "waits_for": editing.waits_for(form) if approval is None else [],
     }
     return page(request, subject, "preview", context | more, status=status)
@@ -317,10 +326,9 @@ def send(
 ) -> HttpResponse:
     """The one request; what cannot be corrected here goes up to the gateway."""
     given = final.cleaned_data
-    write = editing.write(subject, form, given)
+    write = editing.write(subject, form, given, approval)
     try:
-        with approvals.using(approval, Actor.of(request), write.submit_id):
-            editing.send(writing(request, write), subject, form, given)
+        editing.send(writing(request, write), subject, form, given)
     except approvals.Gone as error:
         return done(request, error.approval.get_absolute_url())
     except AlreadySubmitted as error:
@@ -337,10 +345,12 @@ def send(
         form.add_refusal(error.reasons or [error.message])
         return form_page(request, subject, form, status=409 if isinstance(error, Conflict) else 422)
     except NotSent as error:
+        approvals.follow_writes()
         again = send_form(form, approval, initial={"reason": given["reason"]})
         return preview_page(
             request, subject, form, again, approval=approval, status=503, not_sent=error.message
         )
+    approvals.follow_writes()
     intent = WriteIntent.objects.get(submit_id=write.submit_id)
     if intent.state == State.CONFIRMED:
         toast(request, summary(editing.proof(subject, intent)), url=intent.get_absolute_url())

@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.accounts.models import User
+from portal.approvals import steps as approvals
 from portal.approvals.models import Approval
 from portal.audit.intents import Write
 from portal.audit.models import Entry, WriteIntent
@@ -263,7 +264,9 @@ def preview(client: Client, subject: Subject, form: ProfileForm) -> dict[str, An
     return body | {key: "[the chosen file]" for key in body if key.endswith("_gzip")}
 
 
-def write(subject: Subject, form: ProfileForm, given: Mapping[str, Any]) -> Write:
+def write(
+    subject: Subject, form: ProfileForm, given: Mapping[str, Any], approval: Approval | None = None
+) -> Write:
     """What staff know of the sending: each field before and after, of what is sensitive only that it was sent."""
     return Write(
         submit_id=str(given["submit_id"]),
@@ -273,6 +276,7 @@ def write(subject: Subject, form: ProfileForm, given: Mapping[str, Any]) -> Writ
         subject_uuid=subject.record.uuid,
         borrower_uuid=subject.borrower.uuid,
         changes=recorded(form, given),
+        bind=approvals.tie(approval),
     )
 
 

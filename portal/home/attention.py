@@ -204,7 +204,7 @@ def _approvals(hidden: set[str], user: User) -> Source:
     found = [
         _of_approval(one, user)
         for one in open_ones()
-        if one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING)
+        if one.is_open and (one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING))
     ]
     items = [one for one in found if one.key not in hidden]
     return Source(items[:SHOWN], len(items), "approvals", reverse("approvals:index"))

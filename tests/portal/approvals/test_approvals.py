@@ -1,6 +1,8 @@
 """A change of name, SSN or date of birth waits for a supervisor other than its maker; nothing is sent before."""
 
 import logging
+import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -18,11 +20,14 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of
-from tests.databases import everything
+from tests.databases import everything, forget_connections
+from tests.faults.answers import RemoteBrowser
+from tests.faults.killing import Portal
 from tests.portal.borrowers.editor import BORN, SSN, TWICE, UPDATE, WITH_SSN, Editor, fields, html, sent
 
 NAME = {"first_name": "Bay Bakery LLC"}
 REASON = {"reason": "Articles of amendment"}
+AGAIN = {"again": "on"}
 
 
 @pytest.fixture
@@ -242,18 +247,97 @@ def test_its_maker_takes_it_back_or_asks_anew(editor: Editor, supervisor: Browse
     assert steps() == ["ask", "withdraw", "ask", "withdraw"]
 
 
-@pytest.mark.parametrize("fault", [{"status": 422, "message": "no"}, {"cut_after_commit": True}])
-def test_a_sending_that_was_refused_or_lost_may_be_repeated(
-    editor: Editor, supervisor: Browser, desk: Sandbox, fault: dict[str, Any]
+def test_a_sending_that_was_refused_may_be_repeated(
+    editor: Editor, supervisor: Browser, desk: Sandbox
 ) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
-    desk.fail_next(UPDATE, **fault)
-    assert send(editor, approval).status_code in (422, 504)
+    desk.fail_next(UPDATE, status=422, message="no")
+    assert send(editor, approval).status_code == 422
     approval.refresh_from_db()
-    assert approval.state == "approved"
+    assert (approval.state, approval.intent_id) == ("approved", None)
     assert send(editor, approval).status_code == 303
     assert steps() == ["ask", "approve", "send"]
+
+
+def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
+    editor: Editor, supervisor: Browser, desk: Sandbox
+) -> None:
+    approval = ask(editor)
+    decide(supervisor, approval)
+    desk.fail_next(UPDATE, cut_after_commit=True)
+    assert send(editor, approval).status_code == 504
+    intent = WriteIntent.objects.get()
+    is_unknown(approval, intent, editor, supervisor)
+    desk.fail_next(UPDATE, status=422, message="no")  # A refusal of the second one says nothing of the first.
+    assert send(editor, approval, AGAIN).status_code == 422
+    is_unknown(approval, intent, editor, supervisor)
+    assert send(editor, approval, AGAIN).status_code == 303
+    approval.refresh_from_db()
+    assert (approval.state, approval.sealed) == ("sent", "")
+    assert steps() == ["ask", "approve", "send"]
+
+
+@pytest.mark.parametrize(("found", "state"), [("yes", "sent"), ("no", "approved")])
+def test_what_a_supervisor_finds_out_of_the_write_holds_for_the_approval(
+    editor: Editor, supervisor: Browser, desk: Sandbox, found: str, state: str
+) -> None:
+    approval = ask(editor)
+    decide(supervisor, approval)
+    desk.fail_next(UPDATE, cut_after_commit=True)
+    send(editor, approval)
+    typed = {"found": found, "reason": "Asked the service"}
+    supervisor.post(f"{WriteIntent.objects.get().get_absolute_url()}resolve/", typed)
+    supervisor.get(approval.get_absolute_url())
+    approval.refresh_from_db()
+    assert approval.state == state
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_portal_that_is_killed_leaves_the_approval_tied_to_its_write(
+    supervisor: Browser, desk: Sandbox
+) -> None:
+    record, portal = given.borrower(desk), Portal(desk.url)
+    forget_connections()
+    portal.start()
+    remote: Any = RemoteBrowser(portal)
+    approval = ask(Editor(remote, record))
+    decide(supervisor, approval)
+    desk.fail_next(UPDATE, delay=60)
+    preview = fields(html(remote.get(approval.send_url)))
+
+    def press() -> None:
+        with pytest.raises(OSError, match=r"aborted|reset"):
+            Editor(remote, record).post(preview, "send")
+
+    sender = threading.Thread(target=press)
+    sender.start()
+    while not desk.calls:
+        time.sleep(0.02)
+    portal.kill()
+    sender.join()
+    intent = WriteIntent.objects.get()
+    page = html(supervisor.get(approval.get_absolute_url()))
+    assert "Being sent" in page
+    assert intent.get_absolute_url() in page
+    WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+    maker = Browser()
+    maker.force_login(User.objects.get(pk=approval.maker_id))
+    Approval.objects.update(decided_at=timezone.now() - timedelta(minutes=6))
+    is_unknown(approval, intent, Editor(maker, record), supervisor)
+
+
+def is_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervisor: Browser) -> None:
+    """Every page says so, with the link, and sending again asks."""
+    places = [approval.get_absolute_url(), approval.send_url, editor.url]
+    for page in (html(editor.browser.get(place)) for place in places):
+        assert "nknown" in page or "We do not know" in page
+        assert intent.get_absolute_url() in page
+        assert "Nothing has been sent yet" not in page
+    assert "Outcome unknown" in html(supervisor.get("/approvals/"))
+    assert "Confirm that you want to send it again." in html(send(editor, approval))
+    approval.refresh_from_db()
+    assert (approval.state, approval.intent_id) == ("unknown", intent.pk)
 
 
 def test_the_same_form_sends_once(editor: Editor, supervisor: Browser, desk: Sandbox) -> None:
