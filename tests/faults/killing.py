@@ -87,7 +87,7 @@ class Portal:
             "--bind",
             f"{HOST}:{self.port}",
         ]
-        command += ["--worker-class", "gthread", "--threads", "16", "--log-level", "critical"]
+        command += ["--log-level", "critical"]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*command, *self.options],
