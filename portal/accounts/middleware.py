@@ -7,6 +7,8 @@ a person, and that a form which came too late waits, sealed, for the same person
 from collections.abc import Callable
 from typing import Any
 
+from allauth.account.adapter import get_adapter
+from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
@@ -64,6 +66,14 @@ class SessionMiddleware:
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, no_store=True)
         return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Ask who somebody is again; what they posted is typed anew, for it would be kept with the session as it is."""
+        if not isinstance(error, ReauthenticationRequired):
+            return None
+        methods = get_adapter().get_reauthentication_methods(request.user)
+        confirm = methods[0]["url"] if methods else settings.LOGIN_URL
+        return redirect_to_login(request.path, confirm)
 
 
 class SignInMiddleware(LoginRequiredMiddleware):

@@ -4,6 +4,7 @@ The service filters by days and by one event, and pages by offsets whose meaning
 filtered here, among what is kept. Hides which of the two a page is, and that what the service tells is kept on the way.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
@@ -260,7 +261,8 @@ class Explorer:
     def claim(self, client: Client) -> "Claim":
         """How many messages the service has with those filters that it applies, and how many of them are kept."""
         sent = self.sent
-        key = "messaging.claim." + "_".join(str(value or "") for value in sent.values()).replace(" ", "_")
+        words = "_".join(str(value or "") for value in sent.values())
+        key = f"messaging.claim.{hashlib.sha256(words.encode()).hexdigest()}"  # People typed what is asked.
         claimed = cache.get(key)
         if claimed is None:
             page = client.messages.list(**sent, limit=1)

@@ -21,6 +21,7 @@ from portal.summaries.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Opt
 from portal.summaries.tasks import draw_batch
 from portal.summaries.turns import Busy, turn
 from portal.ui.htmx import done, render_page
+from servicing.masking import masked_text
 
 SHOWN_FAILURES = 200
 RECENT = 20
@@ -33,7 +34,7 @@ def create(request: StaffRequest) -> HttpResponse:
     found = listed_borrowers(request)
     if request.method == "POST" and found.total:
         form = request.POST.get("form", "")
-        options = {name: request.POST.getlist(name) for name in CHOICES}
+        options = {name: list(map(masked_text, request.POST.getlist(name))) for name in CHOICES}
         try:
             with turn(request.user.pk, Batch):
                 opened = open_batch(

@@ -1,0 +1,292 @@
+"""An SSN and an EIN, typed into every field of every form of every address, rest nowhere afterwards.
+
+No field is left out, so none is named: fields of an EIN or SSN send it, and searches look for it, and neither keeps it.
+"""
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+from uuid import uuid4
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import LazySettings
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.test import Client as Browser
+from django.urls import URLPattern, get_resolver
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.approvals.models import Approval
+from portal.audit.models import WriteIntent
+from portal.borrowers.models import Draft, Step
+from portal.jobs.models import Job
+from portal.notes.models import FollowUp, Note
+from portal.registry.models import Kind, Record
+from portal.saved_views.models import SavedView
+from servicing.sandbox import Sandbox
+from tests import databases
+from tests.conftest import browser_of
+from tests.portal.borrowers.editor import Editor
+from tests.portal.borrowers.wizard import Wizard
+from tests.portal.summaries.test_document import every_address
+
+SSN, EIN = "517-28-4039", "84-0917263"
+AGENT = f"Mozilla/5.0 ({SSN})"
+PASSWORD = "correct-horse-battery"
+# What ends the session that types, or takes away what others are typed into; no field of these is kept.
+LEFT_OUT = re.compile(
+    r"sign-out|logout|sessions/end|second-factor/.*remove|/delete/|\.pdf|/pdf/|download|export"
+)
+DECISIONS = re.compile(r"archive|decide|withdraw|discard|finish|unpin|cancel|resolve")
+LATER = timezone.localdate() + timedelta(days=9)
+TYPED = {
+    "month": str(LATER.month), "day": str(LATER.day), "year": str(LATER.year), "until": LATER.isoformat(),
+    "exported_on": timezone.localdate().isoformat(), "password": PASSWORD, "oldpassword": PASSWORD, "amount": "25000",
+    "login": "supervisor", "username": "newcomer", "uuid": str(uuid4()), "reason": "Asked by phone", "name": "A view",
+    "text": "Called", "title": "Call", "email": "maya@harbor.example", "phone": "512-555-0143", "first_name": "Maya",
+    "last_name": "Lee", "line_1": "418 Harbor Street", "city": "Austin", "state": "Texas", "zip": "78702",
+    "citizenship": "United States",
+}  # fmt: skip
+# Free text that is at rest once it was typed: the walk does come that far.
+KEPT = {
+    "text", "title", "reason", "label", "name", "comment", "first_name", "last_name", "line_1", "line_2", "city",
+    "email", "ids", "profiles", "username",
+}  # fmt: skip
+
+
+@dataclass
+class Door:
+    """One form of a page, or the query of a link, as a browser would send it."""
+
+    method: str
+    url: str
+    fields: dict[str, str] = field(default_factory=dict)
+    typed: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+
+
+class Forms(HTMLParser):
+    """The forms of a page; of radio buttons the first is pressed."""
+
+    def __init__(self, page_url: str) -> None:
+        super().__init__()
+        self.page_url, self.found, self.inside = page_url, [], ""
+        self.found: list[Door] = []
+        self.door: Door | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        name, kind = given.get("name", ""), given.get("type", "text")
+        if tag == "form":
+            url = urljoin(self.page_url, given.get("action", ""))
+            self.door = Door(given.get("method", "get").upper(), url)
+            self.found.append(self.door)
+        elif self.door and (name or tag == "option"):
+            self._add(self.door, tag, name, kind, given)
+
+    def _add(self, door: Door, tag: str, name: str, kind: str, given: dict[str, str]) -> None:
+        if tag == "option":
+            if self.inside and (
+                "selected" in given or (given.get("value") and not door.fields.get(self.inside))
+            ):
+                door.fields[self.inside] = given.get("value", "")
+        elif tag == "select":
+            self.inside = name
+            door.fields.setdefault(name, "")
+        elif kind == "file":
+            door.files.add(name)
+        elif kind in ("radio", "checkbox", "submit", "button") or tag == "button":
+            door.fields.setdefault(name, given.get("value", "on"))
+        elif tag in ("input", "textarea"):
+            if kind != "hidden":
+                door.typed.add(name)
+            door.fields[name] = given.get("value", "") or TYPED.get(
+                re.split(r"[-_](?=month|day|year)|-", name)[-1], ""
+            )
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self.door = None
+        if tag == "select":
+            self.inside = ""
+
+
+@dataclass
+class Person:
+    """Somebody who signed in, and types."""
+
+    browser: Browser
+
+    def doors(self, url: str) -> Iterator[Door]:
+        """The forms of a page, and its own query."""
+        answer = self.browser.get(url)
+        if "text/html" in answer.headers.get("Content-Type", "") and answer.status_code == 200:
+            reader = Forms(url)
+            reader.feed(answer.content.decode())
+            yield from reader.found
+
+    def send(self, door: Door, name: str, value: str) -> None:
+        """The form as it came, filled in, with one field otherwise."""
+        data: dict[str, Any] = {**door.fields, name: value}
+        if name in door.files:
+            data[name] = SimpleUploadedFile(f"{value}.csv", b"kind,uuid,borrower_uuid,label\n")
+        send = self.browser.get if door.method == "GET" else self.browser.post
+        send(door.url, data)
+
+
+def signed_in(role: Role) -> Person:
+    User.objects.create_user(username=role.value, password=PASSWORD, role=role)
+    browser = Browser(headers={"User-Agent": AGENT}, raise_request_exception=False)
+    browser.post("/sign-in/", {"login": role.value, "password": PASSWORD})
+    assert browser.get("/accounts/profile/").status_code == 200
+    return Person(browser)
+
+
+def arranged(desk: Sandbox, person: Person) -> dict[str, Any]:
+    """One of everything that an address may name."""
+    every_address(desk)
+    of = {
+        kind: Record.objects.filter(kind=kind)[0]
+        for kind in Kind
+        if Record.objects.filter(kind=kind).exists()
+    }
+    borrower = of[Kind.BORROWER]
+    payment = {"uuid": "p-1", "status": "SUCCEEDED", "borrower_bank_account_uuid": "bank-1"}
+    message = desk.world.message("payment.succeeded", payment)["uuid"]
+    user = User.objects.get(username=Role.SUPERVISOR)
+    person.browser.get("/messages/")
+    person.browser.post(
+        f"/notes/new/borrower/{borrower.uuid}/", {"text": "Pinned", "pinned_until": LATER.isoformat()}
+    )
+    person.browser.post(
+        f"/notes/follow-ups/new/{borrower.uuid}/", {"title": "Call", "due": LATER.isoformat()}
+    )
+    person.browser.post("/views/save/", {"list": "loans:index", "name": "Mine", "query": "?state=TX"})
+    Wizard(person.browser).fill()
+    person.browser.post("/registry/refresh/")
+    upload = SimpleUploadedFile("ids.csv", b"kind,uuid,borrower_uuid,label\n")
+    person.browser.post("/registry/import/", {"ids": upload, "exported_on": timezone.localdate().isoformat()})
+    servicer = browser_of(Role.SERVICER)
+    editor = Editor(servicer, borrower)
+    editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles"}, "ask")
+    desk.fail_next("applications.submit", cut_after_commit=True)
+    typed = {"submit_id": str(uuid4()), "amount": "25000", "confirmed": "yes"}
+    servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
+    key = Authenticator.objects.create(user=user, type="webauthn", data={"name": "Key", "credential": {}})
+    return {
+        "borrower_uuid": borrower.uuid, "uuid": borrower.uuid, "kind": "borrower", "loan_uuid": of[Kind.LOAN].uuid,
+        "line_uuid": of[Kind.LINE].uuid, "application_uuid": of[Kind.APPLICATION].uuid, "day": "2026-11-01",
+        "person_uuid": of[Kind.KEY_PERSON].uuid, "repayment_uuid": "sample", "message_uuid": message,
+        "draft_id": Draft.objects.get().pk, "step": Step.BUSINESS, "approval_id": Approval.objects.get().pk,
+        "intent_id": WriteIntent.objects.get().pk, "view_id": SavedView.objects.get().pk, "pk": key.pk,
+        "note_id": Note.objects.get().pk, "follow_up_id": FollowUp.objects.get().pk, "upload_id": 1, "entry_id": 1,
+        "job_id": Job.objects.latest("created_at").pk, "batch_id": uuid4(),
+        "document_id": uuid4(), "code": "SD-SAMPLE", "object_id": user.pk,
+        "id": user.pk, "provider_id": "sample", "content_type_id": 1, "app_label": "accounts", "url": "sample",
+    }  # fmt: skip
+
+
+def addresses(known: dict[str, Any]) -> list[str]:
+    """Every address of the resolver, with what is known in place of its parts; a new part fails at first."""
+
+    def urls(patterns: Any, prefix: str) -> Iterator[str]:
+        for pattern in patterns:
+            route = re.sub(r"\(\?P(<\w+>)[^)]*\)", r"\1", str(pattern.pattern).strip("^$"))
+            if isinstance(pattern, URLPattern):
+                yield re.sub(r"<(?:\w+:)?(\w+)>", lambda part: str(known[part[1]]), prefix + route)
+            else:
+                yield from urls(pattern.url_patterns, prefix + route)
+
+    steps = [f"/borrowers/new/{known['draft_id']}/{step}/" for step in Step]
+    of_list = "/views/save/?list=loans:index&query=state%3DTX"
+    return [*steps, *dict.fromkeys(urls(get_resolver("portal.urls").url_patterns, "/")), of_list]
+
+
+def at_rest(log: str, folder: Path) -> dict[str, str]:
+    """Everything that stayed on a disk or left the process, by where."""
+    call_command("backup", folder / "copy")
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return {
+        "database": databases.everything().decode("latin-1"),
+        "sessions": json.dumps([session.get_decoded() for session in Session.objects.all()]),
+        "cache": repr(getattr(cache, "_cache", "")),
+        "log": log,
+        **{str(file): file.read_bytes().decode("latin-1") for file in files},
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_ssn_and_an_ein_typed_into_every_field_rest_nowhere(
+    desk: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: LazySettings
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    settings.DATA_DIR = tmp_path
+    terminal = next(h for h in logging.getLogger().handlers if type(h) is logging.StreamHandler)
+    log = io.StringIO()
+    before = terminal.setStream(log)
+    supervisor, admin = signed_in(Role.SUPERVISOR), signed_in(Role.ADMIN)
+    known = arranged(desk, supervisor)
+    urls = [url for url in addresses(known) if not LEFT_OUT.search(url)]
+    stranger = Person(Browser(headers={"User-Agent": AGENT}, raise_request_exception=False))
+    doors: list[tuple[Person, Door]] = []
+    for url in urls:
+        people = [admin] if url.startswith("/admin/") else [supervisor]
+        if url.startswith("/sign-in/"):
+            people = [stranger]
+        doors += [(person, door) for person in people for door in person.doors(url)]
+    unlike = {
+        (door.method, urlsplit(door.url).path, *sorted(door.fields)): (person, door)
+        for person, door in doors
+        if not LEFT_OUT.search(door.url)
+    }
+    ordered = sorted(unlike.values(), key=lambda one: bool(DECISIONS.search(one[1].url)))
+    assert len(ordered) > 60
+    # Into what people type first: what else is sent may do what the button says.
+    for value in (SSN, EIN):
+        for person, door in ordered:
+            for name in sorted(door.typed | door.files):
+                person.send(door, name, value)
+    marks = {}
+    for person, door in ordered:
+        for name in sorted(door.typed | door.files) if door.method == "POST" else ():
+            mark = "Quokka" + "".join("abcdefghij"[int(digit)] for digit in f"{len(marks):03}")
+            marks[mark] = f"{name} of {door.url}"
+            person.send(door, name, mark)
+    for person, door in ordered:
+        for name in sorted(door.fields.keys() - door.typed - {"csrfmiddlewaretoken"}):
+            person.send(door, name, SSN)
+    # And under every name at every address: a view may read what its form does not show.
+    names = sorted({name for _, door in ordered for name in door.fields})
+    for url in urls:
+        person = admin if url.startswith("/admin/") else supervisor
+        person.browser.get(url, dict.fromkeys(names, EIN))
+        person.browser.post(url, dict.fromkeys(names, EIN))
+    terminal.setStream(before)
+    places = at_rest(log.getvalue(), tmp_path)
+    kept = {
+        where.split(" of ")[0].rpartition("-")[2]
+        for mark, where in marks.items()
+        if mark in places["database"]
+    }
+    secrets = [SSN, EIN, SSN.replace("-", ""), EIN.replace("-", "")]
+    found = [
+        (place, text[max(text.index(secret) - 90, 0) :][:180].replace("\0", ""))
+        for place, text in places.items()
+        for secret in secrets
+        if secret in text
+    ]
+    assert found == []
+    assert sorted(KEPT - kept) == []
