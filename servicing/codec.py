@@ -35,7 +35,7 @@ MAX_DIGITS: Final = 60
 # A page of the largest borrowers holds a hundredth of these.
 MAX_VALUES: Final = 1_000_000
 MAX_RECORDS: Final = 50_000
-_BATCH_RECORDS: Final = 50
+_BATCH_RECORDS: Final = 40
 _PIECE_BYTES: Final = 64 * 1024
 
 M = TypeVar("M", bound="Model")
@@ -192,7 +192,7 @@ def _converted_batch(cls: type[M], raws: list[Any]) -> list[M] | None:
         models = msgspec.convert(raws, list[cls], dec_hook=_from_wire)  # type: ignore[valid-type]
     except msgspec.ValidationError:
         return None
-    return models if all(map(_attach_raw, models, raws)) else None
+    return models if all(map(partial(_attach_raw, _shape(cls)), models, raws)) else None
 
 
 def _read_one(cls: type[M], raw: Any) -> M:
@@ -252,9 +252,8 @@ def _from_wire(kind: Any, value: Any) -> Any:
     return kind.from_wire(value)
 
 
-def _attach_raw(model: Model, raw: dict[str, Any]) -> bool:
+def _attach_raw(shape: "_Shape", model: Model, raw: dict[str, Any]) -> bool:
     """Keep `raw` in the model and in those nested in it; False when a number is out of bounds."""
-    shape = _shape(type(model))
     model.__dict__["raw"] = raw
     for name in shape.numbers:
         number = getattr(model, name)
@@ -264,7 +263,8 @@ def _attach_raw(model: Model, raw: dict[str, Any]) -> bool:
         value: Any = getattr(model, field.name)
         source: Any = raw.get(field.wire_name)
         pairs = zip(value, source or (), strict=True) if field.many else ((value, source),)
-        if not all(inner is None or _attach_raw(inner, its_raw) for inner, its_raw in pairs):
+        its_shape = _shape(field.kind)
+        if not all(inner is None or _attach_raw(its_shape, inner, its_raw) for inner, its_raw in pairs):
             return False
     return True
 

@@ -14,9 +14,11 @@ HIDDEN: Final = "[hidden]"
 MAX_DEPTH: Final = 60
 
 _SENSITIVE: Final = frozenset({"ein", "ssn", "dob"})
+# Find the sensitive names in any case, and a few harmless ones. Every answer is looked at, and a pattern that begins with
+# one certain character takes a third of the time of one with alternatives.
+_LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"')
+_LOOKS_PACKED: Final = re.compile(rb"_[gG][zZ]")
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "set-cookie", "x-signature", "secret", "token"})
-# Finds the sensitive names in any case, escaped letters, and a few harmless names, in one look at every byte.
-_LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"|_[gG][zZ][iI][pP]"|\\u00[4-7]')
 _ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 _FIELD_IN_TEXT: Final = re.compile(
     r'(\\*"(?:ein|ssn|dob)\\*"\s*:\s*(?:\\*"(?=[^"\\]))?)[^"\\,}\]]+', re.IGNORECASE
@@ -152,7 +154,9 @@ def _masked_field(key: str, value: Any, depth: int) -> Any:
 
 def may_hold_sensitive(text: bytes) -> bool:
     """Whether a JSON text may have a sensitive field anywhere; quick, for every answer is looked at."""
-    return _LOOKS_SENSITIVE.search(text) is not None
+    if b"\\" in text and b"\\u00" in text:
+        return True
+    return bool(_LOOKS_SENSITIVE.search(text) or _LOOKS_PACKED.search(text))
 
 
 def scrub(value: Any) -> None:
