@@ -263,7 +263,7 @@ class GatewayMiddleware:
     def process_exception(self, request: Any, error: Exception) -> HttpResponse | None:
         """The page, or the notice for HTMX, of what a view let through."""
         write = _written(request)
-        if write and (isinstance(error, AnswerNotSaved) or not isinstance(error, servicing.OutcomeUnknown)):
+        if write and _is_named(error):
             return write_page(request, write)
         match error:
             case RoleMissing():
@@ -399,14 +399,35 @@ def _written(request: Any) -> Watcher | None:
     return None
 
 
-def write_page(request: Any, write: Watcher) -> HttpResponse:
+def _is_named(error: Exception) -> bool:
+    """Whether this is a failure with a page of its own; Django logs any other, and shows it under DEBUG."""
+    if isinstance(error, servicing.OutcomeUnknown):
+        return False  # Its page says the same.
+    if isinstance(error, DatabaseFailure):
+        return is_unavailable(error)
+    named = (
+        AnswerNotSaved,
+        RoleMissing,
+        Http404,
+        CacheAway,
+        RecordBusy,
+        AlreadySubmitted,
+        Blocked,
+        servicing.ServicingError,
+    )
+    return isinstance(error, named)
+
+
+def write_page(
+    request: Any, write: Watcher, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
+) -> HttpResponse:
     """What became of a write, where the page that should say so failed. It needs no database."""
     result = write.result
     title = WRITE_TITLES.get(result.state, "") if result else ""
     return _bare_page(
         request,
         "write_result.html",
-        HTTPStatus.SERVICE_UNAVAILABLE,
+        status,
         title=title or UNKNOWN.title,
         result=result,
         intent=write.intent,
@@ -465,7 +486,7 @@ def unreadable(request: HttpRequest, exception: Exception) -> HttpResponse:
 def broken(request: HttpRequest) -> HttpResponse:
     """Django's handler of 500."""
     if write := _written(request):
-        return write_page(request, write)
+        return write_page(request, write, HTTPStatus.INTERNAL_SERVER_ERROR)
     return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 

@@ -58,8 +58,8 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, desk: Sandbox)
 
 
 def test_a_copy_of_an_earlier_form_is_brought_to_this_one(tmp_path: Path, desk: Sandbox) -> None:
-    databases.go_back()
     borrower = given.borrower(desk)
+    databases.go_back()
     run("backup", tmp_path / "copy")
     call_command("migrate", verbosity=0)
     given.borrower(desk)
