@@ -14,8 +14,8 @@ HIDDEN: Final = "[hidden]"
 MAX_DEPTH: Final = 60
 
 _SENSITIVE: Final = frozenset({"ein", "ssn", "dob"})
-# Find the sensitive names in any case, and a few harmless ones. Every answer is looked at, and a pattern that begins with
-# one certain character takes a third of the time of one with alternatives.
+# Find the sensitive names in any case, and a few harmless ones. Every answer is looked at, and a pattern that begins
+# with one certain character takes a third of the time of one with alternatives.
 _LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"')
 _LOOKS_PACKED: Final = re.compile(rb"_[gG][zZ]")
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "set-cookie", "x-signature", "secret", "token"})
