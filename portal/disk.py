@@ -143,7 +143,7 @@ def is_unavailable(error: BaseException | None) -> bool:
 
 
 def release_connection() -> None:
-    """Give the connection back to the pool before a long wait: others need it meanwhile."""
+    """Give the connection back to the pool before a long wait, so that others can use it."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()
 

@@ -121,7 +121,7 @@ def _follow(approval: Approval, intent: WriteIntent) -> None:
 
 
 def _lost_write(approval: Approval) -> WriteIntent | None:
-    """An earlier sending of which nobody knows: that the last one was refused does not undo it."""
+    """An earlier sending whose outcome is unknown: a later one that was rejected does not undo it."""
     sent = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN, actor_id=approval.maker_id)
     same = sent.filter(operation=approval.operation, subject_uuid=approval.subject_uuid)
     return same.filter(created_at__gte=approval.decided_at).first()

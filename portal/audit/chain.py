@@ -23,7 +23,7 @@ _FORMAT_1 = (
 )  # fmt: skip
 HASHED_FIELDS = {1: _FORMAT_1, 2: (*_FORMAT_1, "hash_format")}
 HASH_FORMAT = max(HASHED_FIELDS)
-# What people typed may stand in these.
+# These may hold what people typed.
 TYPED = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 

@@ -120,7 +120,7 @@ def replay() -> int:
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database takes no answer from the spool: %s", _first_line(error))
             break  # The others would wait for it just as long.
-        except Exception:  # One that cannot be recorded must not stand in the way of the others.
+        except Exception:  # One that cannot be recorded must not keep the others out.
             logger.exception("The answer of write %s cannot be recorded.", entry.get("intent_id"))
         else:
             _remove(ticket)

@@ -1,7 +1,7 @@
 """Checks the trail against its own hashes and against signed checkpoints, and names the first entry that is wrong.
 
-Hides how a million entries are walked without holding them, how a break is told apart (altered, removed, inserted,
-moved, or rewritten together with everything after it), and which other tables know what the trail must hold.
+Hides how a million entries are walked without holding them, how kinds of breaks are distinguished (altered, removed,
+inserted, moved, or rewritten together with everything after it), and which other tables know what the trail must hold.
 """
 
 from collections.abc import Iterator, Mapping
@@ -145,7 +145,7 @@ def _misplaced(link: Link, before: Link) -> Break:
 
 
 def _unsigned(link: Link, fields: Mapping[str, Any], kept: Checkpoints | None) -> Break | None:
-    """A checkpoint is recorded in the trail when it is signed, so a file that lost one is told from an early one."""
+    """A checkpoint is recorded in the trail when it is signed, so a file that lost its last one shows."""
     if kept is None or fields["action"] != "audit.checkpoint":
         return None
     if kept.has_line_of(link.id, fields["detail"].get("entry", 0)):

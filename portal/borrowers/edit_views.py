@@ -223,7 +223,7 @@ def send_form(form: ProfileForm, approval: Approval | None, *args: Any, **kwargs
 
 
 def unknown_write(approval: Approval | None) -> WriteIntent | None:
-    """What was sent under this approval already, if nobody knows what became of it."""
+    """What was sent under this approval before, if its outcome is unknown."""
     if approval is None or approval.intent_id is None or approval.state != Approval.State.UNKNOWN:
         return None
     return WriteIntent.objects.filter(pk=approval.intent_id).first()
@@ -299,7 +299,7 @@ def sent_once(request: StaffRequest, subject: Subject) -> HttpResponse:
     approval = approval_for(request, subject, form)
     must_ask = bool(editing.waits_for(form)) and approval is None
     final = send_form(form, approval, request.POST, request.FILES)
-    is_other = must_ask != (request.POST["action"] == "ask")  # It was approved, or that ended, meanwhile.
+    is_other = must_ask != (request.POST["action"] == "ask")  # It was approved, or the approval ended, in between.
     if is_late or is_other or not final.is_valid():
         return preview_page(request, subject, form, final, approval=approval, status=422, is_late=is_late)
     if must_ask:
