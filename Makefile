@@ -29,7 +29,7 @@ check: setup-test
 	$(BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(BIN)/djade --check --target-version 5.2
 	DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
-	DEBUG=1 $(BIN)/python manage.py vendor_assets --check
+	$(PYTHON) docker/vendor.py --check
 	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 # Takes long with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.

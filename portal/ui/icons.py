@@ -1,7 +1,7 @@
 """The icons in use: the only list. The sprite in ``static/vendor/icons`` is made from it.
 
 A name is that of a Tabler outline icon; ``-filled`` at the end asks for the filled drawing. After a change,
-run ``manage.py vendor_assets``.
+run ``python3 docker/vendor.py``.
 """
 
 ICONS = (

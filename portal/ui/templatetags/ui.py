@@ -228,7 +228,7 @@ def icon(name: str, size: int = 16) -> SafeString:
     """An icon of the sprite, of 13, 16 or 18 pixels; always decoration, so the words stand beside it."""
     if name not in ICONS:
         raise template.TemplateSyntaxError(
-            f"No icon {name!r}: add it to portal/ui/icons.py and run vendor_assets."
+            f"No icon {name!r}: add it to portal/ui/icons.py and run docker/vendor.py."
         )
     size_class = "" if size == 16 else f" sd-icon-{size}"
     href = f"{static('vendor/icons/icons.svg')}#{name}"

@@ -4,21 +4,36 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from portal.ui import vendor
+from docker import vendor
 from portal.ui.icons import ICONS
 
 ROOT = Path(vendor.ROOT)
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 
 
-def test_vendored_files_are_those_of_their_manifests() -> None:
-    assert vendor.changed_files(vendor.FOLDERS) == []
+def test_the_script_finds_the_vendored_files_as_in_their_manifests_with_no_more_than_python() -> None:
+    script = [sys.executable, "-I", "-S", str(ROOT / "docker/vendor.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "All vendored files are as in their manifests.\n"), (
+        done.stderr
+    )
+
+
+def test_the_script_stops_where_a_vendored_file_was_changed(tmp_path: Path) -> None:
+    for folder in ("docker", "portal/ui", "static/vendor", "tests/browser"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "static/vendor/inter/LICENSE").unlink()
+    script = [sys.executable, str(tmp_path / "docker/vendor.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "Not as in the manifest: inter/LICENSE.\n")
 
 
 def test_a_changed_and_a_missing_vendored_file_are_named(tmp_path: Path) -> None:

@@ -1,26 +1,29 @@
-"""Other people's files that the portal serves itself: where they come from and whether they are unchanged.
+"""Fetches other people's files that the portal serves itself, or checks that they are unchanged.
 
-Each folder of vendored files has a ``manifest.json``, the only list of them: package, exact version, licence,
-the package's own checksum, and for every file where it comes from inside the package and its SHA-256.
-``changed_files`` needs no network; ``pack`` fetches the packages again with npm and rewrites the files. To
-upgrade, change ``version`` in the manifest, empty ``integrity`` and pack again.
+    python3 docker/vendor.py [--check]
+
+Each folder of vendored files has a ``manifest.json``, the only list of them: package, exact version, license,
+the package's own checksum, and for every file where it comes from inside the package and its SHA-256. ``--check``
+needs no network; without it, npm fetches the packages again and the files are rewritten. To upgrade, change
+``version`` in the manifest, empty ``integrity`` and run this. Standard library only.
 """
 
 import base64
 import hashlib
 import json
 import re
+import runpy
 import subprocess
+import sys
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from portal.ui.icons import ICONS
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (ROOT / "static" / "vendor", ROOT / "tests" / "browser")
+ICONS: tuple[str, ...] = runpy.run_path(str(ROOT / "portal/ui/icons.py"))["ICONS"]
 
 SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=\S+ \*/\s*")
 BRACE = re.compile("[{}]")
@@ -33,6 +36,17 @@ ICON_PATH = re.compile(r"<path (?!stroke=\"none\")[^>]+/>")
 
 class UntrustedPackage(Exception):
     """The registry's package is not the one that the manifest names."""
+
+
+def main(arguments: list[str]) -> None:
+    """Fetch the files again unless they are only to be checked; stop where one differs from its manifest."""
+    if arguments not in ([], ["--check"]):
+        sys.exit("Type: python3 docker/vendor.py [--check]")
+    if not arguments:
+        pack()
+    if changed := changed_files():
+        sys.exit(f"Not as in the manifest: {', '.join(changed)}.")
+    print("All vendored files are as in their manifests.")
 
 
 def changed_files(folders: Iterable[Path] = FOLDERS) -> list[str]:
@@ -72,8 +86,8 @@ def unpack(archive: Path, folder: Path, package: dict[str, Any]) -> None:
 
 
 def _fetch(package: str, scratch: Path) -> Path:
-    done = subprocess.run(  # noqa: S603 - the argument comes from our own manifest
-        ["npm", "pack", "--json", package],  # noqa: S607
+    done = subprocess.run(
+        ["npm", "pack", "--json", package],
         cwd=scratch,
         check=True,
         capture_output=True,
@@ -158,3 +172,7 @@ def _read(folder: Path) -> Any:
 
 def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
