@@ -1,8 +1,9 @@
 """One include for each area; signing in is allauth's, under our addresses."""
 
 from django.conf import settings
-from django.contrib import admin
 from django.urls import include, path
+
+from portal.accounts.admin import site
 
 urlpatterns = [
     path("", include("portal.home.urls")),
@@ -21,7 +22,7 @@ urlpatterns = [
     path("", include("portal.operations.urls")),
     path("accounts/", include("portal.accounts.urls")),
     path("", include("portal.accounts.sign_in_urls")),
-    path("admin/", admin.site.urls),
+    path("admin/", site.urls),
 ]
 if settings.DEBUG:
     urlpatterns.append(path("ui/", include("portal.ui.urls")))

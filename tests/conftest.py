@@ -5,6 +5,7 @@ import os
 import tempfile
 import zoneinfo
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ django.setup()
 
 from django.conf import LazySettings, settings
 from django.core.cache import cache
+from django.core.management import call_command
 from django.db import connection, connections
 from django.test import Client as Browser
 from django.test import TransactionTestCase
@@ -147,11 +149,41 @@ def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox
 
 def browser_of(role: Role, **extra: Any) -> Browser:
     """A browser in which a person with this role is signed in."""
-    user, _ = User.objects.get_or_create(
-        username=role.value, defaults={"role": role, "first_name": role.label}
-    )
     browser = Browser(**extra)
-    browser.force_login(user)
+    browser.force_login(existing_user(role.value, role=role, first_name=role.label))
+    return browser
+
+
+def existing_user(username: str, password: str | None = None, **fields: Any) -> User:
+    """A person whose account is older than the trail."""
+    if not User.objects.filter(username=username).exists():
+        user = User(username=username, **fields)
+        if password:
+            user.set_password(password)
+        user.save_base(raw=True)
+    return User.objects.get(username=username)
+
+
+def superuser(role: Role = Role.ADMIN) -> User:
+    """Whoever ``createsuperuser`` made, with all of Django's flags, and later moved to ``role``."""
+    if not User.objects.filter(username="root").exists():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DJANGO_SUPERUSER_PASSWORD", "walnut-harbor-77")
+            call_command(
+                "createsuperuser", "--no-input", username="root", email="root@desk.example", stdout=StringIO()
+            )
+        User.objects.filter(username="root").update(is_staff=True, is_superuser=True)
+    root = User.objects.get(username="root")
+    if root.role != role:
+        root.role = role
+        root.save()
+    return root
+
+
+def browser_of_superuser(role: Role = Role.ADMIN, **extra: Any) -> Browser:
+    """A browser in which that superuser is signed in."""
+    browser = Browser(**extra)
+    browser.force_login(superuser(role))
     return browser
 
 

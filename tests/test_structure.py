@@ -24,7 +24,7 @@ from servicing import Client, codec, errors
 from servicing.resource import Resource
 from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
-from tests.conftest import browser_of
+from tests.conftest import browser_of, browser_of_superuser
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # Signing in, signing out, the platform's checks, the icon; the page of components exists only under DEBUG.
@@ -44,6 +44,8 @@ OPEN = {
     "/favicon.ico",
     "/ui/",
 }
+# Whoever "createsuperuser" made is an administrator; later perhaps an auditor, or a viewer.
+SUPERUSER_ROLES = (Role.ADMIN, Role.AUDITOR, Role.VIEWER)
 SAMPLES = {"uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364", "int": "1"}
 
 
@@ -104,12 +106,15 @@ class TestAccess:
 
         assert [act for act in ACTS if not any(file.exists() for file in files(*act.split(".")))] == []
 
-    @pytest.mark.parametrize("role", Role)
+    @pytest.mark.parametrize(
+        ("person", "role"),
+        [*((browser_of, role) for role in Role), *((browser_of_superuser, role) for role in SUPERUSER_ROLES)],
+    )
     @pytest.mark.parametrize("method", ["GET", "POST"])
     def test_a_role_opens_what_its_acts_include_and_nothing_else(
-        self, desk: Sandbox, role: Role, method: str
+        self, desk: Sandbox, role: Role, method: str, person: Callable[[Role], Browser]
     ) -> None:
-        browser = browser_of(role)
+        browser = person(role)
         answers = {address: browser.generic(method, address.url).status_code for address in own()}
         wrong = [
             address.url

@@ -11,6 +11,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialApp
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
@@ -116,6 +117,13 @@ class SingleSignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]
 
 class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """The identity provider says who somebody is; whether they are staff, and as what, is said here."""
+
+    def list_apps(
+        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
+    ) -> list[SocialApp]:
+        """Identity providers of the settings alone: a row of the database is none."""
+        apps = super().list_apps(request, provider=provider, client_id=client_id)
+        return [app for app in apps if app.pk is None]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         """Never."""

@@ -12,13 +12,13 @@ from portal.ui.guard import GuardedForm
 
 
 class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
-    """Name as others read it, and how the desk looks."""
+    """How pages address the person, and how they look."""
 
     time_zone = forms.ChoiceField(required=False)
 
     class Meta:
         model = User
-        fields = ["first_name", "last_name", "time_zone", "theme", "density", "shortcuts"]
+        fields = ["preferred_name", "time_zone", "theme", "density", "shortcuts"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

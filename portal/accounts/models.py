@@ -1,4 +1,7 @@
-"""Staff accounts: Django's user plus a role and how the person likes the desk to look."""
+"""Staff accounts: Django's user plus a role and how the person likes the desk to look.
+
+Hides that every change of an account is announced in the transaction that makes it, whichever way it is made.
+"""
 
 import zoneinfo
 from typing import Any
@@ -6,19 +9,50 @@ from typing import Any
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, transaction
 
 from portal.accounts.roles import Role
+from portal.accounts.signals import staff_changed
+
+PREFERENCES = frozenset({"preferred_name", "time_zone"})
+RECORDED = [
+    *("username", "first_name", "last_name", "email", "role", "is_active", "is_staff", "is_superuser"),
+    *("password", *sorted(PREFERENCES)),
+]
+"""Fields whose changes are announced."""
 
 
-class UserManager(DjangoUserManager["User"]):
+class UserQuerySet(models.QuerySet["User"]):
+    """Accounts; what is changed in bulk is announced as well."""
+
+    def update(self, **values: Any) -> int:
+        # A migration brings a model of its own, with the fields of its time.
+        if self.model is not User or not set(values) & set(RECORDED):
+            return super().update(**values)
+        with transaction.atomic():
+            before = {row["pk"]: row for row in self.select_for_update().values("pk", *RECORDED)}
+            number = super().update(**values)
+            for user in self.model.objects.filter(pk__in=before):
+                user.announce_changes(before[user.pk])
+        return number
+
+    def bulk_create(self, objs: Any, *args: Any, **kwargs: Any) -> list["User"]:
+        with transaction.atomic():
+            created = super().bulk_create(objs, *args, **kwargs)
+            for user in created:
+                user.announce_changes(None)
+        return created
+
+
+class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # type: ignore[misc]
     """Creates accounts; a superuser is an administrator."""
 
     def create_superuser(
         self, username: str, email: str | None = None, password: str | None = None, **fields: Any
     ) -> "User":
         """Create an administrator (what ``manage.py createsuperuser`` calls)."""
-        return super().create_superuser(username, email, password, **({"role": Role.ADMIN} | fields))
+        user: User = self.create_user(username, email, password, **fields | {"role": Role.ADMIN})
+        return user
 
 
 def check_zone(name: str) -> None:
@@ -39,6 +73,14 @@ class User(AbstractUser):
         COMFORTABLE = "comfortable", "Comfortable"
         COMPACT = "compact", "Compact"
 
+    preferred_name = models.CharField(
+        "preferred form of address",
+        max_length=60,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="How pages address you. The audit trail uses the name your administrator set.",
+    )
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.VIEWER)
     time_zone = models.CharField(
         max_length=50, blank=True, validators=[check_zone], help_text="Empty: the business time zone."
@@ -52,6 +94,51 @@ class User(AbstractUser):
 
     objects = UserManager()  # type: ignore[misc]
 
+    _is_rehashing = False
+
     def display_name(self) -> str:
-        """The name others read: full name, else the sign-in name."""
+        """The name that an administrator gave, else the sign-in name."""
         return self.get_full_name() or self.username
+
+    def audit_name(self) -> str:
+        """The name in the audit trail: whoever shares a name is told apart by the sign-in name beside it."""
+        name = self.get_full_name()[: 300 - len(self.username) - 3]
+        return f"{name} ({self.username})" if name else self.username
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """Never: rights come from the role alone, whatever Django's own flags and permissions say."""
+        return False
+
+    def has_module_perms(self, app_label: str) -> bool:
+        """Never, as above."""
+        return False
+
+    def check_password(self, raw_password: str | None) -> bool:
+        """Check a password; replacing an outdated hash on the way does not change the password."""
+        self._is_rehashing = True
+        try:
+            return super().check_password(raw_password)
+        finally:
+            self._is_rehashing = False
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save, and announce what changed in the same transaction."""
+        saved = kwargs.get("update_fields")
+        if self._is_rehashing or (saved is not None and not set(saved) & set(RECORDED)):
+            super().save(*args, **kwargs)
+            return
+        with transaction.atomic():
+            rows = type(self)._base_manager.select_for_update().filter(pk=self.pk)
+            before = rows.values(*RECORDED).first()
+            super().save(*args, **kwargs)
+            self.announce_changes(before)
+
+    def announce_changes(self, before: dict[str, Any] | None) -> None:
+        """Send what differs from ``before``, passwords without their hashes; ``None`` for a new account."""
+        old = before or dict.fromkeys(RECORDED, "")
+        after = type(self)._base_manager.values(*RECORDED).get(pk=self.pk)
+        changes = {name: [old[name], after[name]] for name in RECORDED if old[name] != after[name]}
+        if "password" in changes:
+            changes["password"] = ["", "changed" if before else "set"]
+        if changes:
+            staff_changed.send(sender=User, user=self, changes=changes, created=before is None)

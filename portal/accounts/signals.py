@@ -1,12 +1,10 @@
-"""What happens to staff accounts, told to whoever records it.
+"""What happens to staff accounts, for whoever records it.
 
-``staff_changed``: ``request``, ``user``, ``changes`` (field to before and after), ``created``.
-``profile_changed``: ``request``, ``user``, ``changes``, by the person themselves.
+``staff_changed``: ``user``, ``changes`` (field to before and after), ``created``.
 ``session_ended``: ``request``, ``user``, ``count``, ``why``.
 """
 
 from django.dispatch import Signal
 
 staff_changed = Signal()
-profile_changed = Signal()
 session_ended = Signal()

@@ -8,7 +8,6 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.decorators import login_not_required
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import resolve_url
@@ -21,22 +20,18 @@ from portal.accounts.forms import ProfileForm, ThemeForm
 from portal.accounts.models import User
 from portal.accounts.roles import requires
 from portal.accounts.sessions import browser_in_words
-from portal.accounts.signals import profile_changed, session_ended
+from portal.accounts.signals import session_ended
 from portal.ui.htmx import done, render_page, toast
 from portal.ui.keys import key_in
 
 
 @requires("accounts.profile")
 def profile(request: HttpRequest) -> HttpResponse:
-    """Name, time zone, theme, density and shortcuts of the person who is signed in."""
+    """Form of address, time zone, theme, density and shortcuts of the person who is signed in."""
     person = cast(User, request.user)
     form = ProfileForm(request.POST or None, instance=person)
     if form.is_valid():
-        changes = {name: [form.initial[name], form.cleaned_data[name]] for name in form.changed_data}
-        with transaction.atomic():
-            form.save()
-            if changes:
-                profile_changed.send(sender=User, request=request, user=person, changes=changes)
+        form.save()
         toast(request, "Your settings were saved.")
         return done(request, request.path)
     context = {"form": form, "person": person, "factors": Authenticator.objects.filter(user=person)}

@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, StreamingHttpResponse
 from django.urls import URLPattern, path
 
+from portal.accounts.admin import site
 from portal.accounts.roles import can
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
@@ -65,7 +66,7 @@ def _plain(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 
-@admin.register(Entry)
+@admin.register(Entry, site=site)
 class EntryAdmin(ReadOnly):
     """Audit entries."""
 
@@ -84,7 +85,7 @@ class EntryAdmin(ReadOnly):
     date_hierarchy = "at"
 
 
-@admin.register(RemoteCall)
+@admin.register(RemoteCall, site=site)
 class RemoteCallAdmin(ReadOnly):
     """Calls of the remote service, bodies masked."""
 
@@ -104,7 +105,7 @@ class RemoteCallAdmin(ReadOnly):
     date_hierarchy = "at"
 
 
-@admin.register(WriteIntent)
+@admin.register(WriteIntent, site=site)
 class WriteIntentAdmin(ReadOnly):
     """Writes and their state."""
 

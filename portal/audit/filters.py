@@ -112,7 +112,7 @@ def asked(state: QueryDict) -> Asked:
 
 def people() -> list[tuple[str, str]]:
     """Whoever has an account, and what acts without one. Whose account is gone is found by name, as text."""
-    staff = [(str(user.pk), user.display_name()) for user in User.objects.order_by("first_name", "username")]
+    staff = [(str(user.pk), user.audit_name()) for user in User.objects.order_by("first_name", "username")]
     return [*staff, *OTHERS.items()]
 
 
@@ -136,7 +136,7 @@ def _person(reading: _Reading, value: str) -> None:
         reading.narrow("person", "Person", OTHERS[value], condition)
     elif value.isascii() and value.isdigit() and len(value) < 18:
         user = User.objects.filter(pk=value).first()
-        name = user.display_name() if user else f"account {value}"
+        name = user.audit_name() if user else f"account {value}"
         reading.narrow("person", "Person", name, Q(actor_id=int(value)))
     else:
         reading.problems.append(f"There is no account “{value}”; the person was left out.")

@@ -34,7 +34,7 @@ class Actor:
         user = person if isinstance(person, User) else None
         return cls(
             id=user.pk if user else None,
-            name=masked_text(user.display_name())[:300] if user else "anonymous",
+            name=masked_text(user.audit_name())[:300] if user else "anonymous",
             role=user.role if user else "",
             ip=_plain_address(request.META.get("REMOTE_ADDR", "")),
             user_agent=masked_text(request.headers.get("User-Agent", ""))[:300],

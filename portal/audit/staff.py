@@ -1,72 +1,68 @@
-"""Writes an entry for every change of an account: role and data, password, second factors, sessions, single sign-on."""
+"""Writes an entry for every change of an account: role and data, password, second factors, sessions, single sign-on.
 
-from typing import Any
+Hides who made it: the person behind the request that is being answered, or the system where a command runs.
+"""
 
-from allauth.account.signals import password_changed
+from typing import Any, TypeAlias
+
 from allauth.core import context
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authentication_failed
-from allauth.socialaccount.signals import social_account_added
-from django.db.models.signals import post_delete, post_save
+from allauth.socialaccount.models import SocialAccount
+from django.db.models.signals import post_delete, post_save, pre_save
 from django.http import HttpRequest
 
-from portal.accounts.models import User
-from portal.accounts.signals import profile_changed, session_ended, staff_changed
+from portal.accounts.models import PREFERENCES, User
+from portal.accounts.signals import session_ended, staff_changed
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.ui.guard import number_found
 
+Credential: TypeAlias = Authenticator | SocialAccount
+ADDED = {Authenticator: "accounts.second_factor_added", SocialAccount: "accounts.single_sign_on_connected"}
+CHANGED = {
+    Authenticator: "accounts.second_factor_changed",
+    SocialAccount: "accounts.single_sign_on_changed",
+}
+REMOVED = {
+    Authenticator: "accounts.second_factor_removed",
+    SocialAccount: "accounts.single_sign_on_removed",
+}
+SECRETS = ("secret", "seed", "migrated_codes", "credential")
+"""What a second factor is made from; beside them stand a name and which recovery codes are used."""
+
 
 def listen() -> None:
-    """Connect to what allauth and the accounts tell."""
-    staff_changed.connect(_staff_changed, dispatch_uid="audit")
-    profile_changed.connect(_profile_changed, dispatch_uid="audit")
+    """Connect to what allauth and the accounts announce."""
+    staff_changed.connect(_record_staff_change, dispatch_uid="audit")
+    post_delete.connect(_record_deletion, sender=User, dispatch_uid="audit")
     session_ended.connect(_session_ended, dispatch_uid="audit")
-    password_changed.connect(_password_changed, dispatch_uid="audit")
-    social_account_added.connect(_connected, dispatch_uid="audit")
     authentication_failed.connect(_factor_failed, dispatch_uid="audit")
     number_found.connect(_is_kept_number, dispatch_uid="audit")
-    # In the same transaction as the change, which allauth's own signals are not.
-    post_save.connect(_factor_added, sender=Authenticator, dispatch_uid="audit")
-    post_delete.connect(_factor_removed, sender=Authenticator, dispatch_uid="audit")
+    # Rows, not allauth's signals: those tell only of its own pages.
+    for model in ADDED:
+        pre_save.connect(_record_changed_credential, sender=model, dispatch_uid="audit")
+        post_save.connect(_record_added_credential, sender=model, dispatch_uid="audit")
+        post_delete.connect(_record_removed_credential, sender=model, dispatch_uid="audit")
 
 
-def _staff_changed(
-    request: HttpRequest, user: User, changes: dict[str, Any], created: bool, **kwargs: Any
-) -> None:
-    _record(request, "accounts.staff_created" if created else "accounts.staff_changed", user, changes=changes)
+def _record_staff_change(user: User, changes: dict[str, Any], created: bool, **kwargs: Any) -> None:
+    if created:
+        action = "accounts.staff_created"
+    elif set(changes) == {"password"}:
+        action, changes = "accounts.password_changed", {}
+    else:
+        action = "accounts.profile" if set(changes) <= PREFERENCES else "accounts.staff_changed"
+    _record(action, user, changes=changes)
 
 
-def _profile_changed(request: HttpRequest, user: User, changes: dict[str, Any], **kwargs: Any) -> None:
-    _record(request, "accounts.profile", user, changes=changes)
+def _record_deletion(instance: User, **kwargs: Any) -> None:
+    _record("accounts.staff_deleted", instance)
 
 
 def _session_ended(request: HttpRequest, user: User, count: int, why: str, **kwargs: Any) -> None:
     detail = {"sessions": count, "why": why}
-    _record(request, "accounts.session_ended", user, detail=detail)
-
-
-def _password_changed(request: HttpRequest, user: User, **kwargs: Any) -> None:
-    _record(request, "accounts.password_changed", user)
-
-
-def _connected(request: HttpRequest, sociallogin: Any, **kwargs: Any) -> None:
-    actor = Actor.of(request, sociallogin.user)
-    append(actor, "accounts.single_sign_on_connected", subject_label=sociallogin.user.username)
-
-
-def _factor_added(instance: Authenticator, created: bool, **kwargs: Any) -> None:
-    if created:
-        _factor("accounts.second_factor_added", instance)
-
-
-def _factor_removed(instance: Authenticator, **kwargs: Any) -> None:
-    _factor("accounts.second_factor_removed", instance)
-
-
-def _factor(action: str, instance: Authenticator) -> None:
-    actor = Actor.of(context.request) if context.request else Actor.system("second-factor")
-    append(actor, action, subject_label=instance.user.username, detail={"kind": instance.type})
+    append(Actor.of(request), "accounts.session_ended", subject_label=user.username, detail=detail)
 
 
 def _is_kept_number(digest: str, answered: bool, field: str, **kwargs: Any) -> bool:
@@ -88,5 +84,44 @@ def _factor_failed(request: HttpRequest, user: User, **kwargs: Any) -> None:
     )
 
 
-def _record(request: HttpRequest, action: str, user: User, **fields: Any) -> None:
-    append(Actor.of(request), action, subject_label=user.username, **fields)
+# --- Second factors and identities of single sign-on ---
+
+
+def _record_changed_credential(sender: type[Credential], instance: Credential, **kwargs: Any) -> None:
+    before = sender._base_manager.filter(pk=instance.pk).first() if instance.pk else None
+    if before and _proof(before) != _proof(instance):
+        _record_credential(CHANGED[sender], instance)
+
+
+def _record_added_credential(
+    sender: type[Credential], instance: Credential, created: bool, **kwargs: Any
+) -> None:
+    if created:
+        _record_credential(ADDED[sender], instance)
+
+
+def _record_removed_credential(sender: type[Credential], instance: Credential, **kwargs: Any) -> None:
+    _record_credential(REMOVED[sender], instance)
+
+
+def _proof(credential: Credential) -> tuple[Any, ...]:
+    """Whose it is, and what opens the account."""
+    if isinstance(credential, SocialAccount):
+        return credential.user_id, credential.provider, credential.uid
+    secrets = (credential.data.get(name) for name in SECRETS)
+    return credential.user_id, credential.type, *secrets
+
+
+def _record_credential(action: str, credential: Credential) -> None:
+    kind = credential.provider if isinstance(credential, SocialAccount) else credential.type
+    _record(action, credential.user, detail={"kind": kind})
+
+
+def _record(action: str, user: User, **fields: Any) -> None:
+    """Append an entry about an account. Before a sign-in is complete its own person acts."""
+    request: HttpRequest | None = context.request
+    if request is None:
+        actor = Actor.system("accounts")
+    else:
+        actor = Actor.of(request, None if request.user.is_authenticated else user)
+    append(actor, action, subject_label=user.username, **fields)

@@ -41,7 +41,10 @@ def index(request: StaffRequest) -> HttpResponse:
         pin(request.user, request.POST.getlist("view"))
         return done(request, request.get_full_path())
     wanted = [name for name in SECTIONS if name == request.htmx.target] or list(SECTIONS)
-    context: dict[str, Any] = {"now": timezone.localtime(), "name": request.user.first_name}
+    context: dict[str, Any] = {
+        "now": timezone.localtime(),
+        "name": request.user.preferred_name or request.user.first_name,
+    }
     for name in wanted:
         context |= SECTIONS[name](request)
     return render_page(request, "home/index.html", context, partial=tuple(SECTIONS))

@@ -221,7 +221,7 @@ def look(request: StaffRequest, document: Document) -> None:
 
 def preview(request: StaffRequest, document: Document, *, failure: NotDrawn | None = None) -> HttpResponse:
     """The document as it would be printed, with everything that can be chosen."""
-    stamp = Stamp(timezone.now(), request.user.display_name())
+    stamp = Stamp(timezone.now(), request.user.audit_name())
     context = {
         **document.context(stamp),
         **addresses(request),

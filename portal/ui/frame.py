@@ -137,7 +137,7 @@ class Frame:
     @property
     def person(self) -> str:
         signed_in = self._user and self._user.is_authenticated
-        return (self._user.get_full_name() or self._user.get_username()) if signed_in else ""
+        return (self._user.preferred_name or self._user.display_name()) if signed_in else ""
 
     @property
     def initials(self) -> str:

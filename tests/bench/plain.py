@@ -16,12 +16,17 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
     from django.contrib import admin
     from django.test import RequestFactory
 
+    from portal.accounts.admin import site
     from portal.accounts.models import User
 
-    root = User(username="root", is_superuser=True, is_staff=True, role="admin")
-    settings = {"list_display": columns, "list_per_page": ROWS} | options
-    admin.site.register(model, type("Plain", (admin.ModelAdmin,), settings))
-    page = admin.site.get_model_admin(model)
+    root = User(username="root", role="admin")
+    settings = {
+        "list_display": columns,
+        "list_per_page": ROWS,
+        "has_view_permission": lambda *_: True,
+    } | options
+    site.register(model, type("Plain", (admin.ModelAdmin,), settings))
+    page = site.get_model_admin(model)
 
     def draw(asked: dict[str, str] | None = None) -> None:
         request = RequestFactory().get("/", asked or {})

@@ -1,9 +1,14 @@
 """Staff: signing in and out, five roles, preferences, and the accounts in the admin."""
 
+import re
 from io import StringIO
+from typing import Any
 
 import pytest
 from allauth.account.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.apps import apps
 from django.conf import LazySettings
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
@@ -15,7 +20,8 @@ from portal.accounts.models import User
 from portal.accounts.roles import ACTS, Role, can
 from portal.audit.models import Entry
 from servicing.sandbox import Sandbox
-from tests.conftest import browser_of, htmx
+from tests.conftest import browser_of, browser_of_superuser, existing_user, htmx, superuser
+from tests.test_structure import addresses
 
 PASSWORD = "walnut-harbor-77"
 STAFF_FORM = {"username": "servicer", "role": "servicer", "theme": "light", "density": "comfortable"}
@@ -23,7 +29,7 @@ STAFF_FORM = {"username": "servicer", "role": "servicer", "theme": "light", "den
 
 @pytest.fixture
 def maya(desk: Sandbox) -> User:
-    return User.objects.create_user("maya", password=PASSWORD, role=Role.SERVICER, first_name="Maya")
+    return existing_user("maya", PASSWORD, role=Role.SERVICER, first_name="Maya")
 
 
 def sign_in(browser: Browser, password: str = PASSWORD, **extra: str) -> HttpResponse:
@@ -39,7 +45,7 @@ class TestSigningIn:
         assert sign_in(anonymous)["Location"] == "/"
         assert is_signed_in(anonymous)
         assert Entry.objects.get().action == "accounts.sign_in"
-        assert Entry.objects.get().actor_name == "Maya"
+        assert Entry.objects.get().actor_name == "Maya (maya)"
 
     def test_a_wrong_password_is_refused_and_never_recorded(self, anonymous: Browser, maya: User) -> None:
         page = sign_in(anonymous, "walnut-harbor-78")
@@ -58,7 +64,7 @@ class TestSigningIn:
     def test_a_deactivated_account_stays_out(self, anonymous: Browser, maya: User) -> None:
         User.objects.update(is_active=False)
         assert "You are not signed in." in sign_in(anonymous).content.decode()
-        assert Entry.objects.get().action == "accounts.sign_in_failed"
+        assert Entry.objects.latest("id").action == "accounts.sign_in_failed"
 
     def test_deactivation_ends_a_session_at_once(self, viewer: Browser) -> None:
         User.objects.update(is_active=False)
@@ -100,7 +106,7 @@ class TestSigningOut:
     def test_the_button_ends_the_session_and_is_recorded(self, viewer: Browser) -> None:
         assert viewer.post("/sign-out/")["Location"] == "/sign-in/"
         assert not is_signed_in(viewer)
-        assert Entry.objects.get(action="accounts.sign_out").actor_name == "Viewer"
+        assert Entry.objects.get(action="accounts.sign_out").actor_name == "Viewer (viewer)"
 
     def test_who_is_signed_out_already_leaves_no_entry(self, anonymous: Browser) -> None:
         anonymous.post("/sign-out/")
@@ -124,21 +130,31 @@ class TestRoles:
 
 class TestProfile:
     def test_preferences_are_saved(self, servicer: Browser) -> None:
-        typed = {"first_name": "Maya", "time_zone": "America/Denver", "theme": "dark", "density": "compact"}
+        typed = {
+            "preferred_name": "May",
+            "time_zone": "America/Denver",
+            "theme": "dark",
+            "density": "compact",
+        }
         assert servicer.post("/accounts/profile/", typed).status_code == 303
         user = User.objects.get()
-        assert (user.first_name, user.time_zone, user.theme) == ("Maya", "America/Denver", "dark")
+        assert (user.preferred_name, user.time_zone, user.theme) == ("May", "America/Denver", "dark")
         assert (user.density, user.shortcuts) == ("compact", False)
         page = servicer.get("/accounts/profile/").content.decode()
         assert 'data-bs-theme="dark" data-density="compact"' in page
         assert "Your settings were saved." in page
 
-    def test_under_which_name_somebody_acts_is_a_change_that_is_recorded(self, servicer: Browser) -> None:
-        typed = {"first_name": "Maya", "theme": "auto", "density": "comfortable", "shortcuts": "on"}
+    def test_the_trail_uses_the_name_of_the_administrator_with_the_username(self, servicer: Browser) -> None:
+        typed = {"preferred_name": "Ravi Patel", "first_name": "Ravi", "last_name": "Patel"}
         for _ in range(2):
-            servicer.post("/accounts/profile/", typed)
+            servicer.post(
+                "/accounts/profile/", typed | {"username": "ravi", "theme": "auto", "density": "comfortable"}
+            )
         entry = Entry.objects.get(action="accounts.profile")
-        assert (entry.subject_label, entry.changes) == ("servicer", {"first_name": ["Servicer", "Maya"]})
+        assert (entry.actor_name, entry.subject_label) == ("Servicer (servicer)", "servicer")
+        assert entry.changes == {"preferred_name": ["", "Ravi Patel"]}
+        assert User.objects.get().get_full_name() == "Servicer"
+        assert "Ravi Patel" in servicer.get("/").content.decode()
 
     @pytest.mark.parametrize(
         ("field", "typed"), [("time_zone", "Mars/Olympus"), ("theme", "sepia"), ("density", "")]
@@ -222,6 +238,156 @@ class TestAdmin:
         action = {"action": "delete_selected", "_selected_action": [maya.pk], "post": "yes"}
         admin.post(reverse("admin:accounts_user_changelist"), action)
         assert User.objects.filter(pk=maya.pk).exists()
+
+
+class TestSuperuser:
+    """Whoever ``createsuperuser`` made is an administrator and nothing more."""
+
+    @pytest.fixture
+    def root(self, desk: Sandbox) -> Browser:
+        return browser_of_superuser()
+
+    def test_the_admin_holds_accounts_and_the_trail_and_nothing_else(self, root: Browser) -> None:
+        page = root.get("/admin/").content.decode()
+        linked = {path.split("/")[2] for path in re.findall(r'href="(/admin/\w+/\w+/)', page)}
+        assert linked == {"accounts", "audit"}
+        for model in apps.get_models():
+            label, name = model._meta.app_label, model._meta.model_name
+            if label not in ("accounts", "audit"):
+                for end in ("", "add/", "1/change/", "1/delete/", "1/history/"):
+                    assert root.get(f"/admin/{label}/{name}/{end}").status_code == 404
+
+    def test_no_identity_provider_can_be_planted(self, root: Browser, maya: User) -> None:
+        app = {"provider": "openid_connect", "provider_id": "evil", "name": "Evil", "client_id": "c"}
+        assert root.post("/admin/socialaccount/socialapp/add/", app).status_code == 404
+        link = {"user": maya.pk, "provider": "evil", "uid": "s-1", "extra_data": "{}"}
+        assert root.post("/admin/socialaccount/socialaccount/add/", link).status_code == 404
+        factor = {"user": maya.pk, "type": "totp", "data": "{}"}
+        assert root.post("/admin/mfa/authenticator/add/", factor).status_code == 404
+
+    @pytest.mark.parametrize("role", [role for role in Role if role != Role.ADMIN])
+    def test_another_role_takes_the_rights_away_at_once(self, root: Browser, role: Role) -> None:
+        assert root.get("/admin/accounts/user/").status_code == 200
+        page = reverse("admin:accounts_user_change", args=[User.objects.get().pk])
+        changed = STAFF_FORM | {"username": "root", "role": role.value, "is_active": "on"}
+        assert root.post(page, changed).status_code == 302
+        assert root.get("/admin/accounts/user/").status_code in (302, 403)
+        assert root.post(page, changed | {"role": "admin"}).status_code in (302, 403)
+        assert User.objects.get().role == role
+        assert not User.objects.get().has_perm("accounts.change_user")
+
+    @pytest.mark.parametrize("role", Role)
+    def test_the_admin_opens_by_role_whatever_the_flags_say(self, desk: Sandbox, role: Role) -> None:
+        plain, flagged = browser_of(role), browser_of_superuser(role)
+        found = [address.url for address in addresses() if address.url.startswith("/admin/")]
+        assert len(found) > 30
+        for method in ("GET", "POST"):
+            answers = [[one.generic(method, url).status_code for url in found] for one in (plain, flagged)]
+            assert answers[0] == answers[1]
+
+    def test_a_password_is_changed_on_the_page_that_asks_for_the_present_one(self, root: Browser) -> None:
+        new = {
+            "old_password": PASSWORD,
+            "new_password1": "gravel-lantern-9",
+            "new_password2": "gravel-lantern-9",
+        }
+        assert root.post("/admin/password_change/", new)["Location"] == "/accounts/password/"
+        assert User.objects.get().check_password(PASSWORD)
+
+
+class TestRecord:
+    """Every change of who may do what is an entry, whoever makes it and whichever way."""
+
+    def changes(self) -> list[tuple[str, str, str, dict[str, Any]]]:
+        found = Entry.objects.filter(action__startswith="accounts.").order_by("id")
+        found = found.exclude(action__startswith="accounts.sign_")
+        return [(one.actor_name, one.action[9:], one.subject_label, one.changes) for one in found]
+
+    def test_commands(self, desk: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+        superuser()
+        created, flagged = self.changes()
+        assert created[:3] == ("system", "staff_created", "root")
+        assert created[3]["role"] == ["", "admin"]
+        assert created[3]["password"] == ["", "set"]
+        assert flagged[3] == {"is_staff": [False, True], "is_superuser": [False, True]}
+        monkeypatch.setattr("getpass.getpass", lambda **_: "gravel-lantern-9")
+        call_command("changepassword", "root", stdout=StringIO())
+        assert self.changes()[2:] == [("system", "password_changed", "root", {})]
+
+    def test_code(self, maya: User) -> None:
+        maya.role = Role.SUPERVISOR
+        maya.save()
+        User.objects.filter(pk=maya.pk).update(role=Role.ADMIN)
+        maya.email = "new@desk.example"
+        maya.save(update_fields=["email"])
+        maya.delete()
+        assert self.changes() == [
+            ("system", "staff_changed", "maya", {"role": ["servicer", "supervisor"]}),
+            ("system", "staff_changed", "maya", {"role": ["supervisor", "admin"]}),
+            ("system", "staff_changed", "maya", {"email": ["", "new@desk.example"]}),
+            ("system", "staff_deleted", "maya", {}),
+        ]
+
+    def test_the_admin(self, maya: User) -> None:
+        admin = browser_of(Role.ADMIN)
+        start = len(self.changes())
+        page = reverse("admin:accounts_user_change", args=[maya.pk])
+        changed = STAFF_FORM | {
+            "username": "maya",
+            "first_name": "Maya",
+            "role": "supervisor",
+            "is_active": "on",
+        }
+        admin.post(page, changed)
+        new = {"usable_password": "true", "password1": "gravel-lantern-9", "password2": "gravel-lantern-9"}
+        admin.post(reverse("admin:auth_user_password_change", args=[maya.pk]), new)
+        assert self.changes()[start:] == [
+            ("Administrator (admin)", "staff_changed", "maya", {"role": ["servicer", "supervisor"]}),
+            ("Administrator (admin)", "password_changed", "maya", {}),
+        ]
+
+    def test_second_factors_and_identities(self, maya: User) -> None:
+        ravi = User.objects.create_user("ravi")
+        start = len(self.changes())
+        factor = Authenticator.objects.create(user=maya, type="totp", data={"secret": "x"})
+        factor.data = {"secret": "y"}
+        factor.save()
+        factor.delete()
+        link = SocialAccount.objects.create(user=maya, provider="sso", uid="s-1")
+        link.extra_data = {"picture": "p"}
+        link.save()
+        link.user = ravi
+        link.save()
+        ravi.delete()
+        assert [change[1:3] for change in self.changes()[start:]] == [
+            ("second_factor_added", "maya"),
+            ("second_factor_changed", "maya"),
+            ("second_factor_removed", "maya"),
+            ("single_sign_on_connected", "maya"),
+            ("single_sign_on_changed", "ravi"),
+            ("single_sign_on_removed", "ravi"),
+            ("staff_deleted", "ravi"),
+        ]
+
+    def test_no_entry_holds_a_password_or_its_hash(self, maya: User) -> None:
+        maya.set_password("gravel-lantern-9")
+        maya.save()
+        stored = str(list(Entry.objects.values()))
+        assert PASSWORD not in stored
+        assert "gravel-lantern-9" not in stored
+        assert maya.password not in stored
+
+    def test_a_stronger_hash_of_the_same_password_is_no_change(
+        self, anonymous: Browser, maya: User, settings: LazySettings
+    ) -> None:
+        start, old = len(self.changes()), maya.password
+        settings.PASSWORD_HASHERS = [
+            "django.contrib.auth.hashers.PBKDF2PasswordHasher", *settings.PASSWORD_HASHERS,
+        ]  # fmt: skip
+        sign_in(anonymous)
+        maya.refresh_from_db()
+        assert maya.password != old
+        assert self.changes()[start:] == []
 
 
 @pytest.mark.django_db

@@ -107,7 +107,7 @@ class TestLooks:
         page = address.format(borrower=borrower.uuid, person=person.uuid, loan=loan.uuid)
         assert [servicer.get(page).status_code for _ in range(2)] == [200, 200]
         look = Sighting.objects.get(entry__action=action)
-        assert (look.actor_name, look.count) == ("Servicer", 2)
+        assert (look.actor_name, look.count) == ("Servicer (servicer)", 2)
 
 
 class TestActor:

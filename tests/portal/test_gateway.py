@@ -78,7 +78,7 @@ class TestWrite:
         record = Record.objects.get(kind=Kind.APPLICATION)
         call = RemoteCall.objects.get()
         assert (record.uuid, record.borrower_uuid) == (answer.content.decode(), borrower.uuid)
-        assert record.created_by == "Servicer"
+        assert record.created_by == "Servicer (servicer)"
         assert (call.operation, call.outcome, call.status) == ("applications.submit", "confirmed", 200)
         assert call.intent_id == WriteIntent.objects.get().pk
         assert call.request_id.startswith(answer["X-Request-ID"])
@@ -89,7 +89,11 @@ class TestWrite:
         assert attempt.detail == {"request": {"amount": "1200.00"}}
         assert outcome.detail["answer"]["amount"] == "1200.00"
         for entry in (attempt, outcome):
-            assert (entry.actor_name, entry.actor_role, entry.ip) == ("Servicer", "servicer", "127.0.0.1")
+            assert (entry.actor_name, entry.actor_role, entry.ip) == (
+                "Servicer (servicer)",
+                "servicer",
+                "127.0.0.1",
+            )
             assert (entry.action, entry.reason) == ("applications.submit", "asked by phone")
             assert entry.borrower_uuid == borrower.uuid
             assert (entry.request_id, entry.user_agent) == (answer["X-Request-ID"], "Desk browser")
@@ -364,7 +368,7 @@ class TestRead:
         call = RemoteCall.objects.get()
         assert Record.objects.get(kind=Kind.LOAN).uuid == loan
         assert (call.operation, call.outcome, call.tries) == ("loans.get", "answered", 1)
-        assert (call.actor_name, call.intent_id) == ("Viewer", None)
+        assert (call.actor_name, call.intent_id) == ("Viewer (viewer)", None)
 
     @pytest.mark.parametrize(
         ("fault", "outcome", "status"),
@@ -414,7 +418,7 @@ class TestOwnErrorPages:
         assert page.status_code == 403
         assert "Needs role servicer or supervisor" in page.content.decode()
         entry = Entry.objects.get(action="accounts.refused")
-        assert (entry.actor_name, entry.subject_label) == ("Viewer", "borrowers.create")
+        assert (entry.actor_name, entry.subject_label) == ("Viewer (viewer)", "borrowers.create")
 
     @pytest.mark.parametrize(
         ("address", "status"), [("/trial/submit/", 403), ("/nowhere/", 404), ("/trial/breaks/", 500)]

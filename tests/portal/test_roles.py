@@ -14,7 +14,7 @@ from portal.registry.models import Kind, Record
 from portal.ui.frame import AREAS
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import browser_of
+from tests.conftest import browser_of, browser_of_superuser
 from tests.portal.pages import page, panel
 
 OFFER = re.compile(r'<(a|form)\b[^>]*?\b(?:href|action)="(/[^"?#]*)[^"]*"[^>]*>(.*?)</\1>', re.DOTALL)
@@ -98,6 +98,14 @@ def test_what_a_supervisor_may_do_a_viewer_sees_disabled_with_the_reason(places:
                 missing += [] if words in disabled else [(place, act, words)]
     assert compared > 30
     assert missing == []
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_superuser_is_offered_what_the_role_is_offered(places: list[str], role: Role) -> None:
+    plain, flagged = browser_of(role), browser_of_superuser(role)
+    for place in places:
+        offers = [{act for act, _ in offered(page(browser, place))} for browser in (plain, flagged)]
+        assert offers[0] == offers[1], place
 
 
 @pytest.mark.parametrize("role", Role)

@@ -17,7 +17,7 @@ import jwt
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
-from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.usersessions.models import UserSession
 from django.conf import LazySettings
 from django.contrib.sessions.models import Session
@@ -34,7 +34,7 @@ from portal.accounts.seal import Broken, unseal
 from portal.audit.models import Entry, WriteIntent
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.conftest import CLIENT_ID, browser_of, htmx
+from tests.conftest import CLIENT_ID, browser_of, existing_user, htmx
 from tests.portal.borrowers.editor import Editor
 
 PASSWORD = "walnut-harbor-77"
@@ -43,9 +43,8 @@ PAGES = "/accounts/second-factor/"
 
 @pytest.fixture
 def maya(desk: Sandbox) -> User:
-    return User.objects.create_user(
-        "maya", "Maya@desk.example", PASSWORD, role=Role.SERVICER, first_name="Maya"
-    )
+    email = "Maya@desk.example"
+    return existing_user("maya", PASSWORD, email=email, role=Role.SERVICER, first_name="Maya")
 
 
 @pytest.fixture
@@ -142,7 +141,9 @@ class TestSecondFactor:
         assert "password alone" in html(admin.post("/admin/accounts/user/", chosen, follow=True))
         assert not Authenticator.objects.exists()
         assert (
-            Entry.objects.filter(action="accounts.second_factor_removed", actor_name="Administrator").count()
+            Entry.objects.filter(
+                action="accounts.second_factor_removed", actor_name="Administrator (admin)"
+            ).count()
             == 2
         )
         assert sign_in(Browser())["Location"] == "/"
@@ -484,6 +485,21 @@ class TestSingleSignOn:
     def test_without_the_setting_there_is_none(self, anonymous: Browser) -> None:
         assert "Continue with" not in html(anonymous.get("/sign-in/"))
         assert anonymous.post("/sign-in/with/sso/").status_code == 404
+
+    def test_a_provider_that_somebody_put_into_the_database_is_none(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User
+    ) -> None:
+        planted = SocialApp.objects.create(
+            provider="openid_connect", provider_id="evil", name="Evil", client_id="desk", secret="s",
+            settings={"server_url": provider.url},
+        )  # fmt: skip
+        SocialAccount.objects.create(user=maya, provider="evil", uid="s-1")
+        assert "Evil" not in html(anonymous.get("/sign-in/"))
+        assert anonymous.post("/sign-in/with/evil/").status_code == 404
+        assert anonymous.get("/sign-in/with/evil/back/", {"code": "c", "state": "s"}).status_code == 404
+        planted.provider_id = "sso"
+        planted.save()
+        assert urlsplit(anonymous.post("/sign-in/with/sso/")["Location"]).path == "/authorize"
 
     def test_an_account_without_a_password_has_none_to_change(
         self, anonymous: Browser, provider: IdentityProvider, maya: User

@@ -54,7 +54,11 @@ class TestOffers:
         record = known(borrower, offer(0), offer(1))
         lines(viewer, f"{record.get_absolute_url()}offers/")
         entry = Entry.objects.get(action="applications.export_offers")
-        assert (entry.subject_uuid, entry.detail, entry.actor_name) == (record.uuid, {"rows": 2}, "Viewer")
+        assert (entry.subject_uuid, entry.detail, entry.actor_name) == (
+            record.uuid,
+            {"rows": 2},
+            "Viewer (viewer)",
+        )
 
     def test_what_was_never_read_has_no_file(self, viewer: Browser, borrower: Record) -> None:
         record = given.account("application", borrower, UUID.format(9))

@@ -43,7 +43,11 @@ def test_an_offer_that_became_a_loan_makes_it_known(servicer: Browser, desk: San
     answer = follow(servicer, record, uuid)
     loan = Record.objects.get(kind=Kind.LOAN)
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
-    assert (loan.uuid, loan.borrower_uuid, loan.created_by) == (uuid, record.borrower_uuid, "Servicer")
+    assert (loan.uuid, loan.borrower_uuid, loan.created_by) == (
+        uuid,
+        record.borrower_uuid,
+        "Servicer (servicer)",
+    )
     assert asked(desk) == ["loans.get"]
     assert f'href="{loan.get_absolute_url()}"' in page(servicer, record.get_absolute_url())
 

@@ -31,7 +31,7 @@ def test_it_becomes_known_with_its_offers(servicer: Browser, borrower: Record, u
     record = Record.objects.get(kind=Kind.APPLICATION)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert (record.uuid, record.borrower_uuid, record.product) == (uuid, borrower.uuid, "BUILD_CREDIT")
-    assert (record.amount, record.created_by) == (7500, "Servicer")
+    assert (record.amount, record.created_by) == (7500, "Servicer (servicer)")
 
 
 def test_it_is_found_in_whatever_was_pasted(servicer: Browser, borrower: Record, uuid: str) -> None:

@@ -40,7 +40,7 @@ def test_an_offer_is_marked_with_a_reason_and_a_name(
     answer = prefer(servicer, record, B)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     shown = page(servicer, record.get_absolute_url())
-    assert "Offer B is preferred by Servicer" in shown
+    assert "Offer B is preferred by Servicer (servicer)" in shown
     assert f"“{REASON}”" in shown
     assert desk.calls == []
 
@@ -54,10 +54,13 @@ def test_with_htmx_the_page_is_told_and_the_dialog_closes(servicer: Browser, rec
 def test_another_one_takes_its_place_and_the_audit_keeps_both(servicer: Browser, record: Record) -> None:
     prefer(servicer, record, A)
     prefer(browser_of(Role.SUPERVISOR), record, B, "Cheaper in the end")
-    assert (Preference.objects.get().offer_uuid, Preference.objects.get().author_name) == (B, "Supervisor")
+    assert (Preference.objects.get().offer_uuid, Preference.objects.get().author_name) == (
+        B,
+        "Supervisor (supervisor)",
+    )
     first, second = Entry.objects.filter(action="applications.prefer").order_by("id")
     assert (first.changes, first.reason) == ({"preferred offer": ["", A]}, REASON)
-    assert (second.changes, second.actor_name) == ({"preferred offer": [A, B]}, "Supervisor")
+    assert (second.changes, second.actor_name) == ({"preferred offer": [A, B]}, "Supervisor (supervisor)")
 
 
 def test_it_can_be_withdrawn(servicer: Browser, record: Record) -> None:
@@ -121,7 +124,7 @@ def test_offers_that_share_an_identifier_cannot_be_told_apart(servicer: Browser,
 def test_a_mark_whose_offer_is_gone_is_still_told(servicer: Browser, desk: Sandbox, record: Record) -> None:
     prefer(servicer, record, A)
     Preference.objects.update(offer_uuid="gone")
-    assert "An offer that is no longer here is preferred by Servicer" in page(
+    assert "An offer that is no longer here is preferred by Servicer (servicer)" in page(
         servicer, record.get_absolute_url()
     )
 

@@ -76,7 +76,7 @@ def test_it_is_sent_with_nothing_but_the_amount(servicer: Browser, borrower: Rec
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     assert sent(desk) == ['{"amount":25000.00}']
     assert (record.borrower_uuid, record.amount, record.status) == (borrower.uuid, 25000, "APPROVED")
-    assert record.created_by == "Servicer"
+    assert record.created_by == "Servicer (servicer)"
 
 
 def test_the_next_page_says_what_came_of_it(servicer: Browser, borrower: Record) -> None:

@@ -164,7 +164,7 @@ class TestDetail:
         editor = Editor(servicer, given.borrower(desk))
         editor.send({"reason": "Told at the counter"}, email="new@bakery.example")
         page = text(supervisor.get(f"/audit/{Entry.objects.get(phase='outcome').pk}/"))
-        assert "Servicer changed e-mail of Harbor Street Bakery LLC" in page
+        assert "Servicer (servicer) changed e-mail of Harbor Street Bakery LLC" in page
         assert '<span class="visually-hidden">added: </span>' in page
         assert "Told at the counter" in page
         assert "What was sent" in page

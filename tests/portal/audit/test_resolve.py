@@ -57,9 +57,9 @@ class TestApplication:
         assert apply(servicer, borrower).status_code == 409
         uuid = str(uuid4())
         answer = supervisor.post(address(lost), FOUND | {"uuid": f" uuid: {uuid} "}, follow=True)
-        assert "Settled as confirmed by Supervisor" in html(answer)
+        assert "Settled as confirmed by Supervisor (supervisor)" in html(answer)
         known = Record.objects.get(kind=Kind.APPLICATION, uuid=uuid)
-        assert (known.borrower_uuid, known.created_by) == (borrower.uuid, "Supervisor")
+        assert (known.borrower_uuid, known.created_by) == (borrower.uuid, "Supervisor (supervisor)")
         entry = settled()
         assert (entry.reason, entry.result, entry.subject_uuid) == (FOUND["reason"], "confirmed", uuid)
         outcomes = Entry.objects.filter(intent_id=lost.pk, phase="outcome")

@@ -166,7 +166,7 @@ def test_a_look_is_recorded_once_in_ten_minutes(viewer: Browser, borrower: Recor
     page(viewer, borrower)
     page(viewer, borrower, "?tab=people")
     entry = Entry.objects.get(action="borrowers.detail")
-    assert (entry.actor_name, entry.subject_uuid) == ("Viewer", borrower.uuid)
+    assert (entry.actor_name, entry.subject_uuid) == ("Viewer (viewer)", borrower.uuid)
     assert "opened borrower Northwind Baking Co LLC" in page(viewer, borrower, "?tab=history")
 
 

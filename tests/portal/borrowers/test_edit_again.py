@@ -80,7 +80,7 @@ def test_what_never_left_is_told_and_can_be_sent_again(
 def test_a_lost_answer_is_unknown_and_may_be_sent_again(editor: Editor, desk: Sandbox) -> None:
     desk.fail_next(UPDATE, cut_after_commit=True)
     assert "We do not know" in is_refused(editor.send(email="new@bakery.example"), 504)
-    assert "We do not know whether the change by Servicer went through." in html(
+    assert "We do not know whether the change by Servicer (servicer) went through." in html(
         editor.browser.get(editor.url)
     )
     assert editor.send(email="new@bakery.example").status_code == 303

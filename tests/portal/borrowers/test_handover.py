@@ -35,7 +35,7 @@ def test_each_line_is_ticked_with_date_and_person_or_leads_to_where_it_is_done(s
     ):
         assert line in shown
     for line in ("SSN of Elena O'Neil sent", "Date of birth of Priya Raman sent"):
-        assert re.search(f"{line} [^,]+, Servicer", shown)
+        assert re.search(rf"{line} [^,]+, Servicer \(servicer\)", shown)
 
 
 def test_what_is_sent_later_is_ticked_too(servicer: Browser) -> None:
@@ -51,7 +51,7 @@ def test_the_ssn_of_an_individual_is_on_its_profile(servicer: Browser, of_person
     address = of_person.record.get_absolute_url()
     assert "SSN not sent from here" in words(page(servicer, address))
     of_person.send(TWICE, **WITH_SSN)
-    assert "by Servicer Never returned" in words(page(servicer, address))
+    assert "by Servicer (servicer) Never returned" in words(page(servicer, address))
 
 
 def test_consent_that_was_not_given_is_a_line(servicer: Browser, desk: Sandbox, borrower: Record) -> None:

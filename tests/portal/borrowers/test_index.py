@@ -154,7 +154,7 @@ def test_it_is_narrowed_by_who_added_it(servicer: Browser, viewer: Browser) -> N
         servicer.post("/registry/add/", {"kind": "borrower", "uuid": uuid, "label": name})
     Record.objects.filter(uuid="b-2").update(created_by="Ana Silva")
     page = viewer.get("/borrowers/").content.decode()
-    assert re.findall(r'<option value="(\w[^"]*)">Added by', page) == ["Ana Silva", "Servicer"]
+    assert re.findall(r'<option value="(\w[^"]*)">Added by', page) == ["Ana Silva", "Servicer (servicer)"]
     assert listed(viewer, "?owner=Ana+Silva") == "Other"
 
 

@@ -21,7 +21,7 @@ def test_a_borrower_is_added_by_identifier_and_name(servicer: Browser) -> None:
     assert (record.label, record.source, record.created_by) == (
         "Northwind Baking Co LLC",
         Source.STAFF,
-        "Servicer",
+        "Servicer (servicer)",
     )
     assert "Northwind Baking Co LLC was added." in servicer.get(answer["Location"]).content.decode()
 
@@ -43,7 +43,7 @@ def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, des
     servicer.post("/registry/add/", BORROWER)
     entry = Entry.objects.get(action="lookup.add")
     assert (entry.actor_name, entry.subject_uuid, entry.subject_label) == (
-        "Servicer",
+        "Servicer (servicer)",
         OWNER,
         BORROWER["label"],
     )

@@ -59,9 +59,9 @@ def test_ids_and_profiles_are_taken(supervisor: Browser, desk: Sandbox) -> None:
 def test_each_file_leaves_an_entry(supervisor: Browser) -> None:
     upload(supervisor, ids=IDS + "ship,x,,\n")
     entry = Entry.objects.get(action="lookup.import_records")
-    detail = {"taken": 2, "refused": 1, "started_by": "Supervisor"}
+    detail = {"taken": 2, "refused": 1, "started_by": "Supervisor (supervisor)"}
     assert (entry.actor_name, entry.subject_label, entry.detail) == ("system", "ids.txt", detail)
-    assert Entry.objects.get(action="lookup.upload").actor_name == "Supervisor"
+    assert Entry.objects.get(action="lookup.upload").actor_name == "Supervisor (supervisor)"
 
 
 def test_a_file_is_taken_in_by_a_worker_and_not_kept(supervisor: Browser) -> None:

@@ -74,7 +74,7 @@ def test_a_body_that_was_cut_is_not_shown(supervisor: Browser, desk: Sandbox) ->
 
 def test_it_is_in_the_trail(supervisor: Browser) -> None:
     bundle(supervisor)
-    assert Entry.objects.get(action="operations.support_bundle").actor_name == "Supervisor"
+    assert Entry.objects.get(action="operations.support_bundle").actor_name == "Supervisor (supervisor)"
 
 
 def test_a_viewer_gets_none(viewer: Browser) -> None:

@@ -101,7 +101,7 @@ class TestPage:
         record = lent(desk)
         page_of(viewer, record)
         assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
-        assert Sighting.objects.get(subject_uuid=record.uuid).actor_name == "Viewer"
+        assert Sighting.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
 
     def test_a_borrower_of_whom_only_the_identifier_is_known_has_one_too(self, viewer: Browser) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="only-this", borrower_uuid="only-this")

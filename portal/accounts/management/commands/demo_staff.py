@@ -18,16 +18,7 @@ class Command(BaseCommand):
         if not settings.DEBUG:
             raise CommandError("Demo staff are for local use: they are refused while DEBUG is off.")
         for role in Role:
-            user, created = User.objects.get_or_create(
-                username=role.value,
-                defaults={
-                    "role": role,
-                    "first_name": role.label,
-                    "last_name": "Demo",
-                    "is_staff": role == Role.ADMIN,
-                },
-            )
-            if created:
-                user.set_password(settings.DEMO_PASSWORD)
-                user.save()
+            if not User.objects.filter(username=role.value).exists():
+                names = {"first_name": role.label, "last_name": "Demo"}
+                User.objects.create_user(role.value, password=settings.DEMO_PASSWORD, role=role, **names)
         self.stdout.write("Demo staff: " + ", ".join(Role.values))
