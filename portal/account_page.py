@@ -52,10 +52,18 @@ def account_page(
     }
     if request.htmx.target != payments:
         context |= told(request, reading)
-    if not request.htmx:
-        label = f"{noun} {record.uuid[:8]}"
-        saw(actor, f"{of.area}.detail", **about(record), label=label, shown=shown)
-    elif request.htmx.target == noun:
+    label, is_part = f"{noun} {record.uuid[:8]}", bool(request.htmx)
+    saw(
+        actor,
+        f"{of.area}.detail",
+        kind=record.kind,
+        uuid=record.uuid,
+        label=label,
+        borrower_uuid=record.borrower_uuid,
+        shown=shown,
+        is_repeat=is_part,
+    )
+    if request.htmx.target == noun:
         shows(actor, record.uuid, shown)
     return render_page(request, f"{of.area}/detail.html", context, partial=panels)
 

@@ -20,6 +20,7 @@ from django.utils.text import slugify
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Sighting
+from portal.audit.sightings import log_list
 from portal.clocks import SKEW, is_recent
 from portal.gateway import StaffRequest
 from portal.readings import DEADLINE, HOLD, PATIENCE, account, ask, coverage
@@ -122,6 +123,7 @@ def only_flagged(name: str, label: str) -> Filter:
 def index(request: StaffRequest, of: Portfolio) -> HttpResponse:
     """The list with search, filters, order and paging, from the registry."""
     found = _listing(request, of)
+    log_list(request, count=found.total)
     context = {
         "portfolio": of,
         "listing": found,
@@ -230,6 +232,7 @@ def refresh(request: StaffRequest, of: Portfolio) -> HttpResponseBase:
         _step(request, _progress(records, since), deadline=DEADLINE if without_script else HOLD)
         records = _chosen(of, request.GET.getlist("uuid"))
     progress = _progress(records, since)
+    log_list(request, count=len(records))
     back = f"{of.index_url}?{QueryDict(request.GET.get('back', '')).urlencode()}"
     context = {"portfolio": of, "progress": progress, "back": back}
     response = render_page(request, "ui/account_refresh.html", context, partial=PROGRESS)

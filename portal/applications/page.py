@@ -23,7 +23,7 @@ from portal.applications.forms import PreferForm
 from portal.applications.models import Preference
 from portal.applications.offers import Column, View, compare, every_line, told
 from portal.audit.models import Actor
-from portal.audit.sightings import last_look, saw, shows
+from portal.audit.sightings import last_look, log_record, saw, shows
 from portal.gateway import StaffRequest
 from portal.notes.models import Note
 from portal.readings import Freshness, Reading, show
@@ -77,17 +77,17 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
     }
     if isinstance(reading.answer, Application):
         context |= answer_context(request, record, reading.answer)
-    if not request.htmx:
-        saw(
-            actor,
-            "applications.detail",
-            kind=record.kind,
-            uuid=record.uuid,
-            label=services.name_of(record),
-            borrower_uuid=record.borrower_uuid,
-            shown=shown,
-        )
-    elif request.htmx.target == "application":
+    saw(
+        actor,
+        "applications.detail",
+        kind=record.kind,
+        uuid=record.uuid,
+        label=services.name_of(record),
+        borrower_uuid=record.borrower_uuid,
+        shown=shown,
+        is_repeat=bool(request.htmx),
+    )
+    if request.htmx.target == "application":
         shows(actor, record.uuid, shown)
     return render_page(request, "applications/detail.html", context, partial=PANELS)
 
@@ -195,6 +195,7 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         services.prefer(Actor.of(request), record, offer_uuid=offer_uuid, reason=form.cleaned_data["reason"])
         toast(request, "The preferred offer was noted." if offer_uuid else "No offer is preferred any more.")
         return done(request, address, event="application:preferred")
+    log_record(request, record)
     context = {
         "record": record,
         "crumb": "Preferred offer",

@@ -20,6 +20,7 @@ from portal.applications.amounts import in_words
 from portal.applications.forms import ConfirmForm, OpenForm, SubmitForm
 from portal.audit.intents import AlreadySubmitted, Blocked
 from portal.audit.models import Actor, WriteIntent
+from portal.audit.sightings import log_record
 from portal.gateway import StaffRequest, writing
 from portal.registry import memory
 from portal.registry.lists import known
@@ -53,6 +54,7 @@ def form_page(
     request: StaffRequest, borrower: Record, form: SubmitForm, *, status: int = 200
 ) -> HttpResponse:
     """The form beside what was applied for before. A refused dialog closes, and the form stands for itself."""
+    log_record(request, borrower)
     context = {
         "borrower": borrower,
         "form": form,
@@ -88,6 +90,7 @@ def form_again(
 def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
     """Whether to send it, in a dialog or, without the script, on a page of its own."""
     amount: Decimal = form.cleaned_data["amount"]
+    log_record(request, borrower)
     dollars, address = wording.money(amount), reverse("applications:submit", args=[borrower.uuid])
     context = {
         "record": borrower,
@@ -209,5 +212,6 @@ def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         else:
             toast(request, "The application was read and is known here now.")
             return done(request, record.get_absolute_url())
+    log_record(request, borrower)
     context = {"form": form, "borrower": borrower}
     return render_page(request, "applications/open.html", context, status=422 if form.is_bound else 200)

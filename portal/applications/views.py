@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.audit.sightings import log_list
 from portal.gateway import StaffRequest
 from portal.readings import Reading, coverage
 from portal.registry import memory
@@ -110,6 +111,7 @@ class Row:
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = applications(request.GET)
+    log_list(request, count=found.total)
     context = {
         "listing": found,
         "rows": list(rows_of(found.page)),

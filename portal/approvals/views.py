@@ -13,7 +13,7 @@ from portal.approvals import steps
 from portal.approvals.forms import DecideForm
 from portal.approvals.models import Approval
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import log_list, saw
 from portal.gateway import StaffRequest
 from portal.ui.htmx import done, render_page, toast
 
@@ -25,6 +25,7 @@ def index(request: StaffRequest) -> HttpResponse:
     """What waits, and what came of the latest."""
     waiting = steps.open_ones()
     ended = Approval.objects.exclude(state__in=[*Approval.OPEN, *Approval.IN_FLIGHT])[:SHOWN]
+    log_list(request, count=len(waiting) + len(ended))
     return render_page(request, "approvals/index.html", {"waiting": waiting, "ended": ended})
 
 

@@ -1,18 +1,23 @@
 """The trail in the Django admin: searched, filtered, taken along as a file, and read-only for everybody."""
 
 import json
+import re
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import URLPattern, path
 
 from portal.accounts.admin import site
 from portal.accounts.roles import can
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.sightings import log_list, log_page
 from portal.ui.exports import csv_file
+
+BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -37,6 +42,37 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if "cl" in context:
+            log_list(request, count=context["cl"].result_count)
+        return response
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        self._log(request, object_id)
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        self._log(request, object_id)
+        return super().history_view(request, object_id, extra_context)
+
+    def _log(self, request: HttpRequest, object_id: str) -> None:
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            return
+        subject = getattr(row, "subject_uuid", "") or getattr(row, "borrower_uuid", "")
+        found = BORROWER_IN_PATH.search(getattr(row, "path", ""))
+        log_page(
+            request,
+            kind=getattr(row, "subject_kind", ""),
+            uuid=subject or f"{self.opts.model_name} {row.pk}",
+            label=f"{self.opts.verbose_name} {row.pk}",
+            borrower_uuid=getattr(row, "borrower_uuid", "") or (found[1] if found else ""),
+        )
 
     def get_urls(self) -> list[URLPattern]:
         """The list as a file, beside Django's own addresses."""

@@ -59,7 +59,6 @@ _DONE = {
     "approvals.withdraw": "withdrew:",
     "approvals.expire": "let expire:",
     "approvals.send": "sent as approved:",
-    "borrowers.index": "looked through",
     "borrowers.detail": "opened borrower",
     "borrowers.edit": "opened the form to change",
     "borrowers.export": "exported borrowers:",
@@ -94,6 +93,8 @@ _DONE = {
     "audit.checkpoint": "signed the audit trail",
     "audit.accept": "accepted that the audit trail is another one than was signed",
 }
+# Looks at pages, by the end of their action.
+_SEEN = {"index": "looked through", "view": "opened", "suggest": "was shown"}
 _TRIED = {
     "borrowers.create_commercial": "set out to create borrower",
     "borrowers.update": "set out to change the profile of",
@@ -176,7 +177,8 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
     if fields and entry.action in _OF_FIELDS:
         verb = f"{'changed' if is_done else 'set out to change'} {_listed(fields)} of"
     else:
-        verb = (_DONE if is_done else _TRIED).get(entry.action, entry.action)
+        seen = _SEEN.get(entry.action.rpartition(".")[2], entry.action)
+        verb = (_DONE if is_done else _TRIED).get(entry.action, seen)
     subject = entry.subject_label
     if entry.action == "accounts.refused":
         subject = ACT_WORDS.get(subject, subject)

@@ -33,7 +33,7 @@ def path() -> Path:
     return Path(settings.DATA_DIR) / "spool" / "views"
 
 
-def put(actor: Actor, action: str, subject: Mapping[str, str]) -> bool:
+def put(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
     """Keep a view until it can be recorded; false where the disk does not take it."""
     at = timezone.now().isoformat()
     view = {"actor": asdict(actor), "action": action, "subject": masked(dict(subject)), "at": at}
@@ -74,7 +74,9 @@ def _record(actor: Actor, view: Mapping[str, Any]) -> None:
     """Nothing if a process was killed after it had recorded this one."""
     same = Entry.objects.filter(request_id=actor.request_id, detail__viewed_at=view["at"])
     if parse_datetime(view["at"]) and not same.exists():
-        append(actor, view["action"], **view["subject"], detail={"viewed_at": view["at"]})
+        subject = dict(view["subject"])
+        detail = subject.pop("detail", {}) | {"viewed_at": view["at"]}
+        append(actor, view["action"], **subject, detail=detail)
 
 
 def _views(content: bytes) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,7 @@ from portal.audit.chain import append
 from portal.audit.intents import settle_stale
 from portal.audit.models import Actor, Entry, RemoteCall
 from portal.audit.reading import Line, Pages, history, lines, neighbours, streamed
+from portal.audit.sightings import log_list, log_page
 from portal.audit.verification import holds
 from portal.registry.memory import find
 from portal.ui.exports import list_file
@@ -49,6 +50,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "zone": f"{timezone.localtime():%Z}",
         "may_read": True,
     }
+    log_list(request, count=pages.count)  # Once the rows are read: this entry is none of them.
     return render_page(request, "audit/index.html", context, partial="audit-rows")
 
 
@@ -75,6 +77,13 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
     """One entry: what changed, what was sent and answered, how long it took, its neighbours, and that it holds."""
     entry = get_object_or_404(Entry, pk=entry_id)
+    log_page(
+        request,
+        kind=entry.subject_kind,
+        uuid=entry.subject_uuid or f"entry {entry.pk}",
+        label=f"audit entry {entry.pk}",
+        borrower_uuid=entry.borrower_uuid,
+    )
     (line,) = lines([entry])
     before, after = neighbours(entry)
     context: dict[str, Any] = {
@@ -96,13 +105,21 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
 def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """What happened to one record, as a page and as the panel of the record's own page."""
     page = Pages(history(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
+    record = find(kind, uuid)
     context = {
         "page": page,
         "lines": lines(page),
-        "record": find(kind, uuid),
+        "record": record,
         "uuid": uuid,
         "may_read": can(request.user, "audit.detail"),
     }
+    log_page(
+        request,
+        kind=kind,
+        uuid=uuid,
+        label=f"the history of {record or uuid}",
+        borrower_uuid=(record.borrower_uuid if record else "") or uuid,
+    )
     return render_page(request, "audit/history.html", context, partial="history")
 
 

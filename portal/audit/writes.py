@@ -14,6 +14,7 @@ from portal.audit.intents import settle_stale
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import lines
 from portal.audit.resolving import ResolveForm, settle_as
+from portal.audit.sightings import log_page
 from portal.registry.memory import find
 from portal.ui.htmx import done, render_page
 
@@ -49,6 +50,13 @@ def page(
     request: HttpRequest, intent: WriteIntent, form: ResolveForm | None, *, status: int = 200
 ) -> HttpResponse:
     """The evidence, and for whom may the form beside it."""
+    log_page(
+        request,
+        kind=intent.subject_kind,
+        uuid=intent.subject_uuid or intent.borrower_uuid or str(intent.pk),
+        label=intent.label,
+        borrower_uuid=intent.borrower_uuid,
+    )
     user: Any = request.user
     context: dict[str, Any] = {
         "intent": intent,

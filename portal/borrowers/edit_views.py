@@ -79,7 +79,6 @@ def step(request: StaffRequest, subject: Subject) -> HttpResponse:
             return result_page(request, subject, sent)
         if approval := request.GET.get("approval"):
             return approved_page(request, subject, approval)
-        note_look(request, subject)
         return form_page(request, subject, subject.form())
     match request.POST.get("action"):
         case "check":
@@ -106,6 +105,7 @@ def note_look(request: StaffRequest, subject: Subject) -> None:
         uuid=record.uuid,
         label=str(record),
         borrower_uuid=record.borrower_uuid or record.uuid,
+        is_repeat=request.method == "POST",
     )
 
 
@@ -127,6 +127,7 @@ def page(
     request: StaffRequest, subject: Subject, body: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     """One step of the edit."""
+    note_look(request, subject)
     frame = {"subject": subject, "record": subject.record, "body": f"borrowers/edit/{body}.html", "at": body}
     return render_page(request, PAGE, frame | context, partial="edit-step", status=status)
 

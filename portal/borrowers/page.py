@@ -81,16 +81,15 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         context |= {"progress": progress(every, request.GET.get("since", "")), "cards": CARDS}
     elif request.htmx.target not in ALONE:
         context |= whole(request, record, accounts, readings)
-    if not request.htmx or request.htmx.target == "borrower-tab":
-        actor = Actor.of(request)
-        saw(
-            actor,
-            "borrowers.detail",
-            kind=record.kind,
-            uuid=record.uuid,
-            label=str(record),
-            borrower_uuid=record.uuid,
-        )
+    saw(
+        Actor.of(request),
+        "borrowers.detail",
+        kind=record.kind,
+        uuid=record.uuid,
+        label=str(record),
+        borrower_uuid=record.uuid,
+        is_repeat=bool(request.htmx) and request.htmx.target != "borrower-tab",
+    )
     response = render_page(request, "borrowers/detail.html", context, partial=PANELS)
     if request.htmx.target in ("card-loans", "card-lines"):
         response["HX-Trigger"] = "account:read"
@@ -266,7 +265,7 @@ def overview(
         "tasks": tasks,
         "tasks_done": sum(task.done_at is not None for task in tasks),
         "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
-        "sightings": Sighting.objects.filter(subject_uuid=record.uuid)[:5],
+        "sightings": Sighting.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail")[:5],
     }
 
 

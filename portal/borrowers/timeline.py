@@ -62,7 +62,7 @@ def timeline(record: Record, readings: Sequence[Reading], *, kind: str = "", sho
 def _events(record: Record, readings: Sequence[Reading]) -> Iterator[Event]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
     # A look is no change, and a note stands there itself.
-    told = entries.exclude(action__endswith=".detail").exclude(action="notes.add")
+    told = entries.filter(sighting__isnull=True).exclude(action="notes.add")
     yield from map(_of_line, lines(told[:500]))
     yield from map(_of_note, Note.objects.filter(borrower_uuid=record.uuid)[:500])
     for reading in readings:

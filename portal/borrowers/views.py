@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from portal.accounts.roles import reason_for, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import log_list
 from portal.borrowers import listed
 from portal.gateway import StaffRequest
 from portal.readings import coverage
@@ -48,14 +48,7 @@ def index(request: StaffRequest) -> HttpResponse:
         "may_edit": request.can("borrowers.edit"),
         "may_submit": request.can("applications.submit"),
     }
-    saw(
-        Actor.of(request),
-        "borrowers.index",
-        kind="",
-        uuid="borrowers.index",
-        label="the list of borrowers",
-        borrower_uuid="",
-    )
+    log_list(request, count=found.total)
     response = render_page(request, "borrowers/index.html", context, partial="borrower-rows")
     if request.htmx:
         response["HX-Push-Url"] = f"{request.path}{found.query_string}"

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from portal.accounts.roles import requires
 from portal.audit.intents import AlreadySubmitted, Blocked
 from portal.audit.models import WriteIntent
+from portal.audit.sightings import log_list, log_page
 from portal.borrowers import onboarding
 from portal.borrowers.forms import PersonForm, ReviewForm, StepForm
 from portal.borrowers.models import Draft, Step
@@ -42,8 +43,9 @@ def create(request: StaffRequest) -> HttpResponse:
     """The first step of a draft that is kept once something is typed; and the drafts begun before."""
     Draft.objects.forget_old()
     begun = {Step.BUSINESS: [{"first_name": request.GET.get("name", "")[: rules.MAX_LEGAL_NAME]}]}
-    new = Onboarding(Draft(owner=request.user, data=begun))
-    return step_page(request, new, Step.BUSINESS, drafts=Draft.objects.filter(owner=request.user))
+    new, drafts = Onboarding(Draft(owner=request.user, data=begun)), Draft.objects.filter(owner=request.user)
+    log_list(request, count=len(drafts))
+    return step_page(request, new, Step.BUSINESS, drafts=drafts)
 
 
 @takes_files(1)
@@ -63,6 +65,7 @@ def draft(request: StaffRequest, draft_id: UUID, step: str) -> HttpResponse:
             return sent_before(request)
     if not found:
         return gone(request)
+    log_page(request, kind="draft", uuid=str(found.pk), label=f"draft of {found.title}", borrower_uuid="")
     return (
         review_page(request, Onboarding(found))
         if at == Step.REVIEW

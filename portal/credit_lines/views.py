@@ -159,7 +159,8 @@ def seen(request: StaffRequest, record: Record, day: date, *, is_download: bool)
     """Who looked at a statement; a file that leaves the desk has an entry of its own, however soon after a look."""
     actor, label = Actor.of(request), f"statement of {wording.day(day)}, line {record.uuid[:8]}"
     named = about(record) | {"uuid": subject(record.uuid, day)}
-    saw(actor, "credit_lines.pdf", **named, label=label)
+    borrower = record.borrower_uuid
+    saw(actor, "credit_lines.pdf", kind=record.kind, uuid=named["uuid"], label=label, borrower_uuid=borrower)
     if is_download:
         append(
             actor,

@@ -14,6 +14,7 @@ from portal.audit.chain import append
 from portal.audit.health import in_words, lately
 from portal.audit.models import Actor, Entry, Sighting
 from portal.audit.sentences import sentence
+from portal.audit.sightings import log_list, log_page
 from portal.borrowers.models import Draft
 from portal.gateway import StaffRequest
 from portal.home.attention import attention, borrowers_of, count_again
@@ -47,6 +48,7 @@ def index(request: StaffRequest) -> HttpResponse:
     }
     for name in wanted:
         context |= SECTIONS[name](request)
+    log_list(request, count=context.get("every"))
     return render_page(request, "home/index.html", context, partial=tuple(SECTIONS))
 
 
@@ -111,7 +113,8 @@ SECTIONS: dict[str, Callable[[StaffRequest], dict[str, Any]]] = {
 
 def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
     """The borrowers this person looked at last, with when."""
-    looks = Sighting.objects.filter(actor_id=user_id).select_related("entry")[:LOOKS]
+    looks = Sighting.objects.filter(actor_id=user_id).exclude(entry__borrower_uuid="")
+    looks = looks.select_related("entry")[:LOOKS]
     last: dict[str, Any] = {}
     for look in looks:
         last.setdefault(look.entry.borrower_uuid, look.last_at)
@@ -140,6 +143,14 @@ def snooze(request: StaffRequest) -> HttpResponse:
         count_again(request.user)
         toast(request, "The line was put aside.")
         return done(request, reverse("home:index"))
+    kind = Kind.BORROWER if item.borrower_uuid else ""
+    log_page(
+        request,
+        kind=kind,
+        uuid=item.borrower_uuid or item.key,
+        label=item.sentence,
+        borrower_uuid=item.borrower_uuid,
+    )
     context = {"form": form, "item": item}
     return render_page(request, "home/snooze.html", context, status=422 if form.is_bound else 200)
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import count_suggestions, log_list, log_record, saw
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start
@@ -39,6 +39,7 @@ def search(request: StaffRequest) -> HttpResponse:
     query = read(request.GET.get("q", ""))
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
+    count_suggestions(request)
     hits = messages(query, searching.SUGGESTED)
     context = {
         "query": query,
@@ -79,6 +80,7 @@ def search_page(
     """The results by kind, or a page of one kind."""
     kind = request.GET.get("kind", "")
     groups = searching.results(query, kind=kind, page=request.GET.get("page"))
+    log_list(request, count=sum(group.page.paginator.count for group in groups))
     hits = messages(query, searching.SHOWN)
     context = {
         "query": query,
@@ -169,6 +171,7 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         else:
             toasts.info(request, "Nothing was changed: there was nothing to correct.")
         return done(request, found.get_absolute_url())
+    log_record(request, found)
     context = {"form": form, "record": found}
     return render_page(request, "lookup/correct.html", context, status=422 if form.is_bound else 200)
 
@@ -187,6 +190,7 @@ def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         f"{number:,} {(kind.label if number == 1 else searching.PLURALS[kind]).lower()}"
         for kind, number in ({} if found.archived_at else services.left_behind(found)).items()
     ]
+    log_record(request, found)
     context = {"form": form, "record": found, "stays": stays}
     return render_page(request, "lookup/archive.html", context, status=422 if form.is_bound else 200)
 
@@ -223,6 +227,7 @@ def import_records(request: StaffRequest) -> HttpResponse:
 def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
     """How far a file is, and then what came of every line."""
     upload = get_object_or_404(Upload, pk=upload_id)
+    log_list(request, count=len(upload.refused))
     job = Job.objects.filter(pk=upload.job_id).first() if upload.job_id else None
     context = {"upload": upload, "job": job, "shown": upload.refused[:REASONS_SHOWN]}
     return render_page(request, "lookup/imported.html", context, partial="imported")

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from portal.accounts.roles import reason_for, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import log_list, log_page, saw
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start
@@ -79,6 +79,7 @@ def listed(request: StaffRequest, explorer: Explorer, *, waits: bool) -> dict[st
     explorer.is_loading = waits
     if not waits:
         explorer.load(within_deadline(request))
+        log_list(request, count=explorer.total)
     days = explorer.asked.get("start_date"), explorer.asked.get("end_date")
     context: dict[str, Any] = {
         "coverage": coverage(*days),
@@ -285,6 +286,13 @@ def link(request: StaffRequest, message_uuid: str) -> HttpResponseBase:
     if form.is_valid():
         remember(request, row, form)
         return done(request, message.get_absolute_url())
+    log_page(
+        request,
+        kind="message",
+        uuid=message.uuid,
+        label=f"message {message.uuid[:8]}",
+        borrower_uuid=row.borrower.uuid if row.borrower else "",
+    )
     context = {"row": row, "form": form}
     return render_page(request, "messaging/link.html", context, status=422 if form.is_bound else 200)
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.audit.sightings import log_page, log_record
 from portal.notes.forms import FollowUpForm, NoteForm
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Record
@@ -41,6 +42,13 @@ def write(request: HttpRequest, subject: Subject, place: tuple[str, str], **told
             append(actor, "notes.add", subject_label=str(subject), **told)
         toast(request, "The note was added.")
         return done(request, subject.get_absolute_url())
+    log_page(
+        request,
+        kind=told["subject_kind"],
+        uuid=told["subject_uuid"],
+        label=str(subject),
+        borrower_uuid=told["borrower_uuid"],
+    )
     context = {"form": form, "record": subject, "place": place, "title": f"Note on {subject}"}
     status = 422 if form.is_bound else 200
     return render_page(request, "notes/form.html", context | {"act": "Add the note"}, status=status)
@@ -74,6 +82,7 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
             append(actor, "notes.add_follow_up", subject_label=str(record), **about(record))
         toast(request, "The follow-up was added.")
         return done(request, record.get_absolute_url())
+    log_record(request, record)
     place = ("Borrowers", reverse("borrowers:index"))
     context = {"form": form, "record": record, "place": place, "title": f"Follow-up on {record}"}
     context["act"] = "Add the follow-up"

@@ -1,5 +1,6 @@
 """How the lending service and the work in the background are doing, and the platform's checks."""
 
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from portal.audit.breaker import outage
 from portal.audit.chain import append
 from portal.audit.health import health
 from portal.audit.models import Actor
+from portal.audit.sightings import log_list
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.state import repeated, state
@@ -29,7 +31,7 @@ from portal.ui.htmx import done, render_page
 @requires("operations.status")
 def status(request: StaffRequest) -> HttpResponse:
     """How the service answers, what failed, every call, what works in the background, and how this desk is set up."""
-    context = {
+    context: dict[str, Any] = {
         "groups": health(),
         "outage": outage(),
         "remembers": cache.is_answering(),
@@ -43,6 +45,8 @@ def status(request: StaffRequest) -> HttpResponse:
         "configuration": readiness.configuration(),
         "may_read_audit": request.can("audit.index"),
     }
+    if not request.htmx or request.htmx.target == "call-rows":
+        log_list(request, count=len(context["calls"].rows))
     partials = ("groups", "work", "call-rows")
     return render_page(request, "operations/status.html", context, partial=partials)
 

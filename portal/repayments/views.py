@@ -27,7 +27,7 @@ from portal import payments
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import log_list, saw
 from portal.gateway import StaffRequest
 from portal.messaging.told import messages_of
 from portal.payments import SCHEDULED, SUCCEEDED, Group, Opened, Row, Summary, Table
@@ -110,6 +110,7 @@ VIEWS = {
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
     found = repayments(request.GET)
+    log_list(request, count=found.total)
     beside = opened(request.GET.get("payment", ""))
     if beside:
         look(request, beside.record)
@@ -154,8 +155,7 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
         fresh = Freshness(show(request, {"repayment": [listed]})["repayment"])
         record.refresh_from_db()
     (row,) = rows_of([record])
-    if not request.htmx:
-        look(request, record)
+    look(request, record)
     context = {
         "record": record,
         "row": row,
@@ -180,6 +180,7 @@ def look(request: StaffRequest, record: Record) -> None:
         uuid=record.uuid,
         label=f"repayment {record.uuid[:8]}",
         borrower_uuid=record.borrower_uuid,
+        is_repeat=bool(request.htmx),
     )
 
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.audit.sightings import log_list
 from portal.borrowers.views import listed_borrowers
 from portal.gateway import StaffRequest
 from portal.summaries.batches import MOST, open_batch
@@ -66,6 +67,7 @@ def batch(request: StaffRequest, batch_id: UUID) -> HttpResponse:
     """How far it is, who failed and why, and its file once it is there."""
     found = get_object_or_404(Batch.objects.select_related("job"), pk=batch_id)
     failed = found.items.filter(state=Item.State.FAILED).defer("document")
+    log_list(request, count=failed.count())
     context = {
         "batch": found,
         "job": found.job,

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
+from portal.audit.sightings import log_page
 from portal.gateway import StaffRequest
 from portal.summaries.models import Printed
 from portal.ui.htmx import render_page
@@ -33,6 +34,15 @@ def verify(request: StaffRequest, code: str = "") -> HttpResponse:
     """What is known of a code; with a file, whether it is that very document."""
     code = (code or request.GET.get("code", "")).replace("\0", "\ufffd").strip().upper()
     printed = Printed.objects.select_related("entry").filter(code=code).first() if code else None
+    if printed:
+        entry = printed.entry
+        log_page(
+            request,
+            kind=entry.subject_kind,
+            uuid=entry.subject_uuid or f"document {code}",
+            label=f"document {code}",
+            borrower_uuid=entry.borrower_uuid,
+        )
     verdict = _check(request, printed.entry) if printed and request.method == "POST" else None
     context = {
         "code": code[:40],

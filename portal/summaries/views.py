@@ -19,7 +19,7 @@ from portal.accounts.roles import View, requires
 from portal.applications.offers import View as OfferView
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.sightings import log_page, saw
 from portal.gateway import StaffRequest, error_page
 from portal.readings import REPAYMENTS_OF, Freshness, Reading, account, ask, show
 from portal.registry import memory
@@ -186,6 +186,14 @@ def long_document(request: StaffRequest, document_id: UUID) -> HttpResponse:
     documents = LongDocument.objects.annotate(is_ready=Q(document__isnull=False)).select_related("job")
     documents = documents.defer("html", "document")
     found = get_object_or_404(documents, pk=document_id, actor_id=request.user.pk)
+    subject = found.print_entry
+    log_page(
+        request,
+        kind=subject["subject_kind"],
+        uuid=subject["subject_uuid"] or str(found.pk),
+        label=found.title,
+        borrower_uuid=subject["borrower_uuid"],
+    )
     return render_page(request, "summaries/long.html", {"long": found}, partial="long")
 
 
@@ -206,8 +214,6 @@ def long_download(request: StaffRequest, document_id: UUID) -> HttpResponse:
 
 def look(request: StaffRequest, document: Document) -> None:
     """That somebody reads it on the screen; a document of all borrowers is one, too."""
-    if request.htmx:
-        return
     of = document.subject
     saw(
         Actor.of(request),
@@ -216,6 +222,7 @@ def look(request: StaffRequest, document: Document) -> None:
         uuid=of.uuid or "summaries.preview",
         label=document.title[:300],
         borrower_uuid=of.borrower_uuid,
+        is_repeat=bool(request.htmx),
     )
 
 

@@ -44,8 +44,8 @@ class TestSigningIn:
     def test_the_right_password_opens_the_desk(self, anonymous: Browser, maya: User) -> None:
         assert sign_in(anonymous)["Location"] == "/"
         assert is_signed_in(anonymous)
-        assert Entry.objects.get().action == "accounts.sign_in"
-        assert Entry.objects.get().actor_name == "Maya (maya)"
+        assert Entry.objects.get(action__startswith="accounts.").action == "accounts.sign_in"
+        assert {entry.actor_name for entry in Entry.objects.all()} == {"Maya (maya)"}
 
     def test_a_wrong_password_is_refused_and_never_recorded(self, anonymous: Browser, maya: User) -> None:
         page = sign_in(anonymous, "walnut-harbor-78")

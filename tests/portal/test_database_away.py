@@ -78,7 +78,7 @@ def test_a_view_waits_in_a_file_until_it_can_be_recorded(
     assert not looks.filter(subject_uuid=other.uuid).exists()
     page(viewer, given.borrower(desk).get_absolute_url())
     late = looks.filter(subject_uuid=other.uuid).order_by("id")
-    assert list(late.values_list("actor_name", flat=True)) == ["Viewer", "Servicer"]
+    assert list(late.values_list("actor_name", flat=True)) == ["Viewer (viewer)", "Servicer (servicer)"]
     assert all("viewed_at" in entry.detail for entry in late)
     assert view_spool.replay() == 0
     call_command("verify_audit", verbosity=0)

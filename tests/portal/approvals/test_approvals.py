@@ -62,7 +62,9 @@ def send(editor: Editor, approval: Approval, given: dict[str, str] | None = None
 
 
 def steps() -> list[str]:
-    entries = Entry.objects.filter(action__startswith="approvals.").exclude(action="approvals.detail")
+    entries = Entry.objects.filter(action__startswith="approvals.").exclude(
+        action__in=["approvals.detail", "approvals.index"]
+    )
     return [one.action.removeprefix("approvals.") for one in entries.order_by("id")]
 
 

@@ -270,7 +270,7 @@ class TestReport:
     ) -> None:
         settings.METRICS_TOKEN = "0123456789abcdef"
         assert "audit trail" not in viewer.get("/").content.decode()
-        unguarded("DELETE FROM audit_entry WHERE id > 5")
+        unguarded("DELETE FROM audit_sighting", "DELETE FROM audit_entry WHERE id > 5")
         kind = kinds.find(name)
         assert kind
         start(kind)

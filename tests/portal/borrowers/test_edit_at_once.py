@@ -103,12 +103,12 @@ def test_a_write_without_an_answer_frees_its_record_and_is_named(
         Editor(servicer, record).send(email="lost@bakery.example")
     else:
         write = Write(submit_id="1", label="Crashed", subject_kind="borrower", subject_uuid=record.uuid)
-        actor = Actor(name="Servicer")
+        actor = Actor(name="Servicer (servicer)")
         open_intent(write, actor, operation=UPDATE, method="PUT", path="/", body={"email": "lost"})
         WriteIntent.objects.update(created_at=timezone.now() - STALE)
     lost, other = WriteIntent.objects.get(), Editor(supervisor, record)
     page = html(supervisor.get(other.url))
-    assert "We do not know whether the change by Servicer went through." in page
+    assert "We do not know whether the change by Servicer (servicer) went through." in page
     assert lost.get_absolute_url() in page
     assert other.send(line_2="Suite 4").status_code == 303
 

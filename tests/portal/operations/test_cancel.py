@@ -39,7 +39,7 @@ def test_the_trail_knows_once_who_did_it(servicer: Browser, address: str) -> Non
     for _ in range(2):
         servicer.post(address)
     entry = Entry.objects.get(action="operations.cancel")
-    assert (entry.actor_name, entry.subject_label) == ("Servicer", refresh_portfolio.label)
+    assert (entry.actor_name, entry.subject_label) == ("Servicer (servicer)", refresh_portfolio.label)
 
 
 def test_a_viewer_may_look_and_not_cancel(viewer: Browser, address: str) -> None:

@@ -85,7 +85,7 @@ def test_statements_of_500_rows_keep_nobody_waiting_and_come_out(
     assert drawn["Content-Type"] == "application/pdf"
     assert {figure for figure in figures_of(preview) if figure not in text} == set()
     printed = Printed.objects.get(code=drawn["X-Document-Code"])
-    assert printed.entry.actor_name == "Viewer"
+    assert printed.entry.actor_name == "Viewer (viewer)"
     assert printed.entry.detail["bytes"] == len(drawn.content)
     assert Entry.objects.filter(action="summaries.download", detail__code=printed.code).count() == 1
     assert viewer.get(f"{ALL}.pdf").status_code == 303, "the next one may begin"
