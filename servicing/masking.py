@@ -21,7 +21,7 @@ _LOOKS_PACKED: Final = re.compile(rb"_[gG][zZ]")
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "set-cookie", "x-signature", "secret", "token"})
 _ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 _FIELD_IN_TEXT: Final = re.compile(
-    r'(\\*"(?:ein|ssn|dob)\\*"\s*:\s*(?:\\*"(?=[^"\\]))?)[^"\\,}\]]+', re.IGNORECASE
+    r'(\\*"(?:ein|ssn|dob)\\*"\s*:\s*)(\\*")?(?(2)[^"\\]*|(?!null\b|\[hidden\])[^"\\,}\]\s]+)', re.IGNORECASE
 )
 _MONEY: Final = re.compile(r"amount|balance|principal|interest|fee|total|limit|credit|payment", re.IGNORECASE)
 
@@ -129,7 +129,7 @@ def masked_text(text: str) -> str:
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     if '"' in text:
-        text = _FIELD_IN_TEXT.sub(rf"\1{HIDDEN}", text)
+        text = _FIELD_IN_TEXT.sub(rf"\1\2{HIDDEN}", text)
     for number in sorted(tax_numbers(text), reverse=True):
         text = f"{text[: number.start]}{HIDDEN}{text[number.end :]}"
     return text

@@ -164,3 +164,18 @@ def test_sensitive_text_is_text_that_does_not_print_itself() -> None:
 
     assert secret == "3f2b8c1e"
     assert f"{secret!r} {[secret]}" == "[hidden] [[hidden]]"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"ssn": "[hidden]", "a": 1}', '{"ssn": "[hidden]", "a": 1}'),
+        ('"ssn": "[odd] 41"}', '"ssn": "[hidden]"}'),
+        ('"ssn": 4128, "dob": null', '"ssn": [hidden], "dob": null'),
+        ('"dob": "1980/01/0', '"dob": "[hidden]'),
+        (r"{\"dob\": \"1980/01/01\"}", r"{\"dob\": \"[hidden]\"}"),
+    ],
+)
+def test_a_sensitive_field_within_text_is_hidden_once(text: str, shown: str) -> None:
+    assert masked_text(text) == shown
+    assert masked_text(shown) == shown
