@@ -49,7 +49,9 @@ def text(name: str, default: str | None = "") -> str:
         value = default
         refuse(name, f"cannot be read from the file that {name}_FILE names: {path}")
     if not value and default is None:
-        refuse(name, "is missing. Set it in the environment or in .env; the README lists every setting.")
+        refuse(
+            name, "is missing. Set it in the environment or in .env; docker/README.md lists every setting."
+        )
     return value or ""
 
 

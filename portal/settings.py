@@ -44,8 +44,11 @@ if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
 Env.read_env(ENV_FILE)
 
+#: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)
 settle()  # What is needed depends on it.
+#: Folder for the SQLite database and for `spool/`, where results wait while the database is down. Default:
+#: `.data` in the checkout.
 DATA_DIR = Path(text("DATA_DIR", str(BASE_DIR / ".data")))
 
 
@@ -54,34 +57,63 @@ def outside_debug(default: str) -> str | None:
     return default if DEBUG else None
 
 
-# --- The lending service (one setting for every point its interface leaves open) ---
+# --- The lending service ---
 
+#: Base URL of the lending service, without `/v1`. `https://` is required when the environment is `live`.
 SERVICING_URL = text("SERVICING_URL", outside_debug("http://127.0.0.1:8001")).rstrip("/")
+#: Which environment every page shows in its banner.
 SERVICING_ENVIRONMENT = one_of("SERVICING_ENVIRONMENT", ["sandbox", "live"], "sandbox" if DEBUG else "live")
+#: How requests are signed. `bearer` needs `SERVICING_TOKEN`.
 SERVICING_AUTH = one_of("SERVICING_AUTH", ["hmac", "none", "bearer"], "hmac")
+#: Client ID that the lender issued.
 SERVICING_CLIENT_ID = text("SERVICING_CLIENT_ID", outside_debug("sandbox-client"))
+#: Client secret that the lender issued. Also encrypts EIN and SSN in requests unless `SERVICING_FIELD_KEY` is
+#: set.
 SERVICING_SECRET = text("SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
+#: Token for `SERVICING_AUTH=bearer`.
 SERVICING_TOKEN = text("SERVICING_TOKEN")
+#: Key that encrypts EIN and SSN in requests: 16, 24 or 32 characters besides dashes. Default: derived from
+#: `SERVICING_SECRET`.
 SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
+#: Header names for client ID, signature, epoch and digest, in this order.
 SERVICING_AUTH_HEADERS = words("SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature,Epoch,Content-MD5")
+#: Unit of the epoch header.
 SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
+#: Name of the incorporation date in the request that creates a borrower.
 SERVICING_INCORPORATION_FIELD = filled("SERVICING_INCORPORATION_FIELD", "start_date")
+#: How the service spells the country in addresses.
 SERVICING_COUNTRY = filled("SERVICING_COUNTRY", "UNITED STATES")
+#: Where the service reads message filters.
 SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
+#: Whether filters in a body are sent with `Content-Type: application/json`.
 SERVICING_MESSAGE_CONTENT_TYPE = flag("SERVICING_MESSAGE_CONTENT_TYPE", True)
+#: What `offset` counts in the message list. Default: detected.
 SERVICING_OFFSET_COUNTS = one_of("SERVICING_OFFSET_COUNTS", ["", "rows", "pages0", "pages1"], "") or None
+#: The lender's time zone, for 18th birthdays and date filters.
 SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
+#: Seconds one call may take.
 SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
+#: Certificate file to trust instead of the public ones.
 SERVICING_CA_BUNDLE = text("SERVICING_CA_BUNDLE")
+#: Client certificate file.
 SERVICING_CLIENT_CERT = text("SERVICING_CLIENT_CERT")
+#: Its private key, if the key is in a separate file.
 SERVICING_CLIENT_CERT_KEY = text("SERVICING_CLIENT_CERT_KEY")
+#: Proxy for all calls, such as `http://proxy.example:3128`.
 SERVICING_PROXY = text("SERVICING_PROXY")
+#: Dotted path of a function that returns a `requests.Session`. Replaces the four settings above.
 SERVICING_SESSION = text("SERVICING_SESSION")
+#: Largest answer accepted, in JSON values.
 SERVICING_MAX_VALUES = at_least("SERVICING_MAX_VALUES", 1, 1_000_000)
+#: Largest answer accepted, in records.
 SERVICING_MAX_RECORDS = at_least("SERVICING_MAX_RECORDS", 1, 50_000)
+#: Seconds until an incomplete statement document is abandoned.
 SERVICING_DOCUMENT_TIMEOUT = at_least("SERVICING_DOCUMENT_TIMEOUT", 1, 30)
+#: Unit shown after rates.
 SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
+#: Whether an offer's fee is deducted from its amount. Net proceeds are shown only when it is.
 SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
+#: Extra hosts that statement documents may come from.
 SERVICING_DOCUMENT_HOSTS = words("SERVICING_DOCUMENT_HOSTS")
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
@@ -121,26 +153,42 @@ if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not 
 
 # --- The portal ---
 
+#: Signs sessions and encrypts second factors, pending changes and expired forms. At least 50 random characters.
 SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
+#: Previous keys during a key change; see SECURITY.md.
 SECRET_KEY_FALLBACKS = words("SECRET_KEY_FALLBACKS")
+#: Host names this portal answers to.
 ALLOWED_HOSTS = words("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
+#: Origins that forms may be posted from, such as `https://desk.example.com`.
 CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS")
+#: Time zone for displayed times, ages and "today".
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
+#: Your organization's name on printed documents and in authenticator apps.
 ORGANISATION = text("ORGANISATION", "Servicing Desk")
+#: Password of the demo staff (`DEBUG` only).
 DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
+#: Days an unfinished onboarding is kept.
 DRAFT_DAYS = at_least("DRAFT_DAYS", 1, 30)
+#: Days a batch of printed documents stays available.
 BATCH_DAYS = at_least("BATCH_DAYS", 1, 7)
 BATCH_REMOVAL_MINUTES = 60
+#: Documents that each web process and worker creates at the same time.
 DOCUMENT_PROCESSES = at_least("DOCUMENT_PROCESSES", 1, 2)
+#: Days an earlier answer is kept. The newest answer for each record is always kept.
 SNAPSHOT_DAYS = at_least("SNAPSHOT_DAYS", 1, 730)
+#: Changes that need a second person's approval.
 APPROVAL_ACTS = some_of(
     "APPROVAL_ACTS",
     ["legal_name", "ssn", "dob", "address", "email", "phone", "title", "credit_report", "asset_report"],
     "legal_name,ssn,dob",
 )
+#: Hours until an unanswered request for approval, or an unused approval, expires.
 APPROVAL_HOURS = at_least("APPROVAL_HOURS", 1, 72)
+#: Largest upload, in MB.
 UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
+#: Percent of the credit limit from which utilization is marked as a warning.
 UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
+#: Percent of the credit limit from which utilization is marked as bad. Default: `90`.
 UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
 
 if not DEBUG and len(SECRET_KEY) < 50:
@@ -238,6 +286,7 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Databases and cache ---
 
+#: Database for staff, audit trail and records: `sqlite:///…` or `postgres://…`. Default: SQLite in `DATA_DIR`.
 DATABASES = {
     "default": address(
         "DATABASE_URL",
@@ -246,6 +295,7 @@ DATABASES = {
         ["sqlite", "postgres", "postgresql"],
     )
 }
+#: Most PostgreSQL connections that each process keeps.
 pool_size = at_least("DATABASE_POOL", 2, 20)
 # What to look at where there is none.
 DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"
@@ -286,11 +336,18 @@ else:
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
     checkpoint_dir = str(DATA_DIR / "checkpoints")
 # Given to the worker alone where processes can be told apart; empty in one that must not sign.
+#: Folder for signed checkpoints of the audit trail; every worker uses the same one. Set it to empty in processes
+#: that must not sign. Default: beside the SQLite file, or `checkpoints` in `DATA_DIR` with PostgreSQL.
 AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
+#: Ed25519 key that signs checkpoints; give it to workers only. `manage.py verify_audit --new-key` prints one.
+#: Default: created once in that folder.
 AUDIT_CHECKPOINT_KEY = text("AUDIT_CHECKPOINT_KEY")
+#: Public halves of previous checkpoint keys; see SECURITY.md.
 AUDIT_CHECKPOINT_FORMER_KEYS = words("AUDIT_CHECKPOINT_FORMER_KEYS")
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
+#: Cache for sign-in throttling and short-lived counts: `redis://…` (Valkey too), `rediss://…`,
+#: `dbcache://operations_cache` or `locmemcache://`. Default: memory of each process, or a table in PostgreSQL.
 CACHES = {
     "default": address(
         "CACHE_URL", Env.cache_url_config, cache_url, ["locmemcache", "dbcache", "redis", "rediss"]
@@ -304,16 +361,27 @@ CACHES["default"]["BACKEND"] = OWN_CACHES.get(CACHES["default"]["BACKEND"], CACH
 
 # --- Background work ---
 
+#: Engine for background jobs; see "Scaling".
 TASKS = {"default": {"BACKEND": text("TASK_BACKEND", "django_tasks_db.DatabaseBackend")}}
+#: Seconds a worker may be silent before another one takes over its job.
 JOB_LEASE_SECONDS = at_least("JOB_LEASE_SECONDS", 1, 30)
+#: Seconds a stopping worker has to finish its current step.
 JOB_GRACE_SECONDS = at_least("JOB_GRACE_SECONDS", 1, 8)
+#: How often the worker refreshes accounts whose copy is a day old. 0 turns it off.
 REFRESH_MINUTES = at_least("REFRESH_MINUTES", 0, 24 * 60)
+#: How often the worker fetches new messages. 0 turns it off.
 MESSAGE_SYNC_MINUTES = at_least("MESSAGE_SYNC_MINUTES", 0, 5)
+#: How often each day of messages is compared with the service, message by message. 0 compares once.
 MESSAGE_FULL_SYNC_MINUTES = at_least("MESSAGE_FULL_SYNC_MINUTES", 0, 24 * 60)
+#: How often the worker deletes expired records. 0 turns it off.
 FORGET_MINUTES = at_least("FORGET_MINUTES", 0, 24 * 60)
+#: Days finished background jobs are kept.
 JOB_DAYS = at_least("JOB_DAYS", 1, 30)
+#: Days recorded calls to the service are kept.
 CALL_DAYS = at_least("CALL_DAYS", 1, 90)
+#: How often the worker checks the whole audit trail. 0 turns it off.
 VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
+#: How often the worker checks new audit entries and signs a checkpoint. 0 turns it off.
 CHECKPOINT_MINUTES = at_least("CHECKPOINT_MINUTES", 0, 15)
 
 # --- Signing in ---
@@ -347,6 +415,7 @@ ACCOUNT_RATE_LIMITS = {
 }
 ACCOUNT_FORMS = {"login": "portal.accounts.sign_in_form.SignInForm"}
 
+#: Who must set up a second factor: everyone, or these roles.
 SECOND_FACTOR_REQUIRED = some_of(
     "SECOND_FACTOR_REQUIRED",
     ["all", "viewer", "servicer", "supervisor", "auditor", "admin"],
@@ -366,9 +435,13 @@ MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_TOTP_ISSUER = ORGANISATION
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG
 
+#: Issuer URL of your OpenID Connect provider. The redirect URI to register is `/sign-in/with/sso/back/`.
 OIDC_URL = text("OIDC_URL").rstrip("/")
+#: Label of the single sign-on button.
 OIDC_NAME = text("OIDC_NAME", "Single sign-on")
+#: Client ID at the provider.
 OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
+#: Client secret at the provider.
 OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
 oidc_origin = re.match(r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+", OIDC_URL)
 if OIDC_URL and not (oidc_origin and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
@@ -386,7 +459,9 @@ if OIDC_URL:
         }
     ]
 
+#: Minutes without activity until a session ends.
 SESSION_IDLE_MINUTES = at_least("SESSION_IDLE_MINUTES", 5, 30)
+#: Hours until a session ends in any case.
 SESSION_HOURS = at_least("SESSION_HOURS", 1, 12)
 SESSION_COOKIE_AGE = (SESSION_HOURS + 24) * 60 * 60  # Longer than a session, to tell an ended one from none.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
@@ -449,13 +524,18 @@ PERMISSIONS_POLICY = ", ".join(
 )
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
+#: Trust `X-Forwarded-Proto` from a TLS proxy in front.
 BEHIND_TLS_PROXY = flag("BEHIND_TLS_PROXY", False)
+#: Number of proxies in front whose `X-Forwarded-For` is trusted. From 1 on, their `traceparent` is followed too.
+#: Default: `1` with `BEHIND_TLS_PROXY`, otherwise `0`.
 TRUSTED_PROXIES = at_least("TRUSTED_PROXIES", 0, 1 if BEHIND_TLS_PROXY else 0)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROXY else None
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+#: Redirect plain HTTP to HTTPS. Default: `on`.
 SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
 # Platforms ask the processes themselves, inside the house.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
+#: Lifetime of HSTS in seconds.
 hsts_seconds = at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
 SECURE_HSTS_SECONDS = 0 if DEBUG else hsts_seconds
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
@@ -466,11 +546,17 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
 
 # --- Logs, metrics, traces ---
 
+#: Token that monitoring sends as `Authorization: Bearer …` to read `/metrics`; at least 16 characters. Without
+#: it there are no metrics.
 METRICS_TOKEN = text("METRICS_TOKEN")
 if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
     refuse("METRICS_TOKEN", "must have 16 characters or more, at random: it opens the metrics.")
+#: OTLP/HTTP collector for traces, such as `http://collector:4318`; `/v1/traces` is added. Without it there are
+#: no traces.
 OTEL_EXPORTER_OTLP_ENDPOINT = text("OTEL_EXPORTER_OTLP_ENDPOINT").rstrip("/")
+#: Headers for the collector: `name=value`, separated by commas.
 OTEL_EXPORTER_OTLP_HEADERS = text("OTEL_EXPORTER_OTLP_HEADERS")
+#: Service name in traces.
 OTEL_SERVICE_NAME = filled("OTEL_SERVICE_NAME", "servicing-desk")
 if OTEL_EXPORTER_OTLP_ENDPOINT and not re.fullmatch(
     r"https?://[^/\s?#@]+(/[^\s?#]*)?", OTEL_EXPORTER_OTLP_ENDPOINT
@@ -480,7 +566,9 @@ if OTEL_EXPORTER_OTLP_ENDPOINT and not re.fullmatch(
     )
 if not re.fullmatch(r"([\w.-]+=[^,\s]+(,\s*|$))*", OTEL_EXPORTER_OTLP_HEADERS, re.ASCII):
     refuse("OTEL_EXPORTER_OTLP_HEADERS", "must be name=value, several between commas, blanks written as %20.")
+#: Lowest level that is logged. `INFO` logs each request.
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
+#: `json` writes one object per line with the request's reference and without personal data.
 LOG_FORMAT = one_of("LOG_FORMAT", ["line", "json"], "line")
 LOGGING = {
     "version": 1,

@@ -345,5 +345,23 @@ def test_every_test_that_the_promises_name_is_there() -> None:
     assert missing + [path for path, text in texts.items() if not text] == []
 
 
+DOCUMENTS = [path for pattern in ("*.md", "*/*.md", "tests/bench/*.md") for path in BASE_DIR.glob(pattern)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE_DIR)))
+def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
+    text = document.read_text()
+    titles = re.findall(r"^#+ (.+)$", text.lower(), re.MULTILINE)
+    anchors = {"#" + re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in titles}
+    links = {link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link}
+    files = {link for link in links if not link.startswith("#")}
+    assert sorted(links - files - anchors) == []
+    assert sorted(link for link in files if not (document.parent / link).exists()) == []
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((BASE_DIR / "README.md").read_bytes()) <= 8 * 1024
+
+
 def sources(path: Path) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.exists() else []

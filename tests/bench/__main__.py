@@ -2,8 +2,9 @@
 
     python -m tests.bench [--quick] [part of a name …]
 
-A part that meets a database meets the one of DATABASE_URL, where that is given. What is found stands in results.json
-beside this, and in the README. With ``--quick`` all is small: the tables say so, and only get into .bench/.
+A part that meets a database meets the one of DATABASE_URL, where that is given. Figures are kept in results.json
+and shown in README.md, both beside this module. With ``--quick`` all is small: the tables say so, and only get into
+.bench/.
 """
 
 import multiprocessing

@@ -1,4 +1,4 @@
-"""What the benchmarks found: kept as JSON beside them with the machine it was found on, and shown in the README.
+"""What the benchmarks found: kept as JSON beside them with the machine it was found on, and shown in README.md.
 
 A run of some parts replaces those parts alone; each keeps its own date.
 """
@@ -19,7 +19,7 @@ from tests.bench.table import Row, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).with_name("results.json")
-README, MARKS = ROOT / "README.md", ("<!-- made by make bench -->\n", "<!-- end -->\n")
+README, MARKS = Path(__file__).with_name("README.md"), ("<!-- made by make bench -->\n", "<!-- end -->\n")
 Found = dict[str, dict[str, Any]]
 
 
@@ -74,7 +74,7 @@ def keep(found: Found, file: Path = KEPT) -> Found:
 
 
 def show(known: Found) -> None:
-    """Write the tables into the README, between their marks."""
+    """Write the tables into the README beside this module, between their marks."""
     head, rest = README.read_text().split(MARKS[0])
     _, tail = rest.split(MARKS[1])
     README.write_text(f"{head}{MARKS[0]}\n{tables(known)}\n{MARKS[1]}{tail}")

@@ -52,8 +52,8 @@ def test_servers_of_others_run_without_root(name: str) -> None:
 def test_every_secret_that_a_service_is_given_has_a_file() -> None:
     given = {secret for service in SERVICES.values() for secret in service["secrets"]}
     assert given == set(COMPOSE["secrets"])
-    readme = (BASE_DIR / "README.md").read_text()
-    assert [secret for secret in given if f"`{secret}`" not in readme] == []
+    guide = (BASE_DIR / "docker/README.md").read_text()
+    assert [secret for secret in given if f"`{secret}`" not in guide] == []
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What is missing or wrong among the settings ends a real start, with a sentence for each that names it."""
 
+import ast
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from docker import settings_reference
 from portal.settings import BASE_DIR
 
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
@@ -268,14 +270,15 @@ def test_a_secret_is_taken_as_it_is() -> None:
     assert shown("SECRET_KEY", **NEEDED | {"SECRET_KEY": "$HOME#is 'here'" * 5}) == "$HOME#is 'here'" * 5
 
 
-def test_every_setting_is_in_the_readme_and_in_the_example() -> None:
-    source = (BASE_DIR / "portal" / "settings.py").read_text()
-    names = set(
-        re.findall(
-            r'(?:text|flag|words|one_of|time_zone|at_least|address|some_of|filled)\(\s*"([A-Z_]+)"', source
-        )
-    )
-    assert len(names) > 25
-    readme, example = ((BASE_DIR / name).read_text() for name in ("README.md", ".env.example"))
-    assert sorted(name for name in names if f"`{name}`" not in readme) == []
+def test_the_operators_guide_holds_the_settings_reference() -> None:
+    guide = (BASE_DIR / "docker/README.md").read_text()
+    assert settings_reference.reference() in guide, "Run: python3 docker/settings_reference.py"
+
+
+def test_every_setting_is_in_the_reference_and_in_the_example() -> None:
+    source = (BASE_DIR / "portal/settings.py").read_text()
+    names = {str(ast.literal_eval(call.args[0])) for call, _ in settings_reference.setting_calls(source)}
+    assert len(names) > 70
+    reference, example = settings_reference.reference(), (BASE_DIR / ".env.example").read_text()
+    assert sorted(name for name in names if f"| `{name}` |" not in reference) == []
     assert sorted(name for name in names if not re.search(rf"^{name}(_FILE)?=", example, re.MULTILINE)) == []

@@ -71,18 +71,37 @@ def stopped(demo: subprocess.Popen[str], number: signal.Signals) -> str:
     return demo.communicate(timeout=120)[0]
 
 
-def known_borrowers(environment: dict[str, str]) -> int:
-    """Sign in as the README says, and read how many borrowers the list holds."""
+@contextmanager
+def signed_in(environment: dict[str, str], name: str) -> Iterator[tuple[requests.Session, str]]:
+    """A browser after signing in as the README says, and the portal's address."""
     base = f"http://127.0.0.1:{environment['PORT']}"
     with requests.Session() as browser:
         form = browser.get(f"{base}/sign-in/").text
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
         assert token
-        typed = {"login": "servicer", "password": "servicing-demo", "csrfmiddlewaretoken": token[1]}
+        typed = {"login": name, "password": "servicing-demo", "csrfmiddlewaretoken": token[1]}
         assert browser.post(f"{base}/sign-in/", data=typed).url == f"{base}/"
+        yield browser, base
+
+
+def known_borrowers(environment: dict[str, str]) -> int:
+    with signed_in(environment, "servicer") as (browser, base):
         found = re.search(r"(\d+) borrowers", browser.get(f"{base}/borrowers/").text)
         assert found
         return int(found[1])
+
+
+def follow_the_readme(environment: dict[str, str]) -> None:
+    """Open each link of the README into the demo: a form, or a list that leads to a record."""
+    links = re.findall(r"\(http://127\.0\.0\.1:8000(/\S+)\)", (BASE_DIR / "README.md").read_text())
+    assert len(links) == 5
+    with signed_in(environment, "supervisor") as (browser, base):
+        for link in links:
+            page = browser.get(base + link)
+            assert (page.status_code, page.url) == (200, base + link)
+            assert "/new/" in link or re.search(
+                r'href="[^"]*/(\d+|[0-9a-f]{8}-[\w-]{27})/[^"]*"', page.text
+            ), link
 
 
 def refusal(**environment: str) -> str:
@@ -112,6 +131,7 @@ def children(process: "subprocess.Popen[Any]") -> list[int]:
 def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(environment: dict[str, str]) -> None:
     with running(environment) as demo:
         assert known_borrowers(environment) >= 60
+        follow_the_readme(environment)
         assert "Stopped." in stopped(demo, signal.SIGINT)
         assert (demo.returncode, is_stopped(environment)) == (0, True)
 
