@@ -1,10 +1,9 @@
 """The client: one object that holds the areas of the service and every choice the interface leaves open."""
 
-import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Final, Literal, NoReturn, Self
 from zoneinfo import ZoneInfo
 
 from servicing.applications import ApplicationsResource
@@ -23,6 +22,8 @@ from servicing.messages import MessagesResource
 from servicing.repayments import RepaymentsResource
 from servicing.resource import Counts
 from servicing.transport import Call, Gate, Outcome, Transport, Watcher
+
+MAX_SECONDS: Final = 86_400
 
 
 class Client:
@@ -105,6 +106,8 @@ class Client:
         else:
             _require_one_of("auth", auth, ("hmac", "none", "bearer"))
             scheme = BearerAuth(token) if auth == "bearer" else NoAuth()
+        if proxies is not None and not isinstance(proxies, Mapping):
+            raise ConfigurationError("proxies must name an http or https address for each scheme.")
         if session is None:
             check_certificates(verify, cert)
             session = new_session(verify=verify, cert=cert, proxies=proxies)
@@ -112,6 +115,8 @@ class Client:
             raise ConfigurationError(
                 "A session brings its own certificates and proxies; give either, not both."
             )
+        elif not isinstance(session, Session):
+            raise ConfigurationError(f"session must be a requests.Session, not {session!r}.")
         guard(session, base_url)
         self._service = (base_url, scheme)
         self._ca_bundle = session.verify if isinstance(session.verify, str) else None
@@ -262,8 +267,10 @@ def _require_pair(name: str, value: tuple[object, ...]) -> None:
 
 def _require_positive(**numbers: object) -> None:
     for name, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
-            raise ConfigurationError(f"{name} must be greater than zero, not {number!r}.")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= MAX_SECONDS:
+            raise ConfigurationError(
+                f"{name} must be greater than zero and at most {MAX_SECONDS:,} seconds, not {number!r}."
+            )
 
 
 def _require_whole(**numbers: object) -> None:
@@ -281,7 +288,7 @@ def _require_text(**texts: object) -> None:
 def _require_zone(name: str) -> None:
     try:
         ZoneInfo(name)
-    except (ValueError, KeyError, OSError):
+    except (ValueError, KeyError, OSError, TypeError):
         raise ConfigurationError(
             f"time_zone must be a name such as America/New_York, not {name!r}."
         ) from None

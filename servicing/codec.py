@@ -148,7 +148,7 @@ def parse(text: bytes | str, budget: Budget | None = None) -> Any:
     if any(numbers.flags.values()):  # A number did not fit. The slower hook keeps the text of that one.
         value = _parsed(data, partial(_decimal_or_text, budget))
     if may_hold_sensitive(data):
-        scrub(value)
+        scrub(value, budget.check_time)
     return value
 
 

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from requests import Request, RequestException
 from requests import Session as Session
 from requests.adapters import HTTPAdapter
+from requests.utils import is_ipv4_address
 from urllib3 import poolmanager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -32,6 +33,7 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 from servicing.errors import ConfigurationError
 
 SWITCHING_PROTOCOLS: Final = 101
+_MAX_LINE_BYTES: Final = 65_536
 _LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?", re.ASCII)
 
 
@@ -68,12 +70,11 @@ class Exchange:
             raise TimeoutError
         return left
 
-    def choose(self, connection: HTTPConnection) -> None:
+    def choose(self, connection: "_GuardedConnection") -> None:
         """Take a connection out of the pool for this exchange."""
-        if self.fresh:
-            connection.close()
+        if self.fresh or connection.opened_by != os.getpid():
+            connection.close()  # Two processes after a fork would read each other's answers.
         self._connection = connection
-        self.sent = False
         if connection.sock:
             self.attach(connection.sock)
 
@@ -127,8 +128,9 @@ class _Watchdog:
                 self._wakes_at = exchange.deadline
                 self._changed.notify()
             if not self._thread:
-                self._thread = threading.Thread(target=self._run, name="servicing-watchdog", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="servicing-watchdog", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def forget(self, exchange: Exchange) -> None:
         with self._changed:
@@ -184,19 +186,13 @@ def new_session(
 
 def checked_url(base_url: str) -> str:
     """The base address of a service without its last slash; `ConfigurationError` where no service can be there."""
-    url = base_url.rstrip("/")
     try:
+        url = base_url.rstrip("/")
         parts = urlsplit(Request("GET", url).prepare().url or "")
         host_exists = _could_exist(parts.hostname or "")
-    except (RequestException, ValueError):
-        parts, host_exists = urlsplit(""), False
-    if (
-        not host_exists
-        or parts.scheme not in ("http", "https")
-        or parts.query
-        or parts.fragment
-        or parts.username
-    ):
+    except (RequestException, ValueError, AttributeError, TypeError):
+        url, parts, host_exists = "", urlsplit(""), False
+    if not host_exists or parts.scheme not in ("http", "https") or set("?#@") & set(url):
         raise ConfigurationError(
             "The address of the lending service must look like https://lender.example, "
             f"without user, query or fragment; {base_url!r} does not."
@@ -209,10 +205,12 @@ def checked_url(base_url: str) -> str:
 
 
 def _could_exist(host: str) -> bool:
-    """Whether a host name fits the limits of names: labels of 1 to 63 characters, 253 in all."""
+    """Whether a host is an address, or fits the limits of names: labels of 1 to 63 characters, 253 in all."""
     if ":" in host:
         return True  # An IPv6 address, which the parser has read.
     labels = host.removesuffix(".").split(".")
+    if labels[-1].isdigit():  # No name ends in a number.
+        return is_ipv4_address(host)
     return len(host) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
 
 
@@ -227,9 +225,10 @@ def check_certificates(verify: str | bool, cert: str | tuple[str, str] | None) -
     except OSError:
         raise ConfigurationError(f"The certificates in {verify!r} cannot be read.") from None
     try:
-        if cert:
-            context.load_cert_chain(*((cert,) if isinstance(cert, str) else cert))
-    except (OSError, TypeError):
+        if cert is not None:  # The password keeps OpenSSL from asking for one at the terminal.
+            file, key = (cert, None) if isinstance(cert, str) else cert
+            context.load_cert_chain(file, key, password="")
+    except (OSError, TypeError, ValueError):
         raise ConfigurationError(f"The client certificate in {cert!r} cannot be read.") from None
 
 
@@ -244,10 +243,13 @@ def guard(session: Session, url: str) -> None:
         raise ConfigurationError(
             "The session's adapter must be an HTTPAdapter with urllib3's own connections."
         )
-    if adapter.max_retries.total:
+    # Without a total, the limits for single kinds of failure apply.
+    if adapter.max_retries.total is None or adapter.max_retries.total:
         raise ConfigurationError(
             "The session's adapter must not retry; the client decides what is tried again."
         )
+    if not all(map(_is_http_url, session.proxies.values())):
+        raise ConfigurationError("proxies must name an http or https address for each scheme.")
     open_proxy = adapter.proxy_manager_for
 
     def open_guarded_proxy(*args: Any, **kwargs: Any) -> Any:
@@ -256,6 +258,14 @@ def guard(session: Session, url: str) -> None:
         return manager
 
     adapter.proxy_manager_for = open_guarded_proxy  # type: ignore[method-assign]
+
+
+def _is_http_url(value: object) -> bool:
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _guard_pools(manager: poolmanager.PoolManager) -> bool:
@@ -271,15 +281,21 @@ def _guard_pools(manager: poolmanager.PoolManager) -> bool:
 
 class _GuardedPool(HTTPConnectionPool):
     def _get_conn(self, timeout: float | None = None) -> Any:
-        exchange = _current.get()
-        connection = super()._get_conn(exchange.seconds_left() if exchange else timeout)
+        if exchange := _current.get():
+            exchange.sent = False
+            timeout = exchange.seconds_left()
+        connection = super()._get_conn(timeout)
         if exchange:
             exchange.choose(connection)  # type: ignore[arg-type]
         return connection
 
 
 class _GuardedConnection(HTTPConnection):
+    opened_by: int | None = None
+    """The process that opened it."""
+
     def connect(self) -> None:
+        self.opened_by = os.getpid()
         try:
             super().connect()
         finally:  # What went to a proxy until now was no part of the request.
@@ -290,8 +306,10 @@ class _GuardedConnection(HTTPConnection):
         if self.sock is None:
             self.connect()
         if exchange := _current.get():
-            exchange.seconds_left()
+            left = exchange.seconds_left()
             exchange.sent = True
+            # The connect timeout, set until now, is too short to send a large body.
+            self.sock.settimeout(left)
         super().send(data)
 
     def _new_conn(self) -> socket.socket:
@@ -310,12 +328,14 @@ class _GuardedConnection(HTTPConnection):
     def _connect_in_time(self, exchange: Exchange) -> socket.socket:
         deadline = min(exchange.deadline, time.monotonic() + (self.timeout or exchange.seconds_left()))
         problem: OSError = socket.gaierror()
-        for family, kind, protocol, _, address in _addresses(self._dns_host, self.port, deadline):
+        addresses = _addresses(self._dns_host, self.port, deadline)
+        for number, (family, kind, protocol, _, address) in enumerate(addresses):
+            share = (deadline - time.monotonic()) / (len(addresses) - number)
             sock = socket.socket(family, kind, protocol)
             try:
                 for option in self.socket_options or ():
                     sock.setsockopt(*option)
-                sock.settimeout(max(deadline - time.monotonic(), 0.001))
+                sock.settimeout(max(share, 0.001))  # One address that is silent leaves time for the others.
                 if self.source_address:
                     sock.bind(self.source_address)
                 sock.connect(address)
@@ -380,8 +400,9 @@ class _Answer(http.client.HTTPResponse):
             if status >= 200 or status == SWITCHING_PROTOCOLS:
                 return version, status, reason
             self._had_interim = True
-            while self.fp.readline().strip():
-                pass
+            while line := self.fp.readline(_MAX_LINE_BYTES + 1).strip():
+                if len(line) > _MAX_LINE_BYTES:
+                    raise http.client.LineTooLong("interim header")
 
     def _is_plain(self) -> bool:
         """Whether it is beyond doubt where the answer ends."""

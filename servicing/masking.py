@@ -6,7 +6,7 @@ should it ever not, they are gone before anything sees them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -159,14 +159,15 @@ def may_hold_sensitive(text: bytes) -> bool:
     return bool(_LOOKS_SENSITIVE.search(text) or _LOOKS_PACKED.search(text))
 
 
-def scrub(value: Any) -> None:
-    """Hide the sensitive fields of a JSON value in place, at any depth."""
+def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
+    """Hide the sensitive fields of a JSON value in place, at any depth; `check_time` raises to end it early."""
     waiting = [value]
     while waiting:
         node = waiting.pop()
         if isinstance(node, list):
             waiting += node
         elif isinstance(node, dict):
+            check_time()
             waiting += node.values()
             node.update({key: HIDDEN for key, item in node.items() if _must_hide(key, item)})
 

@@ -249,9 +249,13 @@ class Transport:
             with suppress(AnswerNotSaved):
                 self._notify(call, progress, reply, _named(_no_answer(call, reply), call, reply))
             raise
-        self._notify(call, progress, reply, result)
-        if call.kind == "write":
-            self._record_result(call, reply)  # Only now: a gate may wait, and the answer must be safe first.
+        if isinstance(result, ServicingError) and reply.status in range(200, 300):
+            self.close()  # It may belong to another call. The next call must not get the answer to this one.
+        try:
+            self._notify(call, progress, reply, result)
+        finally:
+            if call.kind == "write":  # Only now: a gate may wait, and the answer must be saved first.
+                self._record_result(call, reply)
         if isinstance(result, ServicingError):
             raise result
         return result

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from requests import Session
 from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3 import Retry
 
 from servicing import Client, ConfigurationError, InvalidInput
 from servicing.crypto import FieldCipher
@@ -57,7 +58,21 @@ class NotHTTP(BaseAdapter):
         ({"auth": "none", "cert": ("/nowhere.pem",)}, "client certificate in .* cannot be read"),
         ({"auth": "none", "session": Session(), "proxies": {"http": "http://p"}}, "give either, not both"),
         ({"auth": "none", "session": session_with(HTTPAdapter(max_retries=2))}, "adapter must not retry"),
+        (
+            {"auth": "none", "session": session_with(HTTPAdapter(max_retries=Retry(None, read=2)))},
+            "adapter must not retry",
+        ),
         ({"auth": "none", "session": session_with(NotHTTP())}, "adapter must be an HTTPAdapter"),
+        ({"auth": "none", "session": "ready"}, "session must be a requests.Session"),
+        (
+            {"auth": "none", "proxies": {"https": "socks5://proxy.example"}},
+            "proxies must name an http or https",
+        ),
+        ({"auth": "none", "proxies": {"https": "http://"}}, "proxies must name an http or https"),
+        ({"auth": "none", "proxies": "http://proxy.example"}, "proxies must name an http or https"),
+        ({"auth": "none", "time_limit": 1e300}, "time_limit must be greater than zero and at most 86,400"),
+        ({"auth": "none", "time_zone": None}, "time_zone must be a name such as"),
+        ({"auth": "none", "cert": ()}, "client certificate in .* cannot be read"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_in_a_sentence(choices: dict[str, Any], sentence: str) -> None:
@@ -123,11 +138,31 @@ def test_an_address_that_holds_the_version_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["a..b", "a" * 70, ".".join(["a" * 60] * 5), "a b", "-lender.example", "lender-.example", "", "[::1"],
+    [
+        "a..b",
+        "a" * 70,
+        ".".join(["a" * 60] * 5),
+        "a b",
+        "-lender.example",
+        "lender-.example",
+        "",
+        "[::1",
+        "256.1.1.1",
+        "1.2.3.4.5",
+        "@lender.example",
+        "lender.example?",
+        "lender.example#",
+    ],
 )
 def test_an_address_whose_host_cannot_exist_is_refused(host: str) -> None:
     with pytest.raises(ConfigurationError, match="must look like"):
         Client(f"https://{host}", auth="none")
+
+
+@pytest.mark.parametrize("address", [None, 8000, b"https://lender.example"])
+def test_an_address_that_is_no_text_is_refused(address: Any) -> None:
+    with pytest.raises(ConfigurationError, match="must look like"):
+        Client(address, auth="none")
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,21 @@
 """What a hostile or broken connection does to a call: its time, the record it gives, and what is said of a write."""
 
 import gzip
+import os
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from requests.adapters import HTTPAdapter
 
 from servicing import (
     Borrower,
@@ -25,8 +29,10 @@ from servicing import (
     ServicingError,
     Unavailable,
 )
+from servicing.codec import Budget, parse
+from servicing.transport import Payload
 from tests.servicing.test_transport import self_signed
-from tests.servicing.wire import Handler, Reply, Wire, answered, cut
+from tests.servicing.wire import Handler, Reply, Wire, answered, cut, silent, unending
 
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
 APPLICATION = '{"uuid": "a-1"}'
@@ -153,7 +159,104 @@ def test_a_proxy_passes_calls_on(wire: Wire) -> None:
     assert wire.connections == 2
 
 
+def test_a_large_request_may_take_longer_than_a_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+
+        def receive_late() -> None:
+            connection, _ = server.accept()
+            with connection:
+                time.sleep(0.6)
+                while not connection.recv(2**20).endswith(b'"}'):
+                    pass
+                connection.sendall(answered(APPLICATION))
+
+        receiving = pool.submit(receive_late)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        payload = Payload({"report": "x" * 20_000_000})
+        with Client(url, auth="none", timeout=(0.3, 10)) as client:
+            answer = client._transport.call(
+                "reports.send",
+                "POST",
+                "/v1/reports",
+                ids={},
+                payload=payload,
+                read=lambda value, budget: value,
+            )
+        receiving.result()
+
+    assert answer == {"uuid": "a-1"}
+
+
+def test_a_silent_address_leaves_time_for_the_next_one(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as stack:
+        silent = stack.enter_context(socket.create_server(("127.0.0.2", wire.port), backlog=0))
+        for _ in range(3):  # Linux answers nobody else while connections wait to be accepted.
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(silent.getsockname())
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, wire.port))
+            for address in ("127.0.0.2", "127.0.0.1")
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: found)
+        wire.answer(answered(LOAN))
+        with Client("http://lender.example", auth="none", timeout=2, max_tries=1) as client:
+            assert read(client).uuid == "l-1"
+
+
+def test_a_write_that_waits_in_vain_for_a_place_in_the_pool_is_not_sent(wire: Wire) -> None:
+    session = requests.Session()
+    session.mount("http://", HTTPAdapter(pool_maxsize=1, pool_block=True))
+    wire.answer(silent)
+    with (
+        Client(wire.url, auth="none", time_limit=2, max_tries=1, session=session) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        holding = pool.submit(failure, read, client)
+        wire.arrived()
+        assert isinstance(failure(write, client.within(LIMIT_SECONDS)), NotSent)
+        assert isinstance(holding.result(), Unavailable)
+
+
+def test_an_interim_header_without_end_is_not_gathered(wire: Wire) -> None:
+    wire.answer(unending(b"HTTP/1.1 100 Continue\r\nX: "))
+    with Client(wire.url, auth="none", max_tries=1) as client:
+        assert "cut" in failure(read, client).message
+
+
+def test_hiding_sensitive_fields_keeps_to_the_deadline() -> None:
+    with pytest.raises(TimeoutError):
+        parse('{"items": [{"ssn": 1}]}', Budget(deadline=time.monotonic()))
+
+
 # The right record
+
+
+def test_an_answer_that_comes_late_spoils_one_call_at_most(wire: Wire) -> None:
+    """Where the second request gets the first answer again, its own answer may still follow on that connection."""
+    wire.answer(answered(LOAN), answered(LOAN), answered('{"uuid": "l-2"}'))
+    with Client(wire.url, auth="none") as client:
+        read(client)
+        assert isinstance(failure(lambda it: it.loans.get("b-1", "l-2"), client), ProtocolError)
+        assert client.loans.get("b-1", "l-2").uuid == "l-2"
+
+    assert wire.connections == 2
+
+
+def test_processes_share_no_connection_after_a_fork(wire: Wire) -> None:
+    wire.answer(answered(LOAN))
+    with Client(wire.url, auth="none") as client:
+        read(client)
+        child = os.fork()
+        if not child:
+            try:
+                read(client)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        read(client)
+
+    assert wire.connections == 2
 
 
 @pytest.mark.parametrize("status", [100, 102, 103, 150, 199])
@@ -378,8 +481,6 @@ def test_a_ready_session_is_used_with_its_own_certificates(tmp_path: Path) -> No
 
 def test_a_fork_has_a_watchdog_of_its_own(wire: Wire) -> None:
     """A process forked off a running one, as web servers do, keeps its time limits."""
-    import os
-
     wire.answer(answered(LOAN))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         read(client)
