@@ -34,8 +34,9 @@ _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
 # Connection, read-only, deadlock, resources and disk, lock not available, ended by somebody, system.
 _POSTGRES_STATES = ("08", "25006", "40", "53", "55P03", "57", "58")
 
-_OTHER_SESSIONS = """SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
+# Settings name the sessions of each process, so that this one's own pool, and somebody's psql, do not count.
+_OTHER_SESSIONS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name LIKE 'servicing-%' AND application_name <> current_setting('application_name')"""
 
 logger = logging.getLogger(__name__)
 _rest_ends_at = 0.0

@@ -5,6 +5,7 @@ Of our own code nothing is imported here but what reads them.
 
 import os
 import re
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -330,7 +331,8 @@ else:
     # PostgreSQL's defaults are for discs that turn: on others, and in memory, an index is worth its steps sooner; and
     # compiling a query takes longer than any page may. A page that waits for two locks still comes within five seconds.
     PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off -c lock_timeout=2000"}
-    DATABASES["default"]["OPTIONS"] = PLANNED | DATABASES["default"].get("OPTIONS", {}) | DATABASE_POOL
+    NAMED = {"application_name": f"servicing-{secrets.token_hex(4)}"}
+    DATABASES["default"]["OPTIONS"] = PLANNED | DATABASES["default"].get("OPTIONS", {}) | NAMED | DATABASE_POOL
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     # Processes that share a server share their cache in a table of it, unless something faster is named.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
