@@ -166,7 +166,7 @@ def test_a_large_request_may_take_longer_than_a_connection() -> None:
             connection, _ = server.accept()
             with connection:
                 time.sleep(0.6)
-                while not connection.recv(2**20).endswith(b'"}'):
+                while (part := connection.recv(2**20)) and not part.endswith(b'"}'):
                     pass
                 connection.sendall(answered(APPLICATION))
 
