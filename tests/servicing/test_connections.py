@@ -200,7 +200,7 @@ def test_a_silent_address_leaves_time_for_the_next_one(wire: Wire, monkeypatch: 
         ]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: found)
         wire.answer(answered(LOAN))
-        with Client("http://lender.example", auth="none", timeout=2, max_tries=1) as client:
+        with Client("http://lender.example", auth="none", timeout=2, time_limit=2, max_tries=1) as client:
             assert read(client).uuid == "l-1"
 
 
