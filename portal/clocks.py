@@ -8,6 +8,7 @@ import time
 from datetime import datetime, timedelta
 
 from django.core.cache import cache
+from django.db import DatabaseError
 from django.db.models import Q
 from django.utils import timezone
 
@@ -37,7 +38,9 @@ def drop_cache_after_set_back() -> None:
     """Empty the cache once the clock was set back: its entries would outlive their time by as much."""
     global _lead_seconds
     lead = time.time() - time.monotonic()
-    was_set_back = lead < _lead_seconds - SKEW.total_seconds()
+    if lead < _lead_seconds - SKEW.total_seconds():
+        try:
+            cache.clear()
+        except DatabaseError:
+            return  # The cache is a table on PostgreSQL, and takes no write now: the next request tries again.
     _lead_seconds = lead
-    if was_set_back:
-        cache.clear()
