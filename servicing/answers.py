@@ -174,10 +174,11 @@ def _only_says_why(value: Any) -> bool:
     return all(item is None or key.casefold() in _AROUND for key, item in value.items())
 
 
-def _is_filled(value: Any) -> bool:
+def _is_filled(value: Any, depth: int = 0) -> bool:
     """Whether a reason says anything; an object or a list of nothing does not."""
     if isinstance(value, dict | list):
-        return any(map(_is_filled, value.values() if isinstance(value, dict) else value))
+        inner = value.values() if isinstance(value, dict) else value
+        return depth < MAX_DEPTH and any(_is_filled(item, depth + 1) for item in inner)
     return bool(value.strip() if isinstance(value, str) else value)
 
 

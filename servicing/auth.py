@@ -71,14 +71,15 @@ class HmacAuth(AuthBase):
         _require_header_text(client_id, "The client id")
         if not secret:
             raise ConfigurationError("The secret is missing; requests cannot be signed without it.")
-        if len(header_names) != 4 or not all(map(_TOKEN.fullmatch, header_names)):
+        names = tuple(header_names) if isinstance(header_names, list | tuple) else ()
+        if len(names) != 4 or not all(isinstance(name, str) and _TOKEN.fullmatch(name) for name in names):
             raise ConfigurationError(
                 "The signing headers must be four header names: for client id, signature, time and digest."
             )
         if epoch_unit not in ("ms", "s"):
             raise ConfigurationError(f"The epoch unit must be ms or s, not {epoch_unit!r}.")
         self._client_id, self._secret = client_id, secret
-        self._header_names = tuple(header_names)
+        self._header_names = names
         self._per_second = 1000 if epoch_unit == "ms" else 1
         self._clock = clock
 

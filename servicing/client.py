@@ -99,6 +99,7 @@ class Client:
         _require_positive(time_limit=time_limit)
         _require_whole(max_tries=max_tries, max_values=max_values, max_records=max_records)
         _require_text(country=country, incorporation_field=incorporation_field)
+        _require_one_of("message_content_type", message_content_type, (True, False))
         _require_zone(time_zone)
         base_url = checked_url(base_url)
         if auth == "hmac":
@@ -159,6 +160,7 @@ class Client:
 
     def within(self, seconds: float) -> Self:
         """A copy for somebody who waits: each of its calls takes no longer than that."""
+        _require_positive(seconds=seconds)
         twin = self._twin()
         twin._use(self._transport.within(seconds))
         return twin

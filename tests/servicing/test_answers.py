@@ -133,6 +133,7 @@ def test_an_answer_that_holds_only_an_error_is_a_refusal(value: Any) -> None:
         {"errors": [], "message": "Done"},
         {"errors": {"amount": []}, "detail": "Done"},
         {"error": "Receipt not mailed", "data": {"uuid": "a-1"}},
+        json.loads('{"error":' * 400 + '"deep"' + "}" * 400),
     ],
 )
 def test_a_write_whose_answer_is_no_plain_refusal_is_not_called_refused(value: Any) -> None:

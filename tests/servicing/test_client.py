@@ -52,6 +52,8 @@ class NotHTTP(BaseAdapter):
         ({"auth": "none", "max_tries": 2.5}, "max_tries must be a whole number from 1 up"),
         ({"auth": "none", "max_values": True}, "max_values must be a whole number from 1 up"),
         ({"auth": "none", "country": ""}, "country must not be empty"),
+        ({"auth": "none", "message_content_type": "no"}, "message_content_type must be one of True, False"),
+        ({"client_id": "desk", "secret": SECRET, "auth_headers": 5}, "must be four header names"),
         ({"auth": "none", "incorporation_field": " "}, "incorporation_field must not be empty"),
         ({"auth": "none", "verify": False}, "verify must be a file of certificates"),
         ({"auth": "none", "verify": "/nowhere.pem"}, "certificates in '/nowhere.pem' cannot be read"),
