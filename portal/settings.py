@@ -332,7 +332,9 @@ else:
     # compiling a query takes longer than any page may. A page that waits for two locks still comes within five seconds.
     PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off -c lock_timeout=2000"}
     NAMED = {"application_name": f"servicing-{secrets.token_hex(4)}"}
-    DATABASES["default"]["OPTIONS"] = PLANNED | DATABASES["default"].get("OPTIONS", {}) | NAMED | DATABASE_POOL
+    DATABASES["default"]["OPTIONS"] = (
+        PLANNED | DATABASES["default"].get("OPTIONS", {}) | NAMED | DATABASE_POOL
+    )
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     # Processes that share a server share their cache in a table of it, unless something faster is named.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"

@@ -300,7 +300,9 @@ def sent_once(request: StaffRequest, subject: Subject) -> HttpResponse:
     approval = approval_for(request, subject, form)
     must_ask = bool(editing.waits_for(form)) and approval is None
     final = send_form(form, approval, request.POST, request.FILES)
-    is_other = must_ask != (request.POST["action"] == "ask")  # It was approved, or the approval ended, in between.
+    is_other = must_ask != (
+        request.POST["action"] == "ask"
+    )  # It was approved, or the approval ended, in between.
     if is_late or is_other or not final.is_valid():
         return preview_page(request, subject, form, final, approval=approval, status=422, is_late=is_late)
     if must_ask:
