@@ -63,7 +63,7 @@ def decipher(
     now: datetime,
     budget: Budget | None = None,
 ) -> Any:
-    """The JSON of an answer that is well; otherwise raises the error that the answer means."""
+    """The JSON of a successful answer; raises the error that any other answer means."""
     is_success = status in range(200, 300)
     try:
         value = parse(body, budget)

@@ -181,8 +181,8 @@ class Client:
     ) -> DocumentFetcher:
         """What fetches the documents of statements, from the service's own host and from `hosts`.
 
-        A document that has not come whole after `time_limit` seconds is given up. Only what goes to the service
-        itself carries this client's credentials.
+        A document that takes longer than `time_limit` seconds is refused. Only requests to the service itself carry
+        this client's credentials.
         """
         service_url, auth = self._service
         return DocumentFetcher(

@@ -182,7 +182,7 @@ def read_list(cls: type[M], raws: list[Any], budget: Budget | None = None) -> li
 
 
 def _unlimited() -> Budget:
-    """For what was within its budget when it arrived, and is on file since."""
+    """For saved answers, which were checked when they arrived."""
     return Budget(sys.maxsize, sys.maxsize)
 
 

@@ -40,13 +40,13 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?", 
 class Exchange:
     """One try of a call: a context in which connections keep to its deadline.
 
-    `fresh` wants a connection that carried no call before: on an idle one that is just being closed nobody could
-    tell whether a write arrived. `sent` is False only while it is certain that no byte of the request has left.
+    `needs_new_connection` keeps a write off idle connections: if the service is closing one at that moment, nothing
+    shows whether the write arrived. `sent` is False only while no byte of the request can have left.
     """
 
-    def __init__(self, deadline: float, *, fresh: bool) -> None:
+    def __init__(self, deadline: float, *, needs_new_connection: bool) -> None:
         self.deadline = deadline
-        self.fresh = fresh
+        self.needs_new_connection = needs_new_connection
         self.sent = False
         self.timed_out = False
         self._connection: HTTPConnection | None = None
@@ -72,7 +72,7 @@ class Exchange:
 
     def choose(self, connection: "_GuardedConnection") -> None:
         """Take a connection out of the pool for this exchange."""
-        if self.fresh or connection.opened_by != os.getpid():
+        if self.needs_new_connection or connection.opened_by != os.getpid():
             connection.close()  # Two processes after a fork would read each other's answers.
         self._connection = connection
         if connection.sock:
@@ -405,7 +405,7 @@ class _Answer(http.client.HTTPResponse):
                     raise http.client.LineTooLong("interim header")
 
     def _is_plain(self) -> bool:
-        """Whether it is beyond doubt where the answer ends."""
+        """Whether the end of the answer is unambiguous."""
         lengths = self.headers.get_all("content-length", [])
         codings = self.headers.get_all("transfer-encoding", [])
         return (

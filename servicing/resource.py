@@ -21,7 +21,7 @@ Counts = Literal["rows", "pages0", "pages1"]
 """What an offset counts: rows, pages from 0, or pages from 1."""
 
 PASSES: Final = 3
-"""So often is a list read where records may have been missed."""
+"""How many times a list is read when records may have been missed."""
 
 
 class Resource:
@@ -149,33 +149,33 @@ def walk(
     middle cannot know that, and its caller has to.
     """
     seen: set[str] = set()
-    offset, barren = (1 if counts == "pages1" else 0), 0
+    offset, pages_without_new = (1 if counts == "pages1" else 0), 0
     if start:
         offset, counts = start.offset, counts or start.counts
     first = previous = page = fetch(offset)
-    has_shrunk, believed = False, True
+    has_shrunk, trusts_total = False, True
     while True:
         new = {record.uuid: record for record in page if record.uuid not in seen}
         seen.update(new)
         yield Step(list(new.values()), page, Place(offset, counts))
         if new:
-            barren = 0
+            pages_without_new = 0
         elif len(page) >= len(
             previous
         ):  # Pages that get shorter are the end of a list whose offsets count rows.
-            barren += 1
+            pages_without_new += 1
         total = page.pagination.total
         if total is not None and len(seen) > total and not has_shrunk:
-            believed = False
-        is_counted = believed and not has_shrunk and total is not None and len(seen) >= total
-        if not page.data or (is_counted and _is_short(page)) or barren > 1 + _arrived(first, page):
+            trusts_total = False
+        is_counted = trusts_total and not has_shrunk and total is not None and len(seen) >= total
+        if not page.data or (is_counted and _is_short(page)) or pages_without_new > 1 + _arrived(first, page):
             break
         step = len(page) if counts == "rows" else 1
         offset, previous, page = offset + step, page, fetch(offset + step)
         has_shrunk = has_shrunk or _has_shrunk(previous, page)
         counts = counts or _what_counts(previous, page)
     if not start:
-        _require_all(len(seen), first.pagination.total if believed else None, page, has_shrunk=has_shrunk)
+        _require_all(len(seen), first.pagination.total if trusts_total else None, page, has_shrunk=has_shrunk)
 
 
 def _is_short(page: Page[R]) -> bool:
@@ -190,7 +190,7 @@ def _has_shrunk(previous: Page[R], page: Page[R]) -> bool:
 
 
 def _require_all(number: int, total: int | None, last: Page[R], *, has_shrunk: bool) -> None:
-    """`total` is what the list said when the walk began, or None where it is not to be believed."""
+    """`total` is what the list said when the walk began, or None when that number cannot be trusted."""
     if has_shrunk:
         raise IncompleteList("Records were removed from the list while it was read, so some may be missing.")
     if total is not None and number < total:

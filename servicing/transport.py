@@ -295,7 +295,7 @@ class Transport:
 
     def _send_once(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
         progress.tries += 1
-        progress.exchange = exchange = Exchange(progress.deadline, fresh=call.kind == "write")
+        progress.exchange = exchange = Exchange(progress.deadline, needs_new_connection=call.kind == "write")
         try:
             with exchange:
                 reply = self._answer(self._prepared(call, payload), exchange)
