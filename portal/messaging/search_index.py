@@ -14,7 +14,7 @@ FACTS = "messaging_facts"
 
 
 def create(apps: Any, schema_editor: Any) -> None:
-    """Make the index."""
+    """Make the index and take in what is saved already."""
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
         schema_editor.execute(
@@ -27,6 +27,10 @@ def create(apps: Any, schema_editor: Any) -> None:
     schema_editor.execute(
         f"CREATE VIRTUAL TABLE {FACTS} USING fts5(search_text, content='', tokenize='ascii', detail='none')"
     )
+    for table, part in _parts("messaging_message").items():
+        schema_editor.execute(
+            f"INSERT INTO {table} (rowid, search_text) SELECT id, {part} FROM messaging_message ORDER BY id"  # noqa: S608 - fixed names
+        )
     keep_in_step(schema_editor.connection)
 
 
@@ -43,14 +47,9 @@ def drop(apps: Any, schema_editor: Any) -> None:
 
 def rebuild(apps: Any, schema_editor: Any) -> None:
     """Make it again on SQLite, from the messages that are kept."""
-    if schema_editor.connection.vendor == "postgresql":
-        return
-    drop(apps, schema_editor)
-    create(apps, schema_editor)
-    for table, part in _parts("messaging_message").items():
-        schema_editor.execute(
-            f"INSERT INTO {table} (rowid, search_text) SELECT id, {part} FROM messaging_message ORDER BY id"  # noqa: S608 - fixed names
-        )
+    if schema_editor.connection.vendor == "sqlite":
+        drop(apps, schema_editor)
+        create(apps, schema_editor)
 
 
 def keep_in_step(connection: BaseDatabaseWrapper) -> None:

@@ -2,8 +2,7 @@
 export; beside Django's admin, bare queries and a bare bulk_create.
 
 BENCH_MESSAGES makes it smaller, BENCH_ADDRESSES asks for some of the filters alone, BENCH_EACH=1 prints every address
-with its medians. Sowing takes longest, and with BENCH_KEPT it is done once: `python -m tests.bench.told` sows, and
-measures nothing.
+with its medians. With BENCH_KEPT the messages are generated once.
 """
 
 import gc
@@ -23,9 +22,9 @@ from urllib.parse import urlencode
 
 from tests.bench.bench_registry import signed_in
 from tests.bench.memory import resident
+from tests.bench.messages import MESSAGES, NOW, bank, bodies, sowed
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_most, bounded, compared, p95, timed
-from tests.bench.told import MESSAGES, NOW, bank, bodies, sowed
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 ADDRESSES = int(os.environ.get("BENCH_ADDRESSES", "1000"))

@@ -1,7 +1,7 @@
 """Search, every list, memory and import over a registry of a million borrowers, asked for as a browser asks.
 
 BENCH_BORROWERS makes it smaller; BENCH_EACH=1 prints every address with its median. Beside each list stands Django's
-admin on the same rows. Sowing takes longest, and with BENCH_KEPT it is done once.
+admin on the same rows. With BENCH_KEPT the borrowers are generated once.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tests.bench.database import own, settle
+from tests.bench.database import own
 from tests.bench.memory import resident
 from tests.bench.plain import bare, change_list
 from tests.bench.table import Row, at_least, at_most, bounded, compared, p95, timed
@@ -55,13 +55,13 @@ def rows() -> list[Row]:
 
 def sow(borrowers: int) -> None:
     """Another process invents them, so that this one is as large as one that serves pages."""
-    from tests.databases import database_url
+    from tests.databases import database_url, forget_connections
 
-    command = [sys.executable, "manage.py", "make_registry", "--borrowers", str(borrowers)]
+    forget_connections()
+    command = [sys.executable, "-m", "tests.bench.generate", "--borrowers", str(borrowers)]
     subprocess.run(
         command, env=os.environ | {"DATABASE_URL": database_url()}, stdout=subprocess.DEVNULL, check=True
     )
-    settle()
 
 
 def measured(registry: "Registry", size: str) -> list[Row]:

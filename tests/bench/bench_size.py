@@ -3,11 +3,12 @@
 import tempfile
 from pathlib import Path
 
-from tests.bench import bench_registry, told
+from tests.bench import bench_registry, messages
 from tests.bench.database import own
+from tests.bench.generate import generate
 from tests.bench.table import Row, at_most
 
-MESSAGES, BORROWERS = min(100_000, told.MESSAGES), min(20_000, bench_registry.BORROWERS)
+MESSAGES, BORROWERS = min(100_000, messages.MESSAGES), min(20_000, bench_registry.BORROWERS)
 """How many are measured."""
 MANY_MESSAGES, MANY_BORROWERS = 100_000_000, 10_000_000
 
@@ -16,10 +17,10 @@ def rows() -> list[Row]:
     found = []
     with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "size.sqlite3") as engine:
         empty = bytes_used()
-        told.sow(MESSAGES)
+        generate(messages=MESSAGES)
         found += added_up(f"message, {engine}", (bytes_used() - empty) / MESSAGES, MANY_MESSAGES)
         before = bytes_used()
-        bench_registry.sow(BORROWERS)
+        generate(borrowers=BORROWERS)
         each = (bytes_used() - before) / BORROWERS
         found += added_up(f"borrower with people and accounts, {engine}", each, MANY_BORROWERS)
     return found

@@ -120,15 +120,16 @@ class Deployment:
         """Two upgrades at once, as two machines start them; then staff and some records."""
         upgrades = [Process(*MANAGE, "upgrade", "-v0", **self.settings) for _ in range(2)]
         must(all(one.running.wait(PATIENCE) == 0 for one in upgrades), "two upgrades at once end well")
-        for words in (["demo_staff"], ["make_registry", "--borrowers", str(BORROWERS)]):
-            self.manage(*words)
+        self.manage("demo_staff")
+        self.run(sys.executable, "-m", "tests.bench.generate", "--borrowers", str(BORROWERS))
         self.manage("collectstatic", "--noinput", "-v0", **DEPLOYED)
 
     def manage(self, *words: str, **settings: str) -> str:
-        done = subprocess.run(
-            [*MANAGE, *words], env=self.settings | settings, cwd=ROOT, capture_output=True, text=True
-        )
-        must(done.returncode == 0, f"{words[0]} ends well: {done.stdout[-500:]}{done.stderr[-500:]}")
+        return self.run(*MANAGE, *words, **settings)
+
+    def run(self, *command: str, **settings: str) -> str:
+        done = subprocess.run(command, env=self.settings | settings, cwd=ROOT, capture_output=True, text=True)
+        must(done.returncode == 0, f"{' '.join(command)} ends well: {done.stdout[-500:]}{done.stderr[-500:]}")
         return done.stdout
 
     def make_database(self) -> None:

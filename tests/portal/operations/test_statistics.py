@@ -61,11 +61,6 @@ def test_it_is_counted_only_after_an_import_of_much_beside_what_is_known(
         assert is_counted() == is_much
 
 
-def test_it_is_counted_after_records_are_invented() -> None:
-    call_command("make_registry", borrowers=1, stdout=StringIO())
-    assert is_counted()
-
-
 def test_it_is_counted_after_a_large_sync_only(desk: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "MANY", 2)
     for number, is_large in enumerate((False, True)):

@@ -1,7 +1,6 @@
-"""A year of webhook messages as the service tells them, written past the sync into a table of their own.
+"""Invents a year of webhook messages as the service would list them, and the rows that the portal stores of them.
 
-Hides how a million are sown in minutes: other processes make the rows, and indexes are built when all are there.
-Run by itself it does no more than that, for the folder that BENCH_KEPT names.
+Other processes make the rows: to read a message and gather what it can be searched by takes longer than to insert it.
 """
 
 import json
@@ -9,20 +8,23 @@ import os
 import random
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from tests.bench.database import hurry, own, settle
+import django
+from django.db import connection
+
+from tests.bench.database import own
+from tests.bench.generate import generate
 
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "1000000"))
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 YEAR = 365 * 86_400
-BATCH = 5_000
 STATES = (["SUCCEEDED", "SCHEDULED", "FAILED", "FAILED_AFTER_SUCCESS"], [80, 15, 4, 1])
 DELIVERIES = (["SUCCESS", "FAILED", "PENDING"], [95, 4, 1])
 PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
@@ -38,33 +40,15 @@ def sowed() -> Iterator[str]:
         from portal.messaging.models import Message
 
         if not Message.objects.exists():
-            sow(MESSAGES)
+            generate(messages=MESSAGES)
         yield engine
 
 
-def sow(number: int) -> None:
-    """Fill the table with so many messages, the oldest first, as they come over a year."""
-    from django.db import connection
-
-    from portal.messaging import search_index
-    from portal.messaging.models import Message
-
-    hurry()
-    indexes = Message._meta.indexes
-    fill = search_index.rebuild if connection.vendor == "sqlite" else search_index.create
-    with connection.schema_editor() as editor:
-        search_index.drop(None, editor)
-        for index in indexes:
-            editor.remove_index(Message, index)
-    ranges = [range(start, min(start + BATCH, number)) for start in range(0, number, BATCH)]
-    with get_context("spawn").Pool(os.cpu_count(), _set_up) as pool:
-        for rows in pool.imap(_rows, [(part, number) for part in ranges]):
-            _insert(rows)
-    with connection.schema_editor() as editor:
-        for index in indexes:
-            editor.add_index(Message, index)
-        fill(None, editor)
-    settle()
+def row_batches(parts: Sequence[range], of: int) -> Iterator[list[list[Any]]]:
+    """The values of all columns for each part of so many messages, the oldest first, as they come over a year."""
+    if parts:
+        with get_context("spawn").Pool(min(os.cpu_count() or 1, len(parts)), django.setup) as pool:
+            yield from pool.imap(partial(_rows, of=of), parts)
 
 
 def bodies(numbers: range, of: int) -> Iterator[dict[str, Any]]:
@@ -112,40 +96,14 @@ def _uuid(chance: random.Random) -> str:
     return str(uuid.UUID(int=chance.getrandbits(128), version=4))
 
 
-def _set_up() -> None:
-    import django
-
-    django.setup()
-
-
-def _rows(asked: tuple[range, int]) -> list[list[Any]]:
+def _rows(numbers: range, of: int) -> list[list[Any]]:
     """Rows as the database takes them, in the order of their keys."""
-    from django.db import connection
-
     from portal.messaging.keeping import row_of
-    from portal.messaging.models import Message as Kept
     from servicing import Message, codec
 
-    told = codec.read_list(Message, codec.parse(json.dumps(list(bodies(*asked)))))
-    kept = sorted((row_of(one) for one in told), key=lambda row: row.pk)
-    fields = Kept._meta.concrete_fields
+    listed = codec.read_list(Message, codec.parse(json.dumps(list(bodies(numbers, of)))))
+    rows = sorted((row_of(message) for message in listed), key=lambda row: row.pk)
+    fields = type(rows[0])._meta.concrete_fields
     return [
-        [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in kept
+        [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows
     ]
-
-
-def _insert(rows: list[list[Any]]) -> None:
-    from django.db import connection, transaction
-
-    from portal.messaging.models import Message
-
-    names = [field.column for field in Message._meta.concrete_fields]
-    marks = ", ".join(["%s"] * len(names))
-    with transaction.atomic(), connection.cursor() as cursor:
-        statement = f"INSERT INTO messaging_message ({', '.join(names)}) VALUES ({marks})"
-        cursor.executemany(statement, rows)
-
-
-if __name__ == "__main__":
-    with sowed():
-        pass

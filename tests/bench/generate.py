@@ -1,0 +1,152 @@
+"""Fills the database that DATA_DIR or DATABASE_URL names with invented borrowers and messages.
+
+    python -m tests.bench.generate [--borrowers N] [--messages N]
+
+Hides how rows get into each database quickly: nothing waits for the disk, and all indexes are made after the rows. So
+nobody else may use the database, and if this is killed, the database is unusable.
+"""
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from types import ModuleType
+from typing import Any
+
+import django
+
+from tests.bench.database import hurry, settle
+
+BATCH = 5_000
+"""So many borrowers or messages enter in one transaction."""
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser("python -m tests.bench.generate", description=__doc__)
+    for name in ("borrowers", "messages"):
+        parser.add_argument(f"--{name}", type=int, default=0, metavar="N")
+    wanted = parser.parse_args(arguments)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    django.setup()
+    from django.core.management import call_command
+
+    from portal.disk import exclusive_use
+
+    with exclusive_use() as is_alone:
+        if not is_alone:
+            sys.exit("The database is in use. Stop the portal and its workers first.")
+        call_command("migrate", verbosity=0)
+        if holds_real_data():
+            sys.exit("This database holds records. Invented ones are added to it only with DEBUG=1.")
+        generate(wanted.borrowers, wanted.messages)
+    sys.stdout.write(f"Generated {wanted.borrowers:,} borrowers and {wanted.messages:,} messages.\n")
+
+
+def holds_real_data() -> bool:
+    """Whether it has records or messages, and no developer owns it."""
+    from django.conf import settings
+
+    from portal.messaging.models import Message
+    from portal.registry.models import Record
+
+    return not settings.DEBUG and (Record.objects.exists() or Message.objects.exists())
+
+
+def generate(borrowers: int = 0, messages: int = 0) -> None:
+    """Add so many of each, and leave the database as a server has it after a while."""
+    hurry()
+    gc.disable()  # Nothing here is cyclic, and to find that out takes a tenth of the time.
+    try:
+        add_borrowers(borrowers)
+        add_messages(messages)
+    finally:
+        gc.enable()
+        settle()
+
+
+def add_borrowers(number: int) -> None:
+    from portal.registry import search_index
+    from portal.registry.models import Record
+    from tests.bench.households import COLUMNS, Households
+
+    stored = Record.objects.count()
+    households = Households(seed=stored)
+    batches = (chain.from_iterable(map(households.rows, part)) for part in parts(0, number))
+    with indexes_made_last("registry_record", search_index, is_worth_it=number > stored):
+        write("registry_record", COLUMNS, batches)
+
+
+def add_messages(number: int) -> None:
+    from portal.messaging import search_index
+    from portal.messaging.models import Message
+    from tests.bench.messages import row_batches
+
+    stored = Message.objects.count()
+    with indexes_made_last("messaging_message", search_index, is_worth_it=number > stored):
+        columns = [field.column for field in Message._meta.concrete_fields]
+        write("messaging_message", columns, row_batches(parts(stored, number), stored + number))
+
+
+def parts(first: int, number: int) -> list[range]:
+    """The numbers from the first on, a batch each."""
+    end = first + number
+    return [range(start, min(start + BATCH, end)) for start in range(first, end, BATCH)]
+
+
+def write(table: str, columns: Sequence[str], batches: Iterable[Iterable[list[Any]]]) -> None:
+    """Insert rows of values as the database takes them, a transaction for each batch."""
+    from django.db import connection, transaction
+
+    into = f"{table} ({', '.join(columns)})"
+    marks = ", ".join(["%s"] * len(columns))
+    for rows in batches:
+        with transaction.atomic(), connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                with cursor.copy(f"COPY {into} FROM STDIN") as copy:
+                    for row in rows:
+                        copy.write_row(row)
+            else:
+                cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", list(rows))
+
+
+@contextmanager
+def indexes_made_last(table: str, search_index: ModuleType, *, is_worth_it: bool) -> Iterator[None]:
+    """Make the table's indexes anew when all rows are there: at once, instead of row by row."""
+    if not is_worth_it:
+        yield
+        return
+    from django.db import connection
+
+    with connection.schema_editor() as editor:
+        search_index.drop(None, editor)
+        indexes = indexes_of(table)
+        for name, _ in indexes:
+            editor.execute(f"DROP INDEX {name}")
+    try:
+        yield
+    finally:
+        with connection.schema_editor() as editor:
+            for _, statement in indexes:
+                editor.execute(statement)
+            search_index.create(None, editor)
+
+
+def indexes_of(table: str) -> list[tuple[str, str]]:
+    """Name and statement of each index that no constraint needs."""
+    from django.db import connection
+
+    found = {
+        "sqlite": "SELECT name, sql FROM sqlite_master WHERE tbl_name = %s AND type = 'index' AND sql IS NOT NULL",
+        "postgresql": "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = %s"
+        " AND indexname NOT IN (SELECT conname FROM pg_constraint)",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(found[connection.vendor], [table])
+        return list(cursor.fetchall())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

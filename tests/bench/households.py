@@ -1,0 +1,231 @@
+"""Invents borrowers with two people and a loan each; some also have a line, a repayment or an application.
+
+The rows are what the portal would store of the service's answers, but built directly: to decode each answer and
+remember it takes ten times as long. A test compares every column with the portal's own way.
+"""
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from portal.registry.lists import DECIDED, OPEN
+from portal.registry.models import Source
+from portal.registry.search import search_text
+from portal.registry.search_index import MARK
+from servicing import rules
+
+split_words = str.split
+FIRST: Final = split_words(
+    "Northwind Cedar Harbor Summit Prairie Granite River Copper Atlas Beacon Juniper Falcon"
+)
+TRADES: Final = split_words(
+    "Baking Farms Logistics Plumbing Design Foods Motors Dental Printing Roofing Textiles"
+)
+FORMS: Final = [
+    ("LLC", "LIMITED_LIABILITY_COMPANY"),
+    ("Inc", "CORPORATION"),
+    ("and Sons", "SOLE_PROPRIETORSHIP"),
+    ("Partners", "GENERAL_PARTNERSHIP"),
+]
+GIVEN_NAMES: Final = split_words(
+    "Ana Luis Maria John Priya Elena Omar Grace David Ivan Chloe Noah Aisha Peter Lena Marco Ruth Kofi "
+    "Ingrid Tomas Yuki Sara Felix Nadia Hugo Mina Paul Vera Dylan Rosa"
+)
+FAMILY_NAMES: Final = split_words(
+    "Ortiz Smith Nguyen Garcia Patel Kim Brown Lopez Chen Davis Silva Lindqvist Okafor Rossi Novak Haddad "
+    "Fischer Moreau Tanaka Walsh Petrov Jensen Costa Ibrahim Kowalski Reyes Singh Berg Marino Dubois"
+)
+PLACES: Final = [
+    ("Austin", "TX", "78701"),
+    ("Denver", "CO", "80202"),
+    ("Boston", "MA", "02108"),
+    ("Miami", "FL", "33101"),
+    ("Seattle", "WA", "98101"),
+    ("Chicago", "IL", "60601"),
+    ("Eugene", "OR", "97401"),
+]
+LOAN_STATUSES: Final = ["ACTIVE"] * 8 + ["CLOSED", "CHARGED_OFF"]
+REPAYMENT_STATUSES: Final = ["SUCCEEDED"] * 8 + ["SCHEDULED", "FAILED"]
+PRODUCTS: Final = ["LOAN", "LINE_OF_CREDIT"]
+DEFAULTS: Final[dict[str, Any]] = {
+    **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text", "answer"], ""),
+    **dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"]),
+    "source": Source.SERVICE.value,
+    "failure": "",
+    "created_by": "",
+    **dict.fromkeys(["product", "status", "entity", "state", "city", "phone", "email"], ""),
+    **dict.fromkeys(["amount", "past_due", "due_date", "rate"]),
+    "flagged": False,
+}
+"""Every column that gets a value; the database has defaults for the others."""
+COLUMNS: Final = list(DEFAULTS)
+Row = dict[str, Any]
+
+
+class Households:
+    """Invents household after household, the same ones for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        chance = random.Random(seed)
+        self._random, self._random_bits = chance.random, chance.getrandbits
+        self._now = datetime.now(UTC)
+        today = self._now.date()
+        self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
+
+    def rows(self, number: int) -> Iterator[list[Any]]:
+        """The values of :data:`COLUMNS` for a borrower and for everything that belongs to it."""
+        at = f"{self._now - timedelta(seconds=number * 20):%Y-%m-%d %H:%M:%S}"
+        owner, loan = self._uuid(), self._uuid()
+        is_late = number % 40 == 0
+        people = [self._person(number), self._person(number)]
+        accounts = [self._loan(loan, owner, is_late)]
+        position: Row = {"flagged": is_late}
+        if number % 2 == 0:
+            accounts.append(line := self._line(is_late))
+            position["past_due"] = line["past_due"]
+        if number % 5 == 0:
+            accounts.append(self._repayment(number, loan))
+        if number % 10 == 0:
+            accounts.append(application := self._application(number))
+            position["status"] = application["status"] if application["status"] in DECIDED else OPEN
+        borrower = self._borrower(number, owner, people) | position
+        common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
+        common["borrower_uuid"] = owner
+        for row in (borrower, *people, *accounts):
+            yield [*(common | row).values()]
+
+    def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
+        first = self._choose(FIRST)
+        form, entity = self._choose(FORMS)
+        name = f"{first} {self._choose(TRADES)} {number % 9973} {form}"
+        contact, lines, address = self._contact(first, number)
+        return contact | {
+            "kind": "borrower",
+            "uuid": owner,
+            "label": name,
+            "product": "BUSINESS",
+            "entity": entity,
+            "search_text": _lines(name, *lines, *(person["label"] for person in people)),
+            "answer": f'{{"address":{address},"email":"{contact["email"]}","entity":"{entity}","first_name":"{name}",'
+            f'"key_people":[{people[0]["answer"]},{people[1]["answer"]}],"phone":"{contact["phone"]}",'
+            f'"start_date":"2014-06-02","user_type":"BUSINESS","uuid":"{owner}"}}',
+        }
+
+    def _person(self, number: int) -> Row:
+        given, family, uuid = self._choose(GIVEN_NAMES), self._choose(FAMILY_NAMES), self._uuid()
+        name = f"{given} {family}"
+        contact, lines, address = self._contact(family, number)
+        return contact | {
+            "kind": "key_person",
+            "uuid": uuid,
+            "label": name,
+            "product": "OWNER",
+            "search_text": _lines(name, *lines),
+            "answer": f'{{"address":{address},"email":"{contact["email"]}","first_name":"{given}",'
+            f'"last_name":"{family}","phone":"{contact["phone"]}","title":"OWNER","uuid":"{uuid}"}}',
+        }
+
+    def _contact(self, name: str, number: int) -> tuple[Row, list[str], str]:
+        """The columns of a contact, the lines it is found by, and its address as JSON."""
+        city, state, zip_code = self._choose(PLACES)
+        email = f"{name}{number}@{city}.example".lower()
+        phone = f"{self._between(201, 989)}{self._between(2_000_000, 9_999_999)}"
+        address = (
+            f'{{"city":"{city}","country":"UNITED STATES","line_1":"{number % 900 + 100} Main Street",'
+            f'"state":"{state}","zip":"{zip_code}"}}'
+        )
+        columns = {"state": state, "city": city, "phone": phone, "email": email}
+        return columns, [email, phone, city, zip_code, rules.US_STATES[state]], address
+
+    def _loan(self, uuid: str, owner: str, is_late: bool) -> Row:
+        status, amount, due = self._choose(LOAN_STATUSES), self._amount(), self._day()
+        rate = self._between(16, 96) / 4
+        return {
+            "kind": "loan",
+            "uuid": uuid,
+            "product": "LOAN",
+            "status": status,
+            "amount": amount,
+            "rate": f"{rate}",
+            "due_date": due,
+            "flagged": is_late,
+            "search_text": _WORDS["LOAN", status],
+            "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
+            f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":1052.20}}],"interest_rate":{rate},'
+            f'"product":"LOAN","status":"{status}","user_uuid":"{owner}","uuid":"{uuid}"}}',
+        }
+
+    def _line(self, is_late: bool) -> Row:
+        limit, due = self._amount(), self._day()
+        past_due = f"{self._between(50, 900) if is_late else 0}.00"
+        return {
+            "kind": "line",
+            "uuid": self._uuid(),
+            "amount": limit,
+            "past_due": past_due,
+            "due_date": due,
+            "flagged": is_late,
+            "answer": f'{{"credit_limit":{limit},"past_due_balance":{past_due},"payment_due_date":"{due}",'
+            f'"statements":[]}}',
+        }
+
+    def _repayment(self, number: int, loan: str) -> Row:
+        status, amount, day = self._choose(REPAYMENT_STATUSES), self._amount(), self._day()
+        uuid = self._uuid()
+        return {
+            "kind": "repayment",
+            "uuid": uuid,
+            "parent_uuid": loan,
+            "product": "LOAN",
+            "status": status,
+            "entity": "DEBIT",
+            "amount": amount,
+            "due_date": day,
+            "flagged": status == "FAILED",
+            "search_text": f"{MARK}ach-{number}{MARK}\n{MARK}{amount}{MARK}\n",
+            "answer": f'{{"ach_id":"ach-{number}","amount":{amount},"effective_date":"{day}","payment_type":"DEBIT",'
+            f'"product":"LOAN","status":"{status}","uuid":"{uuid}"}}',
+        }
+
+    def _application(self, number: int) -> Row:
+        decision = "APPROVED" if number % 50 else "PENDING"
+        product, amount, uuid = self._choose(PRODUCTS), self._amount(), self._uuid()
+        return {
+            "kind": "application",
+            "uuid": uuid,
+            "product": product,
+            "status": decision,
+            "amount": amount,
+            "search_text": _WORDS[product, decision],
+            "answer": f'{{"amount":{amount},"product":"{product}","status":{{"decision":"{decision}"}},'
+            f'"uuid":"{uuid}"}}',
+        }
+
+    def _choose(self, values: list[Any]) -> Any:
+        return values[int(self._random() * len(values))]
+
+    def _between(self, least: int, end: int) -> int:
+        return least + int(self._random() * (end - least))
+
+    def _amount(self) -> str:
+        return f"{self._between(1_000, 90_000)}.00"
+
+    def _day(self) -> str:
+        return str(self._choose(self._days))
+
+    def _uuid(self) -> str:
+        digits = f"{self._random_bits(128):032x}"
+        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+
+
+def _lines(*lines: str) -> str:
+    """What :func:`search_text` makes of plain texts, first of all the name."""
+    return MARK + "".join([f"{MARK}{line}{MARK}\n" for line in lines]).lower()
+
+
+_WORDS: Final = {
+    (product, status): search_text("", product, status)
+    for product in PRODUCTS
+    for status in {*LOAN_STATUSES, "APPROVED", "PENDING"}
+}

@@ -1,0 +1,158 @@
+"""A generated database holds what the portal would store of the service's answers, and can be worked with."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import Model
+from django.test import Client as Browser
+
+from portal.messaging.keeping import keep
+from portal.messaging.models import Message
+from portal.registry import memory
+from portal.registry.models import Kind, Record, Source
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
+from servicing import Message as ListedMessage
+from tests.databases import database_url, forget_connections
+
+MODELS = {
+    Kind.BORROWER: Borrower,
+    Kind.KEY_PERSON: KeyPerson,
+    Kind.APPLICATION: Application,
+    Kind.LOAN: Loan,
+    Kind.LINE: Statement,
+    Kind.REPAYMENT: Repayment,
+}
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def generate(transactional_db: None) -> Run:
+    """The command as it is typed, on the test's own database."""
+
+    def run(*words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        forget_connections()
+        command = [sys.executable, "-m", "tests.bench.generate", *words]
+        environment = os.environ | {"DATABASE_URL": database_url()} | settings
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+@pytest.fixture
+def world(generate: Run, viewer: Browser) -> Browser:
+    done = generate("--borrowers", "60", "--messages", "50")
+    assert done.stdout == "Generated 60 borrowers and 50 messages.\n", done.stderr
+    return viewer
+
+
+def stored(model: type[Model], *besides: str) -> list[dict[str, Any]]:
+    """Every column of every row, without its key and those named."""
+    names = [
+        field.attname
+        for field in model._meta.concrete_fields
+        if field.attname not in besides and not field.auto_created
+    ]
+    return list(model._default_manager.order_by("uuid").values(*names))
+
+
+def test_each_record_is_what_the_portal_stores_of_its_answer(world: Browser) -> None:
+    generated = stored(Record, "created_at", "updated_at")
+    records = list(Record.objects.order_by("id"))
+    assert all(record.created_at == record.updated_at == record.answer_at for record in records)
+    assert [sum(record.kind == kind for record in records) for kind in MODELS] == [60, 120, 6, 60, 30, 12]
+    Record.objects.all().delete()
+    for record in records:
+        answer = codec.decode(MODELS[Kind(record.kind)], record.answer)
+        ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": record.parent_uuid}
+        items = memory.known(answer, uuid=record.uuid, **ids)
+        memory.remember(items, source=Source.SERVICE, at=record.answer_at)
+    assert stored(Record, "created_at", "updated_at") == generated
+
+
+def test_borrowers_differ_in_what_their_accounts_add_up_to(world: Browser) -> None:
+    borrowers = Record.objects.filter(kind=Kind.BORROWER)
+    assert {one.status for one in borrowers} == {"", "APPROVED", "OPEN"}
+    assert {one.flagged for one in borrowers} == {True, False}
+    assert {one.past_due is None for one in borrowers} == {True, False}
+    assert borrowers.filter(past_due__gt=0).exists()
+
+
+def test_a_repayment_belongs_to_a_loan_of_its_borrower(world: Browser) -> None:
+    owners = dict(Record.objects.filter(kind=Kind.LOAN).values_list("uuid", "borrower_uuid"))
+    repayments = Record.objects.filter(kind=Kind.REPAYMENT)
+    assert [owners[one.parent_uuid] for one in repayments] == [one.borrower_uuid for one in repayments]
+
+
+def test_each_message_is_what_the_portal_stores_of_it(world: Browser) -> None:
+    generated = stored(Message, "stored_at")
+    bodies = [json.loads(body) for body in Message.objects.values_list("body", flat=True)]
+    assert len(bodies) == 50
+    Message.objects.all().delete()
+    keep(codec.read_list(ListedMessage, codec.parse(json.dumps(bodies))))
+    assert stored(Message, "stored_at") == generated
+
+
+@pytest.mark.parametrize("model", [Record, Message])
+def test_it_has_every_index_again(generate: Run, model: type[Model]) -> None:
+    def indexes() -> Any:
+        with connection.cursor() as cursor:
+            found = connection.introspection.get_constraints(cursor, model._meta.db_table)
+        return {
+            name: (each["columns"], each["unique"], each["orders"])
+            for name, each in found.items()
+            if each["index"]
+        }
+
+    before = indexes()
+    generate("--borrowers", "1", "--messages", "1").check_returncode()
+    assert {index.name for index in model._meta.indexes} <= set(before)
+    assert indexes() == before
+
+
+def test_it_can_be_searched_and_listed(world: Browser) -> None:
+    one = Record.objects.filter(kind=Kind.BORROWER).last()
+    message = Message.objects.first()
+    assert one
+    assert message
+    assert one.label in world.get("/search/", {"q": one.label}).content.decode()
+    found = world.get("/messages/", {"q": json.loads(message.body)["payload"]["ach_id"]}).content.decode()
+    assert message.get_absolute_url() in found
+    for page in (
+        "/borrowers/?sort=-past_due",
+        "/loans/?sort=rate",
+        "/lines/?sort=past_due",
+        one.get_absolute_url(),
+    ):
+        assert world.get(page).status_code == 200
+
+
+def test_what_is_written_afterwards_is_found_too(world: Browser) -> None:
+    """The triggers of the search are back."""
+    answer = codec.decode(Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}')
+    memory.remember(memory.known(answer), source=Source.SERVICE)
+    assert "/borrowers/b-1/" in world.get("/search/", {"q": "quillon"}).content.decode()
+    keep(codec.read_list(ListedMessage, codec.parse('[{"uuid":"m-1","event":"payment.zebrawood"}]')))
+    assert "/messages/m-1/" in world.get("/messages/", {"q": "zebrawood"}).content.decode()
+
+
+def test_invented_records_never_join_real_ones(world: Browser, generate: Run) -> None:
+    real = {
+        "DEBUG": "off",
+        "SECRET_KEY": "k3-9Zr_TqV7wXy2LmN8pQ4sB6dF1hJ5gC0aEuRiOoPzXcVbNmAsDfGhJkLqWeRtY",
+        "SERVICING_URL": "https://service.example",
+        "SERVICING_CLIENT_ID": "desk",
+        "SERVICING_SECRET": "0123456789abcdef0123456789abcdef",
+        "ALLOWED_HOSTS": "desk.example",
+    }
+    refused = generate("--borrowers", "1", **real)
+    assert (refused.returncode, refused.stdout) == (1, ""), refused.stderr
+    assert refused.stderr.startswith("This database holds records.")
+    generate("--borrowers", "2", "--messages", "2").check_returncode()
+    assert Record.objects.filter(kind=Kind.BORROWER).count() == 62
+    assert Message.objects.count() == 52
