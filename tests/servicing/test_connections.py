@@ -393,6 +393,36 @@ def test_a_failure_of_our_own_while_an_answer_is_read_is_a_named_error(wire: Wir
     assert [type(outcome.error) for outcome in notes.outcomes] == [OutcomeUnknown]
 
 
+def test_a_failure_of_our_own_before_anything_is_sent_is_a_named_error(wire: Wire) -> None:
+    def broken(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        raise RuntimeError("a mistake of ours")
+
+    with Client(wire.url, auth="none") as client:
+        client._transport._auth = broken  # type: ignore[assignment]
+        assert isinstance(failure(write, client), NotSent)
+    assert wire.requests == []
+
+
+def test_time_that_runs_out_while_an_answer_is_read_is_no_answer(wire: Wire) -> None:
+    wire.answer(answered(APPLICATION))
+
+    def slow(value: Any, budget: Any) -> None:
+        raise TimeoutError
+
+    with Client(wire.url, auth="none") as client, pytest.raises(OutcomeUnknown, match="took too long"):
+        client._transport.call("applications.submit", "POST", "/v1/users", ids={}, read=slow)
+
+
+def test_a_proxy_that_is_not_there_sends_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    with Client("https://lender.example", auth="none", proxies={"https": address}) as client:
+        error = failure(write, client)
+
+    assert isinstance(error, NotSent)
+    assert "the proxy did not connect" in error.message
+
+
 # Budgets
 
 

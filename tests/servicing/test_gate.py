@@ -107,3 +107,14 @@ def test_whoever_waits_may_limit_each_call(wire: Wire, client: Client) -> None:
     wire.answer(silent)
     with pytest.raises(Unavailable, match="took too long"):
         read(client.within(0.1))
+
+
+def test_a_gate_that_cannot_answer_stops_nothing(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Shared):
+        def admits(self) -> bool:
+            raise OSError("database away")
+
+    wire.answer(answered(APPLICATION))
+    with Client(wire.url, auth="none", gate=Broken()) as client:
+        assert write(client).uuid == "a-1"
+    assert "could not find out whether the service may be called" in caplog.text
