@@ -156,7 +156,9 @@ def may_hold_sensitive(text: bytes) -> bool:
     """Whether a JSON text may have a sensitive field anywhere; quick, for every answer is looked at."""
     if b"\\" in text and b"\\u00" in text:
         return True
-    return bool(_LOOKS_SENSITIVE.search(text) or _LOOKS_PACKED.search(text))
+    if (b"z" in text or b"Z" in text) and _LOOKS_PACKED.search(text):
+        return True
+    return _LOOKS_SENSITIVE.search(text) is not None
 
 
 def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:

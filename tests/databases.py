@@ -6,10 +6,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from django.core.management import call_command
 from django.db import OperationalError, connection, connections
+from django.db.migrations.executor import MigrationExecutor
 
 from portal.registry import search_index
 from portal.registry.models import SEARCHED_KINDS
@@ -54,8 +56,8 @@ def forget_connections() -> None:
         connection.close_pool()
 
 
-def go_back() -> None:
-    """Its form before there were tables of texts on PostgreSQL; without what else has changed since."""
+def go_back() -> Any:
+    """Its form before there were tables of texts on PostgreSQL; the model of its records as it was then."""
     call_command("migrate", "registry", "0009", verbosity=0)
     if connection.vendor == "postgresql":
         with connection.schema_editor() as editor:
@@ -65,6 +67,8 @@ def go_back() -> None:
                     f"CREATE INDEX {search_index.index_of(kind)} ON registry_record"
                     f" USING gin (search_text gin_trgm_ops) WHERE kind = '{kind}' AND archived_at IS NULL"
                 )
+    then = MigrationExecutor(connection).loader.project_state(("registry", "0009_names"))
+    return then.apps.get_model("registry", "Record")
 
 
 def run(*statements: str) -> None:

@@ -614,10 +614,11 @@ class TestIndex:
     @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite had tables before")
     @pytest.mark.django_db(transaction=True)
     def test_a_database_with_indexes_in_place_of_tables_is_brought_to_this_form(self) -> None:
-        databases.go_back()
-        record("Acme")
-        record("Acme Gone", archived_at=timezone.now())
-        record(search_text=f"ǂǂ{LONG_NAME}ǂ\n", label="Long")
+        before = databases.go_back().objects
+        before.create(kind=Kind.BORROWER, uuid="a-1", label="Acme", search_text=search_text("Acme"))
+        gone = search_text("Acme Gone")
+        before.create(kind=Kind.BORROWER, uuid="a-2", search_text=gone, archived_at=timezone.now())
+        before.create(kind=Kind.BORROWER, uuid="a-3", label="Long", search_text=f"ǂǂ{LONG_NAME}ǂ\n")
         call_command("migrate", "registry", verbosity=0)
         record("Acme Later")
         assert (found("acme"), found(LONG_NAME[:40])) == (["Acme", "Acme Later"], ["Long"])
