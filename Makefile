@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test test-postgres check bench bench-quick faults holes trial image-check
+.PHONY: setup setup-test run test test-fast test-postgres check bench bench-quick faults holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -18,9 +18,13 @@ test: setup-test
 	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100
 	$(BIN)/coverage report --fail-under=95 --format=total
 
-# Nothing here is kept, so that nothing waits for a disk.
+# No browser, no other server, no coverage.
+test-fast: setup-test
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m "not slow" tests
+
+# Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test
-	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 2 --dist loadgroup tests/portal tests/browser tests/test_structure.py
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 2 --dist loadgroup tests/portal tests/test_structure.py
 
 check: setup-test
 	$(BIN)/ruff format --check .
@@ -31,6 +35,7 @@ check: setup-test
 	DEBUG=1 $(BIN)/python manage.py makemigrations --check --dry-run
 	$(PYTHON) docker/vendor.py --check
 	SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') SERVICING_URL=https://service.example SERVICING_CLIENT_ID=check SERVICING_SECRET=0123456789abcdef0123456789abcdef ALLOWED_HOSTS=desk.example $(BIN)/python manage.py check --deploy --fail-level WARNING
+	@$(BIN)/python -m tests.counts
 
 # Takes long with a million of everything; BENCH_KEPT=folder keeps what was sown for the next time.
 bench: setup-test
@@ -41,7 +46,8 @@ bench-quick: setup-test
 	$(BIN)/python -m tests.bench --quick
 
 faults: setup-test
-	$(BIN)/python -m tests.faults
+	missed=0; $(BIN)/python -m tests.faults || missed=1; \
+	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.faults answers rivals held || missed=1; exit $$missed
 
 trial: setup-test
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.trial

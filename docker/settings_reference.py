@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS, GUIDE = ROOT / "portal/settings.py", ROOT / "docker/README.md"
 MARKS = "<!-- made by docker/settings_reference.py -->\n", "<!-- end -->\n"
 TITLE = re.compile(r"# --- (.+) ---")
-DEFAULT_POSITION = {"one_of": 2, "some_of": 2, "at_least": 2, "address": 2}
-READERS = {"text", "flag", "words", "filled", "time_zone", *DEFAULT_POSITION}
+DEFAULT_POSITION = {"one_of": 2, "several_of": 2, "at_least": 2, "address": 2}
+READERS = {"text", "flag", "comma_separated", "matching", "time_zone", *DEFAULT_POSITION}
 
 
 def write() -> None:
@@ -107,13 +107,13 @@ def values(call: ast.Call) -> str:
             )
         case "one_of":
             return ", ".join(f"`{choice}`" for choice in ast.literal_eval(call.args[1]) if choice)
-        case "some_of":
+        case "several_of":
             return (
                 "list of "
                 + ", ".join(f"`{choice}`" for choice in ast.literal_eval(call.args[1]))
                 + "; or `none`"
             )
-        case "words":
+        case "comma_separated":
             return "list"
         case "time_zone":
             return "time zone"

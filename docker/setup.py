@@ -110,15 +110,20 @@ def install_python_packages(purpose: str) -> None:
         quiet = {"PIP_ROOT_USER_ACTION": "ignore", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         run([*pip, "--upgrade", "--target", str(TOOLS), "-r", "requirements-uv.txt"], env=os.environ | quiet)
         uv, certificates = str(TOOLS / "bin/uv"), os.environ | {"UV_SYSTEM_CERTS": "1"}
-        if not python.exists():
-            run([uv, "venv", "-q", "--python", sys.executable, str(VENV)], env=certificates)
+        if not is_of_this_python(VENV):
+            run([uv, "venv", "-q", "--clear", "--python", sys.executable, str(VENV)], env=certificates)
         # "install", not "sync": "make run" after "make test" must not take the test tools away.
         flags = ["--require-hashes", "--only-binary", ":all:", "--python", str(python)]
         run([uv, "pip", "install", "-q", *flags, *locks], env=certificates)
     except subprocess.CalledProcessError:
         say("uv could not do it; falling back to venv and pip")
-        run([sys.executable, "-m", "venv", str(VENV)])
+        run([sys.executable, "-m", "venv", *([] if is_of_this_python(VENV) else ["--clear"]), str(VENV)])
         run([str(python), "-m", "pip", "install", "-q", "--only-binary", ":all:", "--require-hashes", *locks])
+
+
+def is_of_this_python(environment: Path) -> bool:
+    """Whether the virtual environment exists and has the same minor version of Python."""
+    return (environment / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}").is_dir()
 
 
 def run(command: list[str], **options: object) -> None:

@@ -1,11 +1,10 @@
-"""Fetches other people's files that the portal serves itself, or checks that they are unchanged.
+"""Fetches the third-party files that the portal serves, or checks that they are unchanged.
 
     python3 docker/vendor.py [--check]
 
-Each folder of vendored files has a ``manifest.json``, the only list of them: package, exact version, license,
-the package's own checksum, and for every file where it comes from inside the package and its SHA-256. ``--check``
-needs no network; without it, npm fetches the packages again and the files are rewritten. To upgrade, change
-``version`` in the manifest, empty ``integrity`` and run this. Standard library only.
+Each folder of such files has a ``manifest.json`` that lists packages with version, license and checksum, and for
+each file its place in the package and its SHA-256. ``--check`` needs no network; without it, npm fetches the packages
+and the files are rewritten. To upgrade, change ``version``, empty ``integrity`` and run this. Standard library only.
 """
 
 import base64
@@ -17,7 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,6 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (ROOT / "static" / "vendor", ROOT / "tests" / "browser")
 ICONS: tuple[str, ...] = runpy.run_path(str(ROOT / "portal/ui/icons.py"))["ICONS"]
 
-SOURCE_MAP = re.compile(r"/\*# sourceMappingURL=\S+ \*/\s*")
-BRACE = re.compile("[{}]")
-# A selector up to a comma that stands outside of brackets.
-SELECTOR = re.compile(r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]|[^,(\[])+")
-EXCLUDED = re.compile(r":not\([^()]*(?:\([^()]*\)[^()]*)*\)")
-CLASS = re.compile(r"\.(-?[A-Za-z_](?:[\w-]|\\.)*)")
 ICON_PATH = re.compile(r"<path (?!stroke=\"none\")[^>]+/>")
 
 
@@ -86,64 +79,20 @@ def unpack(archive: Path, folder: Path, package: dict[str, Any]) -> None:
 
 
 def _fetch(package: str, scratch: Path) -> Path:
-    done = subprocess.run(
+    packed = subprocess.run(
         ["npm", "pack", "--json", package],
         cwd=scratch,
         check=True,
         capture_output=True,
         text=True,
     )
-    return scratch / str(json.loads(done.stdout)[0]["filename"])
+    return scratch / str(json.loads(packed.stdout)[0]["filename"])
 
 
 def _build(contents: tarfile.TarFile, file: dict[str, Any]) -> bytes:
     if file["from"] == "icons":
         return _sprite(contents)
-    data = _member(contents, file["from"])
-    return style_sheet(data, file["classes"]) if "classes" in file else data
-
-
-def style_sheet(data: bytes, classes: Iterable[str]) -> bytes:
-    """The rules of elements and of these classes, in a cascade layer so that ours win.
-
-    Without the map collectstatic would look for.
-    """
-    css = SOURCE_MAP.sub("", data.decode()).removeprefix('@charset "UTF-8";')
-    return f"@layer tabler{{{_rules(css, frozenset(classes))}}}\n".encode()
-
-
-def _rules(css: str, classes: frozenset[str]) -> str:
-    """What applies to anything that we use; a style sheet for everything is ten times as large."""
-    kept = []
-    for comment, head, body in _blocks(css):
-        if head.startswith(("@media", "@supports")):
-            body = _rules(body, classes)
-        elif not head.startswith("@"):
-            head = ",".join(one for one in SELECTOR.findall(head) if classes.issuperset(_classes(one)))
-        if head and body:
-            kept.append(f"{comment}{head}{{{body}}}")
-    return "".join(kept)
-
-
-def _blocks(css: str) -> Iterator[tuple[str, str, str]]:
-    """Each block with the comment before it; no text of the style sheets that we use holds a brace."""
-    start = 0
-    while (opened := css.find("{", start)) >= 0:
-        depth, end = 1, opened + 1
-        while depth:
-            brace = BRACE.search(css, end)
-            if brace is None:
-                raise ValueError("a block of the style sheet has no end")
-            depth += 1 if brace[0] == "{" else -1
-            end = brace.end()
-        comment, head = re.fullmatch(r"((?:\s*/\*.*?\*/)*)\s*(.*?)\s*", css[start:opened], re.DOTALL).groups()  # type: ignore[union-attr]
-        yield comment, head, css[opened + 1 : end - 1]
-        start = end
-
-
-def _classes(selector: str) -> list[str]:
-    """The classes that an element must have for it, or one of those around it."""
-    return CLASS.findall(EXCLUDED.sub("", selector))
+    return _member(contents, file["from"])
 
 
 def _sprite(contents: tarfile.TarFile) -> bytes:

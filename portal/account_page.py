@@ -1,4 +1,4 @@
-"""The page of a loan or a line of credit: what both have beside their own figures, and how it is gathered."""
+"""The page of a loan or a line of credit: what both have beside their own figures."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -6,68 +6,89 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from portal.accounts.roles import reason_for
 from portal.audit.models import Actor
-from portal.audit.sightings import last_look, saw, shows
+from portal.audit.view_log import last_view, log_view, update_view
 from portal.gateway import StaffRequest
-from portal.messaging.told import messages_about, messages_of
+from portal.lists.pages import ListPage
+from portal.live import Freshness, LiveCopy, account_records, show_panels
+from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
-from portal.payments import table_of
-from portal.portfolio import Portfolio
-from portal.readings import Freshness, Reading, account, show
-from portal.registry import changes, memory
+from portal.registry import changes, store
 from portal.registry.models import Kind, Record
+from portal.repayments.table import repayment_table, rows_of_lists
 from portal.ui.htmx import render_page
+from servicing import Loan, Statement
 
-Told = Callable[[StaffRequest, Reading], dict[str, Any]]
+MAX_NOTES = 50
+ContextBuilder = Callable[[StaffRequest, LiveCopy], dict[str, Any]]
 
 
 def account_page(
-    request: StaffRequest, of: Portfolio, record: Record, *, told: Told, panels: tuple[str, ...]
+    request: StaffRequest,
+    list_page: ListPage,
+    record: Record,
+    *,
+    build_context: ContextBuilder,
+    panels: tuple[str, ...],
 ) -> HttpResponse:
-    """The page from its copies, or one of its panels after asking the service.
+    """Render the page from saved copies, or one of its panels after a call to the service.
 
-    ``told`` gives what the page draws from the account itself. The panels ``loan`` or ``line`` and, with
-    ``-repayments`` behind it, its repayments ask the service.
+    ``build_context`` adds what only this kind of account has. Two panels call the service: one named like the
+    noun, and its repayments under the same name with ``-repayments`` appended.
     """
-    noun, payments = of.noun, f"{of.noun}-repayments"
-    account_record, listed = account(record)
-    readings = show(request, {noun: [account_record], payments: [listed]})
-    reading, repayments = readings[noun][0], readings[payments][0]
-    actor, shown = Actor.of(request), changes.digest(reading.record)
-    look = last_look(actor, record.uuid)
-    table = partial(table_of, request, repayments, covers=f"of this {noun}", messages_of=messages_of)
+    area, noun = list_page.area, list_page.noun
+    repayments_panel = f"{noun}-repayments"
+    account, repayments = account_records(record)
+    copies = show_panels(request, {noun: [account], repayments_panel: [repayments]})
+    copy, repayments_copy = copies[noun][0], copies[repayments_panel][0]
     context = {
-        "record": reading.record,
-        "owner": memory.find(Kind.BORROWER, record.borrower_uuid),
-        "fresh": Freshness([reading]),
-        "repayments_fresh": Freshness([repayments]),
-        "table": cache(table),
-        "look": look,
-        "changes": changes.since(reading.record, look.shown) if look else [],
-        "messages_told": cache(partial(messages_about, record)),
-        "notes": Note.objects.filter(subject_uuid=record.uuid)[:50],
-        "may_note": request.can("notes.add"),
-        "why_no_note": reason_for("notes.add"),
+        **record_context(
+            request, copy, action=f"{area}.detail", label=f"{noun} {record.uuid[:8]}", panel=noun
+        ),
+        "fresh": Freshness([copy]),
+        "repayments_fresh": Freshness([repayments_copy]),
+        "table": cache(
+            lambda: repayment_table(request, rows_of_lists([repayments_copy]), covers=f"of this {noun}")
+        ),
+        "newest_messages": cache(partial(messages_of_account, record)),
     }
-    if request.htmx.target != payments:
-        context |= told(request, reading)
-    label, is_part = f"{noun} {record.uuid[:8]}", bool(request.htmx)
-    saw(
+    if request.htmx.target != repayments_panel:
+        context |= build_context(request, copy)
+    return render_page(request, f"{area}/detail.html", context, partial=panels)
+
+
+def record_context(
+    request: StaffRequest, copy: LiveCopy, *, action: str, label: str, panel: str
+) -> dict[str, Any]:
+    """Log that somebody views a record; what its page shows: borrower, changes since their last view, notes.
+
+    Changes count as viewed once ``panel`` arrives, which shows them.
+    """
+    record, actor = copy.record, Actor.of(request)
+    digest, look = changes.answer_digest(record), last_view(actor, record.uuid)
+    log_view(
         actor,
-        f"{of.area}.detail",
+        action,
         kind=record.kind,
         uuid=record.uuid,
         label=label,
         borrower_uuid=record.borrower_uuid,
-        shown=shown,
-        is_repeat=is_part,
+        shown=digest,
+        is_repeat=bool(request.htmx),
     )
-    if request.htmx.target == noun:
-        shows(actor, record.uuid, shown)
-    return render_page(request, f"{of.area}/detail.html", context, partial=panels)
+    if request.htmx.target == panel:
+        update_view(actor, record.uuid, digest)
+    return {
+        "record": record,
+        "owner": store.find(Kind.BORROWER, record.borrower_uuid),
+        "look": look,
+        "changes": changes.changes_since(record, look.shown) if look else [],
+        "notes": Note.objects.filter(subject_kind=record.kind, subject_uuid=record.uuid)[:MAX_NOTES],
+    }
 
 
-def about(record: Record) -> dict[str, str]:
-    """What an audit entry says of an account."""
-    return {"kind": record.kind, "uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
+def unrecognized_words(answer: Statement | Loan) -> str:
+    """Fields that the interface does not describe, and values that could not be read, as the service sent them."""
+    extra = "; ".join(f"{name}: {value}" for name, value in answer.extra.items())
+    issues = "; ".join(f"{issue.path} {issue.problem}" for issue in answer.issues)
+    return ". ".join(filter(None, (extra, issues)))

@@ -12,19 +12,20 @@ from typing import Any
 from csp.constants import NONE, SELF
 from environ import Env
 
-from portal.environment import (
+from portal.runtime.environment import (
+    EMPTY,
     address,
     at_least,
-    filled,
+    comma_separated,
     flag,
+    matching,
     one_of,
-    refuse,
-    settle,
-    some_of,
+    reject,
+    several_of,
     stop,
+    stop_if_invalid,
     text,
     time_zone,
-    words,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -47,7 +48,7 @@ Env.read_env(ENV_FILE)
 
 #: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)
-settle()  # What is needed depends on it.
+stop_if_invalid()  # What is needed depends on it.
 #: Folder for the SQLite database and for `spool/`, where results wait while the database is down. Default:
 #: `.data` in the checkout.
 DATA_DIR = Path(text("DATA_DIR", str(BASE_DIR / ".data")))
@@ -61,7 +62,12 @@ def outside_debug(default: str) -> str | None:
 # --- The lending service ---
 
 #: Base URL of the lending service, without `/v1`. `https://` is required when the environment is `live`.
-SERVICING_URL = text("SERVICING_URL", outside_debug("http://127.0.0.1:8001")).rstrip("/")
+SERVICING_URL = matching(
+    "SERVICING_URL",
+    outside_debug("http://127.0.0.1:8001"),
+    r"https?://[^/\s?#@]+(/[^\s?#]*)?",
+    "must look like https://lender.example (http:// for a sandbox).",
+).rstrip("/")
 #: Which environment every page shows in its banner.
 SERVICING_ENVIRONMENT = one_of("SERVICING_ENVIRONMENT", ["sandbox", "live"], "sandbox" if DEBUG else "live")
 #: How requests are signed. `bearer` needs `SERVICING_TOKEN`.
@@ -77,13 +83,17 @@ SERVICING_TOKEN = text("SERVICING_TOKEN")
 #: `SERVICING_SECRET`.
 SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
 #: Header names for client ID, signature, epoch and digest, in this order.
-SERVICING_AUTH_HEADERS = words("SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature,Epoch,Content-MD5")
+SERVICING_AUTH_HEADERS = comma_separated(
+    "SERVICING_AUTH_HEADERS", "X-Client-Id,X-Signature,Epoch,Content-MD5"
+)
 #: Unit of the epoch header.
 SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
 #: Name of the incorporation date in the request that creates a borrower.
-SERVICING_INCORPORATION_FIELD = filled("SERVICING_INCORPORATION_FIELD", "start_date")
+SERVICING_INCORPORATION_FIELD = matching(
+    "SERVICING_INCORPORATION_FIELD", "start_date", r"\w+", "must be one plain name."
+)
 #: How the service spells the country in addresses.
-SERVICING_COUNTRY = filled("SERVICING_COUNTRY", "UNITED STATES")
+SERVICING_COUNTRY = matching("SERVICING_COUNTRY", "UNITED STATES", ".+", EMPTY)
 #: Where the service reads message filters.
 SERVICING_MESSAGE_FILTERS = one_of("SERVICING_MESSAGE_FILTERS", ["query", "body"], "query")
 #: Whether filters in a body are sent with `Content-Type: application/json`.
@@ -101,7 +111,9 @@ SERVICING_CLIENT_CERT = text("SERVICING_CLIENT_CERT")
 #: Its private key, if the key is in a separate file.
 SERVICING_CLIENT_CERT_KEY = text("SERVICING_CLIENT_CERT_KEY")
 #: Proxy for all calls, such as `http://proxy.example:3128`.
-SERVICING_PROXY = text("SERVICING_PROXY")
+SERVICING_PROXY = matching(
+    "SERVICING_PROXY", "", r"https?://[^\s/]+/?", "must look like http://proxy.example:3128."
+)
 #: Dotted path of a function that returns a `requests.Session`. Replaces the four settings above.
 SERVICING_SESSION = text("SERVICING_SESSION")
 #: Largest answer accepted, in JSON values.
@@ -115,55 +127,53 @@ SERVICING_RATE_UNIT = text("SERVICING_RATE_UNIT", "%")
 #: Whether an offer's fee is deducted from its amount. Net proceeds are shown only when it is.
 SERVICING_FEE_DEDUCTED = flag("SERVICING_FEE_DEDUCTED", True)
 #: Extra hosts that statement documents may come from.
-SERVICING_DOCUMENT_HOSTS = words("SERVICING_DOCUMENT_HOSTS")
+SERVICING_DOCUMENT_HOSTS = comma_separated("SERVICING_DOCUMENT_HOSTS")
 
 if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
-    refuse("SERVICING_TOKEN", "is missing; SERVICING_AUTH=bearer needs it.")
+    reject("SERVICING_TOKEN", "is missing; SERVICING_AUTH=bearer needs it.")
 header_names = {name.lower() for name in SERVICING_AUTH_HEADERS if re.fullmatch(r"[\w-]+", name, re.ASCII)}
 if not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
-    refuse(
+    reject(
         "SERVICING_AUTH_HEADERS", "must be four different header names: client id, signature, epoch, digest."
     )
-if not re.fullmatch(r"https?://[^/\s?#@]+(/[^\s?#]*)?", SERVICING_URL):
-    refuse(
-        "SERVICING_URL",
-        f"must look like https://lender.example (http:// for a sandbox); it is {SERVICING_URL!r}.",
-    )
 if SERVICING_URL.endswith("/v1"):
-    refuse("SERVICING_URL", f"must end before /v1, which every call adds; it is {SERVICING_URL!r}.")
+    reject("SERVICING_URL", "must end before /v1, which every call adds.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
-    refuse("SERVICING_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
-if not re.fullmatch(r"\w+", SERVICING_INCORPORATION_FIELD, re.ASCII):
-    refuse(
-        "SERVICING_INCORPORATION_FIELD", f"must be one plain name; it is {SERVICING_INCORPORATION_FIELD!r}."
-    )
+    reject("SERVICING_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
 for name in ("SERVICING_CA_BUNDLE", "SERVICING_CLIENT_CERT", "SERVICING_CLIENT_CERT_KEY"):
     path = globals()[name]
     if path and not os.access(path, os.R_OK):
-        refuse(name, f"must be a file that can be read; it is {path!r}.")
-if SERVICING_PROXY and not re.fullmatch(r"https?://[^\s/]+/?", SERVICING_PROXY):
-    refuse("SERVICING_PROXY", "must look like http://proxy.example:3128.")
+        reject(name, f"must be a file that can be read; it is {path!r}.")
 if SERVICING_SESSION and (SERVICING_CA_BUNDLE or SERVICING_CLIENT_CERT or SERVICING_PROXY):
-    refuse("SERVICING_SESSION", "brings its own certificates and proxy; leave the other settings out.")
+    reject("SERVICING_SESSION", "brings its own certificates and proxy; leave the other settings out.")
 for host in SERVICING_DOCUMENT_HOSTS:
     if not re.fullmatch(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]", host, re.IGNORECASE):
-        refuse("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port and path; one is {host!r}.")
+        reject("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port and path; one is {host!r}.")
 if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
     needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
-    refuse(needed, "must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
+    reject(needed, "must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
 
 # --- The portal ---
 
 #: Signs sessions and encrypts second factors, pending changes and expired forms. At least 50 random characters.
 SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
 #: Previous keys during a key change; see SECURITY.md.
-SECRET_KEY_FALLBACKS = words("SECRET_KEY_FALLBACKS")
-#: Host names this portal answers to.
-ALLOWED_HOSTS = words("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
+SECRET_KEY_FALLBACKS = comma_separated("SECRET_KEY_FALLBACKS")
+#: Host names this portal answers to. The first one is printed on documents, with the address to verify them.
+ALLOWED_HOSTS = comma_separated("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
 #: Origins that forms may be posted from, such as `https://desk.example.com`.
-CSRF_TRUSTED_ORIGINS = words("CSRF_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = comma_separated("CSRF_TRUSTED_ORIGINS")
 #: Time zone for displayed times, ages and "today".
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
+#: Where "today" comes from: `clock`, or in a demo (`DEBUG` only) the date of the `sandbox`.
+BUSINESS_DATE_FROM = one_of("BUSINESS_DATE_FROM", ["clock", "sandbox"], "clock")
+if BUSINESS_DATE_FROM == "sandbox" and not DEBUG:
+    reject("BUSINESS_DATE_FROM", "may be sandbox only with DEBUG.")
+#: Statuses of accounts that are closed: totals leave them out, and say so.
+CLOSED_STATUSES = frozenset(
+    status.upper()
+    for status in comma_separated("CLOSED_STATUSES", "CLOSED,PAID_OFF,CHARGED_OFF,CANCELED,CANCELLED")
+)
 #: Your organization's name on printed documents and in authenticator apps.
 ORGANISATION = text("ORGANISATION", "Servicing Desk")
 #: Password of the demo staff (`DEBUG` only).
@@ -178,7 +188,7 @@ DOCUMENT_PROCESSES = at_least("DOCUMENT_PROCESSES", 1, 2)
 #: Days an earlier answer is kept. The newest answer for each record is always kept.
 SNAPSHOT_DAYS = at_least("SNAPSHOT_DAYS", 1, 730)
 #: Changes that need a second person's approval.
-APPROVAL_ACTS = some_of(
+APPROVAL_ACTS = several_of(
     "APPROVAL_ACTS",
     ["legal_name", "ssn", "dob", "address", "email", "phone", "title", "credit_report", "asset_report"],
     "legal_name,ssn,dob",
@@ -193,8 +203,9 @@ UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
 UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
 
 if not DEBUG and len(SECRET_KEY) < 50:
-    refuse(
-        "SECRET_KEY", "must have 50 characters or more, at random: it signs sessions and seals what is kept."
+    reject(
+        "SECRET_KEY",
+        "must have 50 characters or more, at random: it signs sessions and encrypts stored secrets.",
     )
 
 INSTALLED_APPS = [
@@ -204,7 +215,7 @@ INSTALLED_APPS = [
     "portal.registry",
     "portal.notes",
     "portal.approvals",
-    "portal.saved_views",
+    "portal.lists",
     "portal.ui",
     "portal.lookup",
     "portal.borrowers",
@@ -213,7 +224,7 @@ INSTALLED_APPS = [
     "portal.messaging",
     "portal.operations",
     "portal.home",
-    "portal.summaries",
+    "portal.documents",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -221,7 +232,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "django.contrib.humanize",
     "django.forms",
     "allauth",
     "allauth.account",
@@ -254,6 +264,8 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "portal.accounts.middleware.SessionMiddleware",
     "portal.gateway.GatewayMiddleware",
+    "portal.errors.FailureMiddleware",
+    "portal.registry.middleware.FiguresMiddleware",
     "portal.home.middleware.FrameMiddleware",
     "portal.accounts.middleware.SignInMiddleware",
 ]
@@ -280,6 +292,7 @@ TEMPLATES = [
                 "portal.accounts.templatetags.acts",
                 "template_partials.templatetags.partials",
             ],
+            "libraries": {"repayments": "portal.repayments.tags"},
         },
     }
 ]
@@ -317,11 +330,14 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Two databases never share their checkpoints.
     checkpoint_dir = f"{DATABASES['default']['NAME']}.checkpoints"
 else:
+    from portal.runtime.postgres import WatchedConnection  # SQLite needs no driver.
+
     # One pool for all threads of a process: those that read side by side come and go. While the server is away it
     # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once. Nobody waits
     # longer than three seconds for a connection, be the server away or the pool in use.
     DATABASE_POOL = {
         "pool": {
+            "connection_class": WatchedConnection,
             "min_size": 1,
             "max_size": pool_size,
             "timeout": 3,
@@ -347,7 +363,7 @@ AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
 #: Default: created once in that folder.
 AUDIT_CHECKPOINT_KEY = text("AUDIT_CHECKPOINT_KEY")
 #: Public halves of previous checkpoint keys; see SECURITY.md.
-AUDIT_CHECKPOINT_FORMER_KEYS = words("AUDIT_CHECKPOINT_FORMER_KEYS")
+AUDIT_CHECKPOINT_FORMER_KEYS = comma_separated("AUDIT_CHECKPOINT_FORMER_KEYS")
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 #: Cache for sign-in throttling and short-lived counts: `redis://…` (Valkey too), `rediss://…`,
@@ -358,8 +374,8 @@ CACHES = {
     )
 }
 OWN_CACHES = {
-    "django.core.cache.backends.redis.RedisCache": "portal.cache.ForgivingCache",
-    "django.core.cache.backends.db.DatabaseCache": "portal.cache.TableCache",
+    "django.core.cache.backends.redis.RedisCache": "portal.runtime.cache.ForgivingCache",
+    "django.core.cache.backends.db.DatabaseCache": "portal.runtime.cache.TableCache",
 }
 CACHES["default"]["BACKEND"] = OWN_CACHES.get(CACHES["default"]["BACKEND"], CACHES["default"]["BACKEND"])
 
@@ -417,21 +433,21 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed_by_address": "10/m/ip",
     "login_failed_by_name": "100/h/key",
 }
-ACCOUNT_FORMS = {"login": "portal.accounts.sign_in_form.SignInForm"}
+ACCOUNT_FORMS = {"login": "portal.accounts.forms.SignInForm"}
 
 #: Who must set up a second factor: everyone, or these roles.
-SECOND_FACTOR_REQUIRED = some_of(
+SECOND_FACTOR_REQUIRED = several_of(
     "SECOND_FACTOR_REQUIRED",
     ["all", "viewer", "servicer", "supervisor", "auditor", "admin"],
     "none" if DEBUG else "all",
 )
 MFA_ADAPTER = "portal.accounts.adapter.SecondFactorAdapter"
 MFA_FORMS = {
-    "add_webauthn": "portal.accounts.passkeys.AddForm",
-    "edit_webauthn": "portal.accounts.passkeys.EditForm",
-    "authenticate_webauthn": "portal.accounts.passkeys.AuthenticateForm",
-    "login_webauthn": "portal.accounts.passkeys.LoginForm",
-    "reauthenticate_webauthn": "portal.accounts.passkeys.ReauthenticateForm",
+    "add_webauthn": "portal.accounts.forms.AddPasskeyForm",
+    "edit_webauthn": "portal.accounts.forms.EditPasskeyForm",
+    "authenticate_webauthn": "portal.accounts.forms.AuthenticatePasskeyForm",
+    "login_webauthn": "portal.accounts.forms.LoginPasskeyForm",
+    "reauthenticate_webauthn": "portal.accounts.forms.ReauthenticatePasskeyForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -449,7 +465,7 @@ OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
 OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
 oidc_origin = re.match(r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+", OIDC_URL)
 if OIDC_URL and not (oidc_origin and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
-    refuse("OIDC_URL", "must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
+    reject("OIDC_URL", "must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
 SOCIALACCOUNT_ADAPTER = "portal.accounts.adapter.SingleSignOnAdapter"
 SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": []}}
 if OIDC_URL:
@@ -473,7 +489,7 @@ SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 if not DEBUG:  # Browsers take such names from this very host alone, over TLS.
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "portal.gateway.expired"
+CSRF_FAILURE_VIEW = "portal.errors.csrf_failure"
 
 # --- Language, time, files ---
 
@@ -497,6 +513,9 @@ WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 60
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
+# Uploads stay in memory: reports never touch the disk. Each view has a limit for its whole body, which is below this.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+FILE_UPLOAD_MAX_MEMORY_SIZE = (4 * UPLOAD_LIMIT_MB + 4) * 1024 * 1024
 
 # --- Security headers ---
 
@@ -545,31 +564,33 @@ SECURE_HSTS_SECONDS = 0 if DEBUG else hsts_seconds
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not DEBUG
 X_FRAME_OPTIONS = "DENY"
 
-DEFAULT_EXCEPTION_REPORTER = "portal.audit.redaction.Reporter"
-DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.audit.redaction.ReporterFilter"
+DEFAULT_EXCEPTION_REPORTER = "portal.runtime.redaction.Reporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.runtime.redaction.ReporterFilter"
 
 # --- Logs, metrics, traces ---
 
 #: Token that monitoring sends as `Authorization: Bearer …` to read `/metrics`; at least 16 characters. Without
 #: it there are no metrics.
-METRICS_TOKEN = text("METRICS_TOKEN")
-if METRICS_TOKEN and len(METRICS_TOKEN) < 16:
-    refuse("METRICS_TOKEN", "must have 16 characters or more, at random: it opens the metrics.")
+METRICS_TOKEN = matching(
+    "METRICS_TOKEN", "", ".{16,}", "must have 16 characters or more, at random: it opens the metrics."
+)
 #: OTLP/HTTP collector for traces, such as `http://collector:4318`; `/v1/traces` is added. Without it there are
 #: no traces.
-OTEL_EXPORTER_OTLP_ENDPOINT = text("OTEL_EXPORTER_OTLP_ENDPOINT").rstrip("/")
+OTEL_EXPORTER_OTLP_ENDPOINT = matching(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "",
+    r"https?://[^/\s?#@]+(/[^\s?#]*)?",
+    "must look like http://collector.example:4318, without user and query.",
+).rstrip("/")
 #: Headers for the collector: `name=value`, separated by commas.
-OTEL_EXPORTER_OTLP_HEADERS = text("OTEL_EXPORTER_OTLP_HEADERS")
+OTEL_EXPORTER_OTLP_HEADERS = matching(
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "",
+    r"([\w.-]+=[^,\s]+(,\s*|$))*",
+    "must be name=value, several between commas, blanks written as %20.",
+)
 #: Service name in traces.
-OTEL_SERVICE_NAME = filled("OTEL_SERVICE_NAME", "servicing-desk")
-if OTEL_EXPORTER_OTLP_ENDPOINT and not re.fullmatch(
-    r"https?://[^/\s?#@]+(/[^\s?#]*)?", OTEL_EXPORTER_OTLP_ENDPOINT
-):
-    refuse(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", "must look like http://collector.example:4318, without user and query."
-    )
-if not re.fullmatch(r"([\w.-]+=[^,\s]+(,\s*|$))*", OTEL_EXPORTER_OTLP_HEADERS, re.ASCII):
-    refuse("OTEL_EXPORTER_OTLP_HEADERS", "must be name=value, several between commas, blanks written as %20.")
+OTEL_SERVICE_NAME = matching("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
 #: Lowest level that is logged. `INFO` logs each request.
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 #: `json` writes one object per line with the request's reference and without personal data.
@@ -581,7 +602,7 @@ LOGGING = {
         "line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"},
         "json": {"()": "portal.operations.logs.JsonFormatter"},
     },
-    "filters": {"redaction": {"()": "portal.audit.redaction.LogFilter"}},
+    "filters": {"redaction": {"()": "portal.runtime.redaction.LogFilter"}},
     "handlers": {
         "terminal": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["redaction"]},
     },
@@ -590,14 +611,14 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
         "django.server": {"handlers": []},
-        # It would tell of a collector that is away every few seconds; portal.tracing tells once.
+        # It would tell of a collector that is away every few seconds; portal.runtime.tracing tells once.
         "opentelemetry.exporter": {"level": "CRITICAL"},
     },
 }
 
 # --- All settings are read: what is wrong is told, or else what they name is made ---
 
-settle()
+stop_if_invalid()
 if DEBUG:
     try:
         DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from portal.accounts.admin import site
 
 urlpatterns = [
     path("", include("portal.home.urls")),
-    path("", include("portal.summaries.urls")),
+    path("", include("portal.documents.urls")),
     path("borrowers/", include("portal.borrowers.urls")),
     path("", include("portal.applications.urls")),
     path("", include("portal.loans.urls")),
@@ -17,7 +17,7 @@ urlpatterns = [
     path("", include("portal.lookup.urls")),
     path("notes/", include("portal.notes.urls")),
     path("approvals/", include("portal.approvals.urls")),
-    path("views/", include("portal.saved_views.urls")),
+    path("views/", include("portal.lists.urls")),
     path("audit/", include("portal.audit.urls")),
     path("", include("portal.operations.urls")),
     path("accounts/", include("portal.accounts.urls")),
@@ -27,7 +27,7 @@ urlpatterns = [
 if settings.DEBUG:
     urlpatterns.append(path("ui/", include("portal.ui.urls")))
 
-handler400 = "portal.gateway.unreadable"
-handler403 = "portal.gateway.refused"
-handler404 = "portal.gateway.missing"
-handler500 = "portal.gateway.broken"
+handler400 = "portal.errors.page_400"
+handler403 = "portal.errors.page_403"
+handler404 = "portal.errors.page_404"
+handler500 = "portal.errors.page_500"

@@ -5,16 +5,16 @@ from contextlib import suppress
 
 from django.core.wsgi import get_wsgi_application
 
-from portal.environment import stop
+from portal.runtime.environment import stop
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 
 from django.db import Error  # noqa: E402  (what follows needs the settings)
 
-from portal.audit import outcomes, view_spool  # noqa: E402
-from portal.disk import mark_in_use  # noqa: E402
+from portal.audit import view_log, writes  # noqa: E402
 from portal.gateway import client  # noqa: E402
+from portal.runtime.database import mark_in_use  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:
@@ -22,6 +22,6 @@ try:
 except ConfigurationError as error:
     stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")
 mark_in_use()
-outcomes.prepare()
+writes.prepare_spool()
 with suppress(Error):  # The next view that is recorded takes them along.
-    view_spool.replay()
+    view_log.replay_views()

@@ -1,7 +1,7 @@
 """A typed client for the lending service: borrowers, their applications, credit, repayments, and messages.
 
-`README.md` beside this file shows how to use it. Sections in docstrings are those of the interface document.
-`UNSET` (from msgspec) stands for an optional field that is not sent; None empties it where that is allowed.
+`README.md` in this folder shows how to use it. Section numbers in docstrings are those of the interface document.
+`UNSET` (from msgspec) leaves an optional field out of a request; None clears it, where that is allowed.
 """
 
 from msgspec import UNSET

@@ -1,6 +1,6 @@
-"""The command line: ``python -m servicing check`` looks at a service that is used for the first time.
+"""The command line: ``python -m servicing check`` examines a service before its first use.
 
-Secrets come from the environment, where the list of processes does not show them.
+Secrets come from the environment, because the process list shows arguments.
 """
 
 import argparse
@@ -12,25 +12,25 @@ from servicing.auth import HEADER_NAMES
 from servicing.client import Client
 from servicing.errors import ConfigurationError
 
-MARKS = {"ok": "ok   ", "warn": "look ", "bad": "WRONG"}
-RECORDS = ("borrower", "loan", "line", "application")
+GRADE_LABELS = {"ok": "ok   ", "warn": "look ", "bad": "WRONG"}
+RECORD_KINDS = ("borrower", "loan", "line", "application")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what was found and the settings to use; exit code 1 where something is wrong."""
-    options = parser().parse_args(arguments)
+    """Print the findings and the settings to use; exit with 1 if something is wrong."""
+    options = build_parser().parse_args(arguments)
     try:
-        with client(options) as lending:
-            is_usable = report(lending, {f"{name}_id": getattr(options, name) for name in RECORDS})
+        with build_client(options) as lending:
+            is_usable = report(lending, {f"{name}_id": getattr(options, name) for name in RECORD_KINDS})
     except ConfigurationError as problem:
         sys.exit(str(problem))
     sys.exit(0 if is_usable else 1)
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="python -m servicing", description="A client of the lending service.")
-    acts = root.add_subparsers(required=True, metavar="check")
-    check = acts.add_parser(
+    commands = root.add_subparsers(required=True, metavar="check")
+    check = commands.add_parser(
         "check",
         help="find out what a service makes of the points that its interface leaves open",
         description="Only reads. SERVICING_SECRET (hmac) or SERVICING_TOKEN (bearer) is read from the environment.",
@@ -45,12 +45,12 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--verify", metavar="FILE", help="certificates to trust in place of the public ones")
     check.add_argument("--cert", metavar="FILE", help="a client certificate with its key")
     check.add_argument("--proxy", metavar="URL")
-    for name in RECORDS:
+    for name in RECORD_KINDS:
         check.add_argument(f"--{name}", default="", metavar="ID", help=f"a {name} that exists")
     return root
 
 
-def client(options: argparse.Namespace) -> Client:
+def build_client(options: argparse.Namespace) -> Client:
     return Client(
         options.base_url,
         auth=options.auth,
@@ -66,13 +66,13 @@ def client(options: argparse.Namespace) -> Client:
 
 
 def report(lending: Client, known_ids: dict[str, str]) -> bool:
-    """Print each finding as it is made, then the settings. False where something is wrong."""
+    """Print each finding as it arrives, then the settings; False if something is wrong."""
     is_usable = True
     settings: dict[str, object] = {}
-    for found in lending.check(**known_ids):
-        print(f"{MARKS[found.grade]}  {found.words}", flush=True)
-        is_usable = is_usable and found.grade != "bad"
-        settings |= found.settings
+    for finding in lending.check(**known_ids):
+        print(f"{GRADE_LABELS[finding.grade]}  {finding.words}", flush=True)
+        is_usable = is_usable and finding.grade != "bad"
+        settings |= finding.settings
     if settings:
         print("\nArguments of Client, and the portal's settings:")
     for name, value in settings.items():

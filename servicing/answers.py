@@ -1,6 +1,6 @@
-"""What an answer means.
+"""The meaning of an answer: its JSON, or the error that it stands for.
 
-Hides which status, body or header tells a refusal from a fault, and the many shapes of reasons.
+Hides which status, body or header distinguishes a rejection from a failure, and the many shapes of reasons.
 """
 
 import html
@@ -27,9 +27,9 @@ from servicing.masking import masked, masked_text
 
 Kind = Literal["read", "write"]
 
-TRY_AGAIN: Final = frozenset({408, 425, 429, 499, 502, 503, 504})
-"""A read that is answered with one of these is tried again."""
-SIGNATURE_SECONDS: Final = 60
+RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 499, 502, 503, 504})
+"""Statuses after which a read is retried."""
+MAX_CLOCK_DIFFERENCE_SECONDS: Final = 60
 MAX_REASONS: Final = 50
 MAX_REASON_CHARACTERS: Final = 500
 MAX_TEXT_CHARACTERS: Final = 20_000
@@ -39,12 +39,12 @@ MAX_DEPTH: Final = 8
 
 _REASONS: Final = ("message", "error", "errors", "detail", "details")
 _FIELD_NAMES: Final = ("field", "path", "name")
-# What may stand beside the reasons in a body that is nothing but a refusal.
-_AROUND: Final = frozenset({*_REASONS, "status", "statuscode", "status_code", "code", "success", "ok", "type",
+# A rejection may contain these fields besides its reasons.
+_ENVELOPE_FIELDS: Final = frozenset({*_REASONS, "status", "statuscode", "status_code", "code", "success", "ok", "type",
                             "title", "timestamp", "path", "request_id", "requestid"})  # fmt: skip
-# The service, or a proxy before it, gave up on the request without a word on what became of it.
-_NO_VERDICT: Final = frozenset({408, 425, 499})
-_NOT_FOUND: Final = re.compile(r".*\bnot found\W*", re.IGNORECASE | re.DOTALL)
+# The service, or a proxy in front of it, gave up on the request and does not say whether it was carried out.
+_UNDECIDED_STATUSES: Final = frozenset({408, 425, 499})
+_NOT_FOUND_REASON: Final = re.compile(r".*\bnot found\W*", re.IGNORECASE | re.DOTALL)
 _MARKUP: Final = re.compile(r"<(script|style|title)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _REFUSALS: Final[dict[int, type[ServicingError]]] = {
     401: Unauthenticated,
@@ -54,7 +54,7 @@ _REFUSALS: Final[dict[int, type[ServicingError]]] = {
 }
 
 
-def decipher(
+def interpret(
     kind: Kind,
     status: int,
     headers: Mapping[str, str],
@@ -63,52 +63,52 @@ def decipher(
     now: datetime,
     budget: Budget | None = None,
 ) -> Any:
-    """The JSON of a successful answer; raises the error that any other answer means."""
+    """The decoded body of a 2xx answer; raise the error that any other answer means."""
     is_success = status in range(200, 300)
     try:
         value = parse(body, budget)
     except ProtocolError as problem:
         if is_success:
-            raise unreadable(kind, problem.message) from None
+            raise unreadable_answer(kind, problem.message) from None
         value = _plain_text(body)
     if is_success and kind == "write" and not _is_refused_write(value):
         return value
-    if is_success and kind == "read" and not _only_says_why(value):
+    if is_success and kind == "read" and not _holds_only_reasons(value):
         return value
     raise _error(kind, status, headers, reasons_in(value), now)
 
 
 def reasons_in(value: Any) -> tuple[str, ...]:
-    """The service's own words in a body of any shape, one by one."""
+    """The service's own reasons in a body of any shape, masked and without repeats."""
     found = islice(_reasons(value), MAX_REASONS)
     return tuple(
         dict.fromkeys(masked_text(text.strip())[:MAX_REASON_CHARACTERS] for text in found if text.strip())
     )
 
 
-def words_in(value: Any) -> tuple[str, ...]:
-    """The service's own words in a body that may hold more than these."""
+def reasons_in_envelope(value: Any) -> tuple[str, ...]:
+    """The service's own reasons in a body that may also hold data."""
     return reasons_in({key: value.get(key) for key in _REASONS} if isinstance(value, dict) else value)
 
 
-def readable(body: bytes) -> Any:
-    """A body as it may be recorded: masked JSON, or masked text where it is none, or too much."""
+def recordable_body(body: bytes) -> Any:
+    """The body in a form that may be recorded: masked JSON, or masked text if it is not JSON or too large."""
     try:
         return masked(parse(body, Budget(max_values=MAX_RECORDED_VALUES)))
     except ProtocolError:
         return masked_text(body[:MAX_TEXT_CHARACTERS].decode(errors="replace"))
 
 
-def unreadable(kind: Kind, why: str, words: Sequence[str] = ()) -> ServicingError:
-    """The error for an answer that seemed well and cannot be understood: a write may have been done."""
-    said = f" The service said: {'; '.join(words)}" if words else ""
+def unreadable_answer(kind: Kind, why: str, words: Sequence[str] = ()) -> ServicingError:
+    """The error for a 2xx answer that cannot be read: a write may have been carried out."""
+    quoted = f" The service said: {'; '.join(words)}" if words else ""
     return (ProtocolError if kind == "read" else OutcomeUnknown)(
-        f"The answer cannot be read: {why}{said}", reasons=words
+        f"The answer cannot be read: {why}{quoted}", reasons=words
     )
 
 
-def seconds_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The seconds that the service asks for, by number or date, at most a day; None when it does not ask."""
+def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds until the time in `Retry-After` (a number or a date), at most a day; None without that header."""
     text = headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdigit():
         return min(float(text), MAX_WAIT_SECONDS)
@@ -120,9 +120,9 @@ def seconds_to_wait(headers: Mapping[str, str], now: datetime) -> float | None:
 def _error(
     kind: Kind, status: int, headers: Mapping[str, str], reasons: tuple[str, ...], now: datetime
 ) -> ServicingError:
-    meaning = _meaning(kind, status, reasons)
-    difference = _clock_difference(headers.get("Date", ""), now)
-    if meaning in (Forbidden, Unauthenticated) and difference > SIGNATURE_SECONDS:
+    meaning = _error_type(kind, status, reasons)
+    difference = _clock_difference_seconds(headers.get("Date", ""), now)
+    if meaning in (Forbidden, Unauthenticated) and difference > MAX_CLOCK_DIFFERENCE_SECONDS:
         meaning = Unauthenticated
         reasons = (*reasons, f"Our clock and the service's are {difference:.0f} seconds apart.")
     if meaning in (Unavailable, OutcomeUnknown, ProtocolError):
@@ -130,27 +130,27 @@ def _error(
     else:
         message = "; ".join(reasons) or "The lending service refused without a reason."
     error = meaning(message, reasons=reasons)
-    error.retry_after = seconds_to_wait(headers, now)
+    error.retry_after = retry_after_seconds(headers, now)
     return error
 
 
-def _meaning(kind: Kind, status: int, reasons: tuple[str, ...]) -> type[ServicingError]:
-    if status >= 500 or status in _NO_VERDICT or (status == 429 and kind == "read"):
+def _error_type(kind: Kind, status: int, reasons: tuple[str, ...]) -> type[ServicingError]:
+    if status >= 500 or status in _UNDECIDED_STATUSES or (status == 429 and kind == "read"):
         return Unavailable if kind == "read" else OutcomeUnknown
     if status < 200 or status in range(300, 400):
         return ProtocolError if kind == "read" else OutcomeUnknown
-    if len(reasons) == 1 and _NOT_FOUND.fullmatch(reasons[0]):
+    if len(reasons) == 1 and _NOT_FOUND_REASON.fullmatch(reasons[0]):
         return NotFound
     return _REFUSALS.get(status, Rejected)
 
 
-def _clock_difference(date: str, now: datetime) -> float:
+def _clock_difference_seconds(date: str, now: datetime) -> float:
     moment = _http_date(date)
     return abs((moment - now).total_seconds()) if moment else 0.0
 
 
 def _http_date(text: str) -> datetime | None:
-    """The moment a header names; None for what is none, or lies beyond any calendar."""
+    """The time in an HTTP date header, or None if it is not a valid date."""
     try:
         moment = parsedate_to_datetime(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -159,30 +159,30 @@ def _http_date(text: str) -> datetime | None:
 
 
 def _is_refused_write(value: Any) -> bool:
-    """Whether a success status hides a refusal: an error is given, and nothing says that it was done."""
+    """Whether a 2xx answer is in fact a rejection: it has an error and no sign of success."""
     return (
-        _only_says_why(value)
-        and any(_is_filled(value.get(key)) for key in ("error", "errors"))
-        and not any(_says_yes(value.get(key)) for key in ("success", "ok"))
+        _holds_only_reasons(value)
+        and any(_has_content(value.get(key)) for key in ("error", "errors"))
+        and not any(_is_truthy(value.get(key)) for key in ("success", "ok"))
     )
 
 
-def _only_says_why(value: Any) -> bool:
-    """Whether a body holds reasons, and nothing but what usually stands beside reasons."""
-    if not isinstance(value, dict) or not any(_is_filled(value.get(key)) for key in _REASONS):
+def _holds_only_reasons(value: Any) -> bool:
+    """Whether a body holds reasons and, besides them, only the fields of a rejection."""
+    if not isinstance(value, dict) or not any(_has_content(value.get(key)) for key in _REASONS):
         return False
-    return all(item is None or key.casefold() in _AROUND for key, item in value.items())
+    return all(item is None or key.casefold() in _ENVELOPE_FIELDS for key, item in value.items())
 
 
-def _is_filled(value: Any, depth: int = 0) -> bool:
-    """Whether a reason says anything; an object or a list of nothing does not."""
+def _has_content(value: Any, depth: int = 0) -> bool:
+    """Whether a reason is not blank; an object or list of blanks is blank."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
-        return depth < MAX_DEPTH and any(_is_filled(item, depth + 1) for item in inner)
+        return depth < MAX_DEPTH and any(_has_content(item, depth + 1) for item in inner)
     return bool(value.strip() if isinstance(value, str) else value)
 
 
-def _says_yes(value: Any) -> bool:
+def _is_truthy(value: Any) -> bool:
     return value not in (None, False, 0, "") and str(value).casefold() not in ("false", "0", "no")
 
 
@@ -199,19 +199,19 @@ def _reasons(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _reasons_of_object(value: dict[str, Any], depth: int) -> Iterator[str]:
-    """The parts that say why; where there are none, every field is taken to hold the reasons against it."""
-    given = [value[key] for key in _REASONS if value.get(key)]
-    if not given:
+    """The reasons in the known fields; without any, each field is read as the reasons against it."""
+    reason_items = [value[key] for key in _REASONS if value.get(key)]
+    if not reason_items:
         for name, item in value.items():
             yield from (f"{name}: {reason}" for reason in _reasons(item, depth))
         return
-    named = next((value[key] for key in _FIELD_NAMES if isinstance(value.get(key), str)), "")
-    for item in given:
-        yield from (f"{named}: {reason}" if named else reason for reason in _reasons(item, depth))
+    field_name = next((value[key] for key in _FIELD_NAMES if isinstance(value.get(key), str)), "")
+    for item in reason_items:
+        yield from (f"{field_name}: {reason}" if field_name else reason for reason in _reasons(item, depth))
 
 
 def _plain_text(body: bytes) -> str:
-    """Running text, also from a page of HTML."""
+    """The visible text of a body, which may be an HTML page."""
     return html.unescape(
         " ".join(_MARKUP.sub(" ", body[:MAX_TEXT_CHARACTERS].decode(errors="replace")).split())
     )

@@ -30,11 +30,11 @@ class Decision(Model, frozen=True, kw_only=True):
 
 
 class Offer(Record, frozen=True, kw_only=True):
-    """An offer in answer to an application (section 2.6).
+    """An offer on an application (section 2.6).
 
-    Amounts and `origination_fee` are US dollars; `apr` and `interest_rate` are as the service sends them, in
-    percent unless it says otherwise; `term` counts periods of `term_frequency`. Fields whose type the interface
-    leaves open hold the JSON value as it came.
+    Amounts and `origination_fee` are US dollars; `apr` and `interest_rate` are percentages as the service sends
+    them; `term` counts periods of `term_frequency`. Fields typed `Any` hold the JSON value as received, because
+    the interface leaves their type open.
     """
 
     product: str | None = None
@@ -56,7 +56,7 @@ class Offer(Record, frozen=True, kw_only=True):
 class Application(Record, frozen=True, kw_only=True):
     """An application for a loan or a line of credit (section 2.5).
 
-    `amount` is the requested one in US dollars. `offers` is empty when there are none.
+    `amount` is the requested amount in US dollars. `offers` is empty if there are none.
     """
 
     product: str | None = None
@@ -79,7 +79,7 @@ class ApplicationsResource(Resource):
     """Applications of a borrower."""
 
     def submit(self, borrower_id: str, *, amount: Decimal) -> Application:
-        """Apply for a loan (section 4.1). The answer, offers and all, cannot be read again: keep it.
+        """Apply for a loan (section 4.1). Save the answer: the service cannot return it a second time.
 
         Raises `InvalidInput`, `Rejected`, `NotSent`, `OutcomeUnknown` or `Unauthenticated`.
         """

@@ -1,6 +1,6 @@
-"""How a request proves who sends it: one class per scheme, chosen by a setting. Hides all of signing.
+"""Authentication schemes for requests, one class each, chosen by a setting. Hides how requests are signed.
 
-Every class signs a prepared request just before it leaves, so that each try carries a signature of its own.
+Each class signs a prepared request just before it is sent, so every try carries a fresh signature.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from requests.auth import AuthBase
 from servicing.errors import ConfigurationError
 
 HEADER_NAMES: Final = ("X-Client-Id", "X-Signature", "Epoch", "Content-MD5")
-# What counts as white space for the digest. It is not what Python's `\s` matches.
+# The digest ignores these characters as white space. Python's `\s` matches a different set.
 _WHITE_SPACE: Final = [
     *range(0x09, 0x0E), 0x20, 0xA0, 0x1680, *range(0x2000, 0x200B),
     0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF,
@@ -26,26 +26,26 @@ _TOKEN: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
 def body_digest(body: str) -> str:
-    """MD5 of a JSON text without its white space, inside strings too; empty for no body."""
+    """The MD5 hex digest of a JSON text without any white space, inside strings included; empty for no body."""
     if not body:
         return ""
     return hashlib.md5(body.translate(_WITHOUT_SPACE).encode(), usedforsecurity=False).hexdigest()
 
 
 def sign(secret: str, url: str, digest: str, epoch: str) -> str:
-    """The signature over the address as sent, the digest of the body and the time."""
+    """The hex signature of the URL as sent, the digest of the body and the time."""
     return hmac.new(secret.encode(), f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
 
 
 class NoAuth(AuthBase):
-    """Adds nothing."""
+    """No authentication."""
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         return request
 
 
 class BearerAuth(AuthBase):
-    """A fixed token."""
+    """A fixed bearer token."""
 
     def __init__(self, token: str) -> None:
         _require_header_text(token, "The token")
@@ -57,7 +57,7 @@ class BearerAuth(AuthBase):
 
 
 class HmacAuth(AuthBase):
-    """A signature that is good for a minute: four headers with client id, signature, time and body digest."""
+    """A signature valid for a minute, in four headers: client ID, signature, time and body digest."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Borrowers, commercial and individual, and the key people of businesses (sections 2.2 to 2.4, 4.2 to 4.4).
 
-Hides how what staff know is checked, all of it at once, and brought into the form the service wants.
+Hides how input is checked, reporting every problem at once, and normalized for the service.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from servicing.codec import Cipher, Encrypted, Gzipped, Outgoing, Record, Slashe
 from servicing.errors import InvalidInput
 from servicing.resource import Resource
 from servicing.transport import Payload, Transport
-from servicing.values import Address, same_word
+from servicing.values import Address, is_same_word
 
 Problems = dict[str, list[str]]
 Check = Callable[[Any], list[str] | Problems]
@@ -29,8 +29,8 @@ Checks = dict[str, Check]
 class KeyPerson(Record, frozen=True, kw_only=True):
     """An owner, director or beneficiary of a business (section 2.4).
 
-    `title` is `OWNER`, `DIRECTOR` or `BENEFICIARY`, `citizenship` a country code of two letters, `phone` ten
-    digits. The service never returns date of birth and SSN.
+    `title` is `OWNER`, `DIRECTOR` or `BENEFICIARY`, `citizenship` a two-letter country code, `phone` ten digits.
+    The service never returns date of birth or SSN.
     """
 
     first_name: str | None = None
@@ -46,8 +46,8 @@ class KeyPerson(Record, frozen=True, kw_only=True):
 class Borrower(Record, frozen=True, kw_only=True):
     """A user of the service, a business or an individual (section 2.2).
 
-    For a business `first_name` is the legal name, `start_date` the day of incorporation and `entity` one of the
-    business types of section 2.3. `phone` is ten digits. The service never returns EIN, SSN and date of birth.
+    For a business `first_name` is the legal name, `start_date` the incorporation date and `entity` a business type
+    from section 2.3. `phone` is ten digits. The service never returns EIN, SSN or date of birth.
     """
 
     first_name: str | None = None
@@ -67,32 +67,32 @@ class Borrower(Record, frozen=True, kw_only=True):
 
     @property
     def is_business(self) -> bool:
-        """Whether the service tells so, in whichever way; whoever is no business is an individual."""
-        return bool(same_word(self.user_type, "BUSINESS") or self.entity or self.key_people)
+        """Whether the service describes a business; any other borrower is an individual."""
+        return bool(is_same_word(self.user_type, "BUSINESS") or self.entity or self.key_people)
 
 
 # Sent
 
 
 class _Draft(Outgoing, frozen=True, kw_only=True):
-    """What staff typed, as they typed it, until it has been checked."""
+    """Input as entered, before it is checked."""
 
-    may_be_none: ClassVar[frozenset[str]]
-    """The fields that may be None. A new one is then not sent at all; a changed one is emptied."""
+    nullable_fields: ClassVar[frozenset[str]]
+    """The fields that may be None: left out of a new record, cleared by a change."""
 
 
 D = TypeVar("D", bound=_Draft)
 
 
 class NewKeyPerson(_Draft, frozen=True, kw_only=True):
-    """A key person to send with a new business (sections 2.4 and 4.2).
+    """A key person of a new business (sections 2.4 and 4.2).
 
-    `title` is `OWNER`, `DIRECTOR` or `BENEFICIARY`, `citizenship` a country code of two letters, `phone` any US
-    notation of ten digits, `dob` a `date`, `ssn` nine digits: it leaves encrypted, and no `repr` shows it.
-    What breaks a rule of section 8 raises `InvalidInput` when the business is created.
+    `title` is `OWNER`, `DIRECTOR` or `BENEFICIARY`, `citizenship` a two-letter country code, `phone` ten digits in
+    any US format, `dob` a `date`. `ssn` is nine digits; it is sent encrypted, and `repr` hides it.
+    A value that breaks a rule of section 8 raises `InvalidInput` when the business is created.
     """
 
-    may_be_none = frozenset({"middle_name", "dob", "ssn"})
+    nullable_fields = frozenset({"middle_name", "dob", "ssn"})
 
     first_name: str
     last_name: str
@@ -107,7 +107,7 @@ class NewKeyPerson(_Draft, frozen=True, kw_only=True):
 
 
 class _NewBusiness(_Draft, frozen=True, kw_only=True):
-    may_be_none = frozenset({"incorporated_on", "asset_report"})
+    nullable_fields = frozenset({"incorporated_on", "asset_report"})
 
     first_name: str
     email: str
@@ -122,7 +122,7 @@ class _NewBusiness(_Draft, frozen=True, kw_only=True):
 
 
 class _BorrowerChanges(_Draft, frozen=True, kw_only=True):
-    may_be_none = frozenset({"middle_name", "last_name"})
+    nullable_fields = frozenset({"middle_name", "last_name"})
 
     address: Address | UnsetType
     first_name: str | UnsetType
@@ -137,7 +137,7 @@ class _BorrowerChanges(_Draft, frozen=True, kw_only=True):
 
 
 class _KeyPersonChanges(_Draft, frozen=True, kw_only=True):
-    may_be_none = frozenset({"middle_name"})
+    nullable_fields = frozenset({"middle_name"})
 
     address: Address | UnsetType
     first_name: str | UnsetType
@@ -196,7 +196,7 @@ class BorrowersResource(Resource):
             key_people=tuple(key_people),
             asset_report=asset_report,
         )
-        del ein, asset_report  # So that no traceback from here on has them among its variables.
+        del ein, asset_report  # A traceback prints local variables; these must not be among them.
         return self._write(
             "borrowers.create_commercial",
             "POST",
@@ -220,7 +220,7 @@ class BorrowersResource(Resource):
         credit_report: bytes | UnsetType = UNSET,
         asset_report: bytes | UnsetType = UNSET,
     ) -> Borrower:
-        """Change what is given and leave the rest (section 4.3). None empties a name that may be empty.
+        """Change only the given fields (section 4.3). None clears a name that may be empty.
 
         Raises `InvalidInput`, `Rejected`, `NotSent`, `OutcomeUnknown` or `Unauthenticated`.
         """
@@ -262,7 +262,7 @@ class BorrowersResource(Resource):
         phone: str | UnsetType = UNSET,
         title: str | UnsetType = UNSET,
     ) -> KeyPerson:
-        """Change what is given of a key person and leave the rest (section 4.4).
+        """Change only the given fields of a key person (section 4.4).
 
         Raises `InvalidInput`, `Rejected`, `NotSent`, `OutcomeUnknown` or `Unauthenticated`.
         """
@@ -289,11 +289,11 @@ class BorrowersResource(Resource):
             uuid=key_person_id,
         )
 
-    def _payload(self, message: _Draft, checks_on: Callable[[date, str], Checks]) -> Payload:
+    def _payload(self, draft: _Draft, checks_on: Callable[[date, str], Checks]) -> Payload:
         checks = checks_on(rules.today_in(self._time_zone), self._country)
-        if problems := _problems(message, checks):
+        if problems := _problems(draft, checks):
             raise InvalidInput(problems)
-        body = encode(_normal(message), self._cipher)
+        body = encode(_normalize(draft), self._cipher)
         if not body:
             raise InvalidInput({"changes": ["Nothing was given to change."]})
         if "incorporated_on" in body:
@@ -301,21 +301,21 @@ class BorrowersResource(Resource):
         return Payload(body)
 
 
-# What is asked of each field, by its name in the calls above
+# Checks by field, named as in the calls above
 
 
 def _person_checks(today: date, country: str) -> Checks:
     return {
-        "first_name": _text(rules.name_problems),
-        "middle_name": _text(rules.name_problems),
-        "last_name": _text(rules.name_problems),
-        "title": _one_of(rules.TITLES),
-        "citizenship": _text(rules.citizenship_problems),
-        "email": _text(rules.email_problems),
-        "phone": _text(rules.phone_problems),
+        "first_name": _text_check(rules.name_problems),
+        "middle_name": _text_check(rules.name_problems),
+        "last_name": _text_check(rules.name_problems),
+        "title": _choice_check(rules.TITLES),
+        "citizenship": _text_check(rules.citizenship_problems),
+        "email": _text_check(rules.email_problems),
+        "phone": _text_check(rules.phone_problems),
         "address": partial(_address_problems, country=country),
-        "dob": _day(partial(rules.birth_date_problems, today=today)),
-        "ssn": _text(rules.ssn_problems),
+        "dob": _day_check(partial(rules.birth_date_problems, today=today)),
+        "ssn": _text_check(rules.ssn_problems),
         "credit_report": _report_problems,
         "asset_report": _report_problems,
     }
@@ -324,20 +324,20 @@ def _person_checks(today: date, country: str) -> Checks:
 def _business_checks(today: date, country: str) -> Checks:
     person = _person_checks(today, country)
     return person | {
-        "first_name": _text(rules.legal_name_problems),
-        "entity": _one_of(rules.ENTITIES),
-        "ein": _text(rules.ein_problems),
-        "incorporated_on": _day(partial(rules.incorporation_date_problems, today=today)),
+        "first_name": _text_check(rules.legal_name_problems),
+        "entity": _choice_check(rules.ENTITIES),
+        "ein": _text_check(rules.ein_problems),
+        "incorporated_on": _day_check(partial(rules.incorporation_date_problems, today=today)),
         "key_people": partial(_people_problems, checks=person),
     }
 
 
-def _problems(message: _Draft, checks: Checks) -> Problems:
-    """Every reason against a message, by dotted field."""
+def _problems(draft: _Draft, checks: Checks) -> Problems:
+    """Every problem of a message, by dotted field name."""
     found: Problems = {}
-    for name in message.__struct_fields__:
-        value = getattr(message, name)
-        if name not in checks or value is UNSET or (value is None and name in message.may_be_none):
+    for name in draft.__struct_fields__:
+        value = getattr(draft, name)
+        if name not in checks or value is UNSET or (value is None and name in draft.nullable_fields):
             continue
         reasons = checks[name](value)
         if isinstance(reasons, dict):
@@ -347,16 +347,16 @@ def _problems(message: _Draft, checks: Checks) -> Problems:
     return found
 
 
-def _text(problems_of: Callable[[str], list[str]]) -> Check:
+def _text_check(problems_of: Callable[[str], list[str]]) -> Check:
     return lambda value: problems_of(value or "") if isinstance(value, str | None) else ["This must be text."]
 
 
-def _one_of(known: Mapping[str, str]) -> Check:
-    choice = [f"Choose one of {', '.join(known)}."]
-    return lambda value: [] if isinstance(value, str) and value.upper() in known else choice
+def _choice_check(choices: Mapping[str, str]) -> Check:
+    problems = [f"Choose one of {', '.join(choices)}."]
+    return lambda value: [] if isinstance(value, str) and value.upper() in choices else problems
 
 
-def _day(problems_of: Callable[[date], list[str]]) -> Check:
+def _day_check(problems_of: Callable[[date], list[str]]) -> Check:
     def check(value: Any) -> list[str]:
         if not isinstance(value, date) or isinstance(value, datetime):
             return ["This must be a date without a time."]
@@ -369,8 +369,8 @@ def _address_problems(value: Any, *, country: str) -> list[str] | Problems:
     if not isinstance(value, Address):
         return ["Enter the address."]
     texts = {name: getattr(value, name) for name in value.__struct_fields__}
-    strange = {name: ["This must be text."] for name in texts if not isinstance(texts[name], str | None)}
-    return strange or rules.address_field_problems(value, country=country)
+    not_text = {name: ["This must be text."] for name in texts if not isinstance(texts[name], str | None)}
+    return not_text or rules.address_field_problems(value, country=country)
 
 
 def _people_problems(people: tuple[Any, ...], *, checks: Checks) -> list[str] | Problems:
@@ -389,11 +389,11 @@ def _report_problems(value: Any) -> list[str]:
     return [] if isinstance(value, bytes) and value else ["The report must be bytes, and not empty."]
 
 
-# The form that is sent
+# Normal forms
 
 
-_FORMS: Final[dict[str, Callable[[str], str]]] = {
-    "phone": rules.normal_phone,
+_NORMALIZERS: Final[dict[str, Callable[[str], str]]] = {
+    "phone": rules.normalize_phone,
     "ein": rules.nine_digits,
     "ssn": rules.nine_digits,
     "entity": str.upper,
@@ -401,15 +401,15 @@ _FORMS: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
-def _normal(message: D) -> D:
-    """The same message as the service writes it; it has been checked before."""
-    changed: dict[str, Any] = {}
-    for info in fields(message):
-        value = getattr(message, info.name)
-        if info.name in _FORMS and isinstance(value, str):
-            changed[info.name] = _FORMS[info.name](value)
+def _normalize(draft: D) -> D:
+    """A checked message in the form the service uses."""
+    normalized: dict[str, Any] = {}
+    for info in fields(draft):
+        value = getattr(draft, info.name)
+        if info.name in _NORMALIZERS and isinstance(value, str):
+            normalized[info.name] = _NORMALIZERS[info.name](value)
         elif info.default is None and value is None:
-            changed[info.name] = UNSET  # Left at its default: not given, and so not sent.
-    if isinstance(message, _NewBusiness):
-        changed["key_people"] = tuple(map(_normal, message.key_people))
-    return replace(message, **changed)
+            normalized[info.name] = UNSET  # The caller gave no value, so the field is not sent.
+    if isinstance(draft, _NewBusiness):
+        normalized["key_people"] = tuple(map(_normalize, draft.key_people))
+    return replace(draft, **normalized)

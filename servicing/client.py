@@ -1,4 +1,4 @@
-"""The client: one object that holds the areas of the service and every choice the interface leaves open."""
+"""The client: one object with a resource for each area of the service, and every setting."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from servicing.applications import ApplicationsResource
 from servicing.auth import HEADER_NAMES, BearerAuth, HmacAuth, NoAuth, Scheme
 from servicing.borrowers import BorrowersResource
 from servicing.codec import MAX_RECORDS, MAX_VALUES, Cipher
-from servicing.connections import Session, check_certificates, checked_url, guard, new_session
+from servicing.connections import Session, check_certificates, checked_url, guard_connections, new_session
 from servicing.credit_lines import CreditLinesResource
 from servicing.crypto import FieldCipher, key_from_secret
 from servicing.documents import DocumentFetcher
@@ -20,33 +20,32 @@ from servicing.loans import LoansResource
 from servicing.masking import Sensitive
 from servicing.messages import MessagesResource
 from servicing.repayments import RepaymentsResource
-from servicing.resource import Counts
+from servicing.resource import OffsetUnit
 from servicing.transport import Call, Gate, Outcome, Transport, Watcher
 
 MAX_SECONDS: Final = 86_400
 
 
 class Client:
-    """Speaks to one lending service.
+    """A client of one lending service.
 
-    Every argument that has a default stands for a point the interface leaves open, or for a limit:
+    Each argument with a default settles a point that the interface leaves open, or sets a limit:
 
     - `auth` is the scheme: `hmac` needs `client_id` and `secret`, `bearer` a `token`. `auth_headers` names the
-      four headers of a signature (client id, signature, time, digest), `epoch_unit` the unit of its time.
-    - `field_key` encrypts EIN and SSN; without it the `secret` does. `cipher` makes another cipher from that key.
-    - `timeout` is seconds to connect and to wait for an answer, `time_limit` all the seconds that one call may
-      take with its at most `max_tries` tries, from looking up the host to the last byte decoded. An answer holds
-      at most `max_values` JSON values and `max_records` records.
-    - `verify` is a file of certificates to trust in place of the publicly known ones, `cert` a client certificate
-      (a file, or a pair with the file of its key), `proxies` the proxy for each scheme. `session` takes the place
-      of all three: a `requests.Session` of your own, whose adapters build on `HTTPAdapter` and do not retry.
-    - `country` is how addresses must name it, `incorporation_field` carries the incorporation date.
-    - `message_filters` says where the filters of the message list go, `message_content_type` whether a body of
-      filters carries `Content-Type: application/json`, `offset_counts` what the list's offset counts; without it
-      the client finds out.
-    - `gate` is asked before every try whether the service may be asked, and told whether it answered; shared by
-      several clients it keeps all of them from hammering a service that is down.
-    - `time_zone` is where the lender keeps its books: it decides when an eighteenth birthday has come.
+      four signature headers (client ID, signature, time, digest), `epoch_unit` the unit of the time.
+    - `field_key` encrypts EIN and SSN; it defaults to `secret`. `cipher` builds another cipher from that key.
+    - `timeout` is seconds to connect and to wait for an answer. `time_limit` is the total seconds of one call with
+      at most `max_tries` tries, from the host lookup to the last byte decoded. An answer may hold at most
+      `max_values` JSON values and `max_records` records.
+    - `verify` is a CA bundle to trust instead of the public authorities, `cert` a client certificate (a file, or a
+      pair with the file of its key), `proxies` the proxy for each scheme. `session` replaces all three: your own
+      `requests.Session`, whose adapters derive from `HTTPAdapter` and do not retry.
+    - `country` is the name that addresses must use, `incorporation_field` the field for the incorporation date.
+    - `message_filters` says where the filters of the message list go, `message_content_type` whether filters in a
+      body have `Content-Type: application/json`, `offset_counts` what the list's offset counts; by default the
+      client finds out.
+    - `gate` is a circuit breaker (see `Gate`). Clients that share one stop calling a service that is down.
+    - `time_zone` is the lender's time zone. It decides on which day somebody turns 18.
 
     A setting that cannot be used raises `ConfigurationError`.
     """
@@ -83,12 +82,12 @@ class Client:
         incorporation_field: str = "start_date",
         message_filters: Literal["query", "body"] = "query",
         message_content_type: bool = True,
-        offset_counts: Counts | None = None,
+        offset_counts: OffsetUnit | None = None,
         time_zone: str = "US/Pacific",
         sleep: Callable[[float], None] = time.sleep,
         gate: Gate | None = None,
     ) -> None:
-        # A traceback may print the variables of this frame.
+        # A traceback may print these variables.
         secret, token, field_key = Sensitive(secret), Sensitive(token), Sensitive(field_key)
         _require_one_of("message_filters", message_filters, ("query", "body"))
         _require_one_of("offset_counts", offset_counts, (None, "rows", "pages0", "pages1"))
@@ -118,23 +117,23 @@ class Client:
             )
         elif not isinstance(session, Session):
             raise ConfigurationError(f"session must be a requests.Session, not {session!r}.")
-        guard(session, base_url)
+        guard_connections(session, base_url)
         self._service = (base_url, scheme)
         self._ca_bundle = session.verify if isinstance(session.verify, str) else None
         key_text = field_key or secret
         self._cipher = cipher(key_from_secret(key_text)) if key_text else None
-        self._of_borrowers: dict[str, str] = {
+        self._borrower_options: dict[str, str] = {
             "country": country,
             "incorporation_field": incorporation_field,
             "time_zone": time_zone,
         }
-        self._of_messages: dict[str, Any] = {
+        self._message_options: dict[str, Any] = {
             "filters": message_filters,
             "content_type": message_content_type,
             "offset_counts": offset_counts,
             "time_zone": time_zone,
         }
-        self._use(
+        self._create_resources(
             Transport(
                 base_url,
                 scheme,
@@ -149,39 +148,39 @@ class Client:
             )
         )
 
-    def watched_by(self, watcher: Watcher | None, *, request_id: str = "") -> Self:
-        """A copy that tells `watcher` of its calls; it shares connections and costs next to nothing.
+    def with_watcher(self, watcher: Watcher | None, *, request_id: str = "") -> Self:
+        """A cheap copy that reports its calls to `watcher` and shares connections.
 
-        With `request_id`, the id of whatever asked for the calls, the id of each call begins with it.
+        With `request_id`, the ID of the request that causes the calls, the ID of each call begins with it.
         """
-        twin = self._twin()
-        twin._use(self._transport.watched_by(watcher, request_id))
-        return twin
+        clone = self._copy()
+        clone._create_resources(self._transport.with_watcher(watcher, request_id))
+        return clone
 
-    def within(self, seconds: float) -> Self:
-        """A copy for somebody who waits: each of its calls takes no longer than that."""
+    def with_time_limit(self, seconds: float) -> Self:
+        """A copy whose calls take at most this long, for callers who cannot wait longer."""
         _require_positive(seconds=seconds)
-        twin = self._twin()
-        twin._use(self._transport.within(seconds))
-        return twin
+        clone = self._copy()
+        clone._create_resources(self._transport.with_time_limit(seconds))
+        return clone
 
-    def preview(self, act: Callable[[Self], object]) -> Call:
-        """The write that `act` makes, checked and masked as it would be recorded, but not sent.
+    def preview(self, make_write: Callable[[Self], object]) -> Call:
+        """The write that `make_write` would make, checked and masked but not sent.
 
         `client.preview(lambda it: it.borrowers.update(borrower_id, email=...)).body` is the JSON to show.
         """
         try:
-            act(self.watched_by(_Stop()))
-        except _Stopped as stopped:
-            return stopped.call
+            make_write(self.with_watcher(_PreviewWatcher()))
+        except _WriteStopped as stop:
+            return stop.call
         raise TypeError("There is no write to preview.")
 
     def documents(
         self, *, hosts: Collection[str] = (), allow_loopback_http: bool = False, time_limit: float = 30
     ) -> DocumentFetcher:
-        """What fetches the documents of statements, from the service's own host and from `hosts`.
+        """A fetcher of statement documents from the service's own host and from `hosts`.
 
-        A document that takes longer than `time_limit` seconds is refused. Only requests to the service itself carry
+        It refuses a document that takes longer than `time_limit` seconds. Only requests to the service itself carry
         this client's credentials.
         """
         service_url, auth = self._service
@@ -197,10 +196,10 @@ class Client:
     def check(
         self, *, borrower_id: str = "", loan_id: str = "", line_id: str = "", application_id: str = ""
     ) -> Iterator[Finding]:
-        """Find out, by reads alone, what this service makes of the points that its interface leaves open.
+        """Find out how this service handles the points that its interface leaves open, by reads alone.
 
-        The ids of records that exist make the answer about content types certain. Watchers see none of the calls,
-        and refusals are findings: nothing is raised.
+        With IDs of existing records, the finding about content types is certain. Watchers do not see these calls,
+        and failures become findings, so nothing is raised.
         """
         known_ids = {
             "borrower_id": borrower_id,
@@ -208,11 +207,11 @@ class Client:
             "line_id": line_id,
             "application_id": application_id,
         }
-        places = {"query": "query", "body": "body" if self._of_messages["content_type"] else UNTYPED}
-        return check(self._transport, known_ids, places[self._of_messages["filters"]])
+        place_names = {"query": "query", "body": "body" if self._message_options["content_type"] else UNTYPED}
+        return check(self._transport, known_ids, place_names[self._message_options["filters"]])
 
     def close(self) -> None:
-        """Give back the idle connections; copies made by `watched_by` share them."""
+        """Close the idle connections, which copies of this client share."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -228,31 +227,31 @@ class Client:
             "A Client holds secrets and connections and cannot be copied or pickled; make another one."
         )
 
-    def _twin(self) -> Self:
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
+    def _copy(self) -> Self:
+        clone = object.__new__(type(self))
+        clone.__dict__.update(self.__dict__)
+        return clone
 
-    def _use(self, transport: Transport) -> None:
+    def _create_resources(self, transport: Transport) -> None:
         self._transport = transport
-        self.borrowers = BorrowersResource(transport, self._cipher, **self._of_borrowers)
+        self.borrowers = BorrowersResource(transport, self._cipher, **self._borrower_options)
         self.applications = ApplicationsResource(transport)
         self.loans = LoansResource(transport)
         self.credit_lines = CreditLinesResource(transport)
         self.repayments = RepaymentsResource(transport)
-        self.messages = MessagesResource(transport, **self._of_messages)
+        self.messages = MessagesResource(transport, **self._message_options)
 
 
-class _Stopped(Exception):
+class _WriteStopped(Exception):
     def __init__(self, call: Call) -> None:
         self.call = call
 
 
-class _Stop:
-    """A watcher that lets no write leave."""
+class _PreviewWatcher:
+    """A watcher that stops every write before it is sent."""
 
     def before(self, call: Call) -> None:
-        raise _Stopped(call)
+        raise _WriteStopped(call)
 
     def after(self, call: Call, outcome: Outcome) -> None: ...
 

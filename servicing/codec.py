@@ -1,11 +1,11 @@
-"""JSON from and for the service, as typed models. Hides how tolerant reading is kept fast, and encryption.
+"""JSON of the service as typed models. Hides how tolerant decoding stays fast, and encryption.
 
-In: an answer is parsed once into plain values with exact numbers, then converted whole into models. Only a
-record that does not convert is read again field by field, where a bad value becomes None and an `Issue`.
-Every model keeps the object it came from (`raw`) and so its unknown fields (`extra`). Errors are only these:
-text that is not JSON, a list that is neither an array nor an envelope, a record without its uuid.
+Decoding: an answer is parsed once into plain values with exact numbers, then converted into models in batches. A
+record that cannot be converted is read field by field: a bad value becomes None and an `Issue`. Every model keeps
+the object it was read from (`raw`), and so its unknown fields (`extra`). The only errors are text that is not
+JSON, a list that is neither an array nor an envelope, and a record without uuid.
 
-Out: `encode` writes what a type declares. A field declared `Encrypted` cannot leave in plain text.
+Encoding: `encode` writes the fields that a type declares. A field declared `Encrypted` is never sent in plain text.
 """
 
 import base64
@@ -27,12 +27,12 @@ from msgspec import UNSET, Struct
 from servicing.errors import ConfigurationError, ProtocolError
 from servicing.masking import Sensitive, may_hold_sensitive, scrub
 
-# Numbers beyond these mean nothing in lending and could fill the memory when printed.
+# Larger numbers make no sense in lending, and printing one could exhaust the memory.
 MAX_EXPONENT: Final = 20
 MIN_EXPONENT: Final = -30
 MAX_DIGITS: Final = 60
 
-# A page of the largest borrowers holds a hundredth of these.
+# A page of the largest borrowers needs about 1% of these limits.
 MAX_VALUES: Final = 1_000_000
 MAX_RECORDS: Final = 50_000
 _BATCH_RECORDS: Final = 40
@@ -42,10 +42,10 @@ M = TypeVar("M", bound="Model")
 
 
 class Issue(NamedTuple):
-    """One value of an answer that could not be read; the field holds None in its place.
+    """A value in an answer that could not be read; its field is None instead.
 
-    `path` is the field's name, dotted for nested ones (`offers.0.apr`); `problem` completes the sentence
-    "This value …", such as `is not a date`.
+    `path` is the name of the field, dotted if nested (`offers.0.apr`); `problem` completes the sentence
+    "This value …", for example `is not a date`.
     """
 
     path: str
@@ -53,50 +53,50 @@ class Issue(NamedTuple):
 
 
 class Model(Struct, frozen=True, kw_only=True, dict=True):
-    """Base of all that the service answers. What it was read from is kept beside the fields.
+    """Base of everything the service returns. It also keeps the object it was read from.
 
-    Copies and pickles keep `raw`, `extra` and `issues` too.
+    Copies and pickles keep `raw`, `extra` and `issues`.
     """
 
     @property
     def raw(self) -> dict[str, Any]:
-        """The object as it was received, numbers exact; empty for a model made by hand."""
+        """The object as received, with exact numbers; empty for a model built in code."""
         raw: dict[str, Any] = self.__dict__.get("raw", {})
         return raw
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        """Those fields of `raw` that the interface does not describe."""
+        """The fields of `raw` that the interface does not describe."""
         known = _shape(type(self)).wire_names
         return MappingProxyType({name: value for name, value in self.raw.items() if name not in known})
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """The values that could not be read, those of nested objects included."""
+        """The values that could not be read, in nested objects too."""
         issues: tuple[Issue, ...] = self.__dict__.get("issues", ())
         return issues
 
     def __copy__(self) -> Self:
-        return _rebuilt(*self.__reduce__()[1])
+        return _rebuild(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, tuple[type[Self], dict[str, Any], dict[str, Any]]]:
-        return _rebuilt, (type(self), msgspec.structs.asdict(self), self.__dict__)
+        return _rebuild, (type(self), msgspec.structs.asdict(self), self.__dict__)
 
 
-def _rebuilt(cls: type[M], fields: dict[str, Any], beside: dict[str, Any]) -> M:
-    """The model with these fields and with what is kept beside them; pickles name this function."""
+def _rebuild(cls: type[M], fields: dict[str, Any], attributes: dict[str, Any]) -> M:
+    """Rebuild a model from its fields and its other attributes. Pickles refer to this function by name."""
     model = cls(**fields)
-    model.__dict__.update(beside)
+    model.__dict__.update(attributes)
     return model
 
 
 class Record(Model, frozen=True, kw_only=True):
-    """Base of what has an identity of its own. One that is answered by itself or in a list must have it."""
+    """Base of models with a uuid, which an answer must contain."""
 
     uuid: str = ""
 
 
-# In
+# Decoding
 
 
 def decode(cls: type[M], text: bytes | str) -> M:
@@ -106,13 +106,13 @@ def decode(cls: type[M], text: bytes | str) -> M:
 
 def decode_list(cls: type[M], text: bytes | str) -> list[M]:
     """The records in a JSON text: an array, or an envelope around one."""
-    return read_list(cls, unwrapped(parse(text)))
+    return read_list(cls, unwrap_list(parse(text)))
 
 
 class Budget:
-    """What one answer may cost: JSON values, records, and time.
+    """The limits of one answer: JSON values, records and time.
 
-    More values or records are a `ProtocolError`, a deadline (of the monotonic clock) that passes a `TimeoutError`.
+    Too many values or records raise `ProtocolError`; passing the deadline (monotonic clock) raises `TimeoutError`.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Budget:
         self._deadline = deadline
 
     def check_values(self, data: bytes) -> None:
-        """Count the values of a JSON text before any of them is made."""
+        """Count the values of a JSON text before parsing it."""
         if _holds_more_values(data, self._max_values):
             raise ProtocolError(f"The answer holds more than {self._max_values:,} values.")
 
@@ -139,21 +139,21 @@ class Budget:
 
 
 def parse(text: bytes | str, budget: Budget | None = None) -> Any:
-    """Plain values with exact numbers, without sensitive fields; `ProtocolError` when it is not JSON."""
+    """Plain values with exact numbers, sensitive fields hidden; `ProtocolError` if the text is not JSON."""
     budget = budget or _unlimited()
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     budget.check_values(data)
     numbers = Context(prec=MAX_DIGITS, Emin=MIN_EXPONENT, Emax=MAX_EXPONENT, traps=[], flags=[])
-    value = _parsed(data, numbers.create_decimal)
-    if any(numbers.flags.values()):  # A number did not fit. The slower hook keeps the text of that one.
-        value = _parsed(data, partial(_decimal_or_text, budget))
+    value = _parse_json(data, numbers.create_decimal)
+    if any(numbers.flags.values()):  # Some number is out of bounds. The slower hook keeps it as text.
+        value = _parse_json(data, partial(_decimal_or_text, budget))
     if may_hold_sensitive(data):
         scrub(value, budget.check_time)
     return value
 
 
-def unwrapped(value: Any) -> list[Any]:
-    """The array itself, or the one in an envelope's `data` or `items`."""
+def unwrap_list(value: Any) -> list[Any]:
+    """The array, or the one inside an envelope's `data` or `items`."""
     if isinstance(value, dict):
         value = next((value[key] for key in ("data", "items") if key in value), value)
     if isinstance(value, list):
@@ -167,27 +167,27 @@ def read(cls: type[M], raw: object, budget: Budget | None = None) -> M:
 
 
 def read_list(cls: type[M], raws: list[Any], budget: Budget | None = None) -> list[M]:
-    """Many records from parsed JSON, converted by the batch: one that is malformed slows down its batch alone."""
+    """Records from parsed JSON, converted in batches, so that a malformed one slows down only its batch."""
     budget = budget or _unlimited()
     budget.take_records(len(raws))
     models: list[M] = []
     for start in range(0, len(raws), _BATCH_RECORDS):
         budget.check_time()
         batch = raws[start : start + _BATCH_RECORDS]
-        budget.take_records(_inner_records(cls, batch))
-        models += _converted_batch(cls, batch) or [_read_one(cls, raw) for raw in batch]
+        budget.take_records(_count_inner_records(cls, batch))
+        models += _convert_batch(cls, batch) or [_read_one(cls, raw) for raw in batch]
     for model in models:
         _require_uuid(model)
     return models
 
 
 def _unlimited() -> Budget:
-    """For saved answers, which were checked when they arrived."""
+    """A budget for saved answers, which were checked when they arrived."""
     return Budget(sys.maxsize, sys.maxsize)
 
 
-def _converted_batch(cls: type[M], raws: list[Any]) -> list[M] | None:
-    """The records, or None where one of them has to be read field by field."""
+def _convert_batch(cls: type[M], raws: list[Any]) -> list[M] | None:
+    """The records, or None if one of them must be read field by field."""
     try:
         models = msgspec.convert(raws, list[cls], dec_hook=_from_wire)  # type: ignore[valid-type]
     except msgspec.ValidationError:
@@ -198,17 +198,17 @@ def _converted_batch(cls: type[M], raws: list[Any]) -> list[M] | None:
 def _read_one(cls: type[M], raw: Any) -> M:
     if not isinstance(raw, dict):
         raise ProtocolError(f"The answer is not an object, as {cls.__name__} must be.")
-    return (_converted_batch(cls, [raw]) or [_read_by_field(cls, raw)])[0]
+    return (_convert_batch(cls, [raw]) or [_read_by_field(cls, raw)])[0]
 
 
-def _inner_records(cls: type[Model], raws: list[Any]) -> int:
-    """How many records these hold in lists of their own."""
-    names = [field.wire_name for field in _shape(cls).nested if field.many]
+def _count_inner_records(cls: type[Model], raws: list[Any]) -> int:
+    """The number of records in lists inside these records."""
+    names = [field.wire_name for field in _shape(cls).nested if field.is_list]
     lists = [raw.get(name) for name in names for raw in raws if isinstance(raw, dict)]
     return sum(len(inner) for inner in lists if isinstance(inner, list))
 
 
-def _parsed(data: bytes, float_hook: Callable[[str], Any]) -> Any:
+def _parse_json(data: bytes, float_hook: Callable[[str], Any]) -> Any:
     try:
         return msgspec.json.Decoder(float_hook=float_hook).decode(data)
     except (ValueError, RecursionError):
@@ -217,17 +217,17 @@ def _parsed(data: bytes, float_hook: Callable[[str], Any]) -> Any:
 
 
 def _holds_more_values(data: bytes, limit: int) -> bool:
-    """Whether a JSON text holds more values than that: every value but the first follows a comma or an opener.
+    """Whether a JSON text has more values than `limit`. Every value but the first follows a comma or a bracket.
 
-    Commas and brackets within strings count at first. Only where that makes too many are strings passed over, piece
-    by piece, for a copy of an enormous text without them would cost what the limit is there to save.
+    The first count includes commas and brackets inside strings. Only if that is too many, strings are skipped, in
+    pieces: copying an enormous text would use the memory that the limit protects.
     """
     if len(data) < 2 * limit or _separators(data) < limit:
         return False
     count, in_string, start = 1, False, 0
     while start < len(data) and count <= limit:
         end = start + _PIECE_BYTES
-        while data[end - 1 : end] == b"\\":  # What a backslash escapes stays with it.
+        while data[end - 1 : end] == b"\\":  # A piece must not end between a backslash and what it escapes.
             end += 1
         pieces = data[start:end].replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
         count += sum(map(_separators, pieces[in_string::2]))
@@ -253,7 +253,7 @@ def _from_wire(kind: Any, value: Any) -> Any:
 
 
 def _attach_raw(shape: "_Shape", model: Model, raw: dict[str, Any]) -> bool:
-    """Keep `raw` in the model and in those nested in it; False when a number is out of bounds."""
+    """Attach `raw` to the model and its nested models; False if a number is out of bounds."""
     model.__dict__["raw"] = raw
     for name in shape.numbers:
         number = getattr(model, name)
@@ -262,7 +262,7 @@ def _attach_raw(shape: "_Shape", model: Model, raw: dict[str, Any]) -> bool:
     for field in shape.nested:
         value: Any = getattr(model, field.name)
         source: Any = raw.get(field.wire_name)
-        pairs = zip(value, source or (), strict=True) if field.many else ((value, source),)
+        pairs = zip(value, source or (), strict=True) if field.is_list else ((value, source),)
         its_shape = _shape(field.kind)
         if not all(inner is None or _attach_raw(its_shape, inner, its_raw) for inner, its_raw in pairs):
             return False
@@ -274,14 +274,14 @@ def _require_uuid(model: Model) -> None:
         raise ProtocolError(f"The answer holds a {type(model).__name__} without uuid.")
 
 
-# In, field by field
+# Decoding field by field
 
 
 class _Field(NamedTuple):
     name: str
     wire_name: str
     kind: Any
-    many: bool
+    is_list: bool
     required: bool
 
     @property
@@ -311,8 +311,8 @@ def _field(info: msgspec.structs.FieldInfo) -> _Field:
     kind = info.type
     if get_origin(kind) in (Union, UnionType):
         kind = next(arg for arg in get_args(kind) if arg is not type(None))
-    many = get_origin(kind) is tuple
-    return _Field(info.name, info.encode_name, get_args(kind)[0] if many else kind, many, info.required)
+    is_list = get_origin(kind) is tuple
+    return _Field(info.name, info.encode_name, get_args(kind)[0] if is_list else kind, is_list, info.required)
 
 
 def _read_by_field(cls: type[M], raw: dict[str, Any]) -> M:
@@ -329,7 +329,7 @@ def _read_by_field(cls: type[M], raw: dict[str, Any]) -> M:
 
 
 def _read_field(field: _Field, source: Any, issues: list[Issue]) -> Any:
-    if not field.many:
+    if not field.is_list:
         return _read_value(field.kind, source, field.wire_name, issues)
     if not isinstance(source, list):
         issues.append(Issue(field.wire_name, "is not a list"))
@@ -361,7 +361,7 @@ def _read_other(kind: Any, source: Any) -> Any:
 
 
 def exact_decimal(value: object) -> Decimal:
-    """The exact number a JSON value stands for, also one written as text; ValueError when there is none."""
+    """The exact number in a JSON value, which may be text; `ValueError` if there is none."""
     if isinstance(value, bool | float) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
         raise ValueError("is not an exact number")
     if not isinstance(value, str | int | Decimal):
@@ -386,14 +386,14 @@ def _whole_number(value: object) -> int:
 
 
 def _calendar_date(value: object) -> date:
-    """The date as written, whatever time or zone follows: a calendar date is never moved."""
+    """The date as written, ignoring any time or zone after it: a calendar date never shifts."""
     found = _DATE.fullmatch(value) if isinstance(value, str) else None
     if not found:
         raise ValueError("is not a date")
     return date(*map(int, found.groups()))
 
 
-def _truth(value: object) -> bool:
+def _boolean(value: object) -> bool:
     if isinstance(value, str) and value.casefold() in ("true", "false"):
         return value.casefold() == "true"
     if not isinstance(value, bool):
@@ -414,36 +414,36 @@ _READERS: Final[dict[Any, Callable[[Any], Any]]] = {
     Decimal: exact_decimal,
     int: _whole_number,
     date: _calendar_date,
-    bool: _truth,
+    bool: _boolean,
     str: _text,
 }
 
 
-# Out
+# Encoding
 
 
 class Cipher(Protocol):
-    """What encrypts single fields; `servicing.crypto.FieldCipher` is the one to start with."""
+    """Encrypts single fields; `servicing.crypto.FieldCipher` is the default."""
 
     def encrypt(self, text: str) -> str: ...
 
 
-class _Form(Enum):
+class _Encoding(Enum):
     ENCRYPTED = auto()
     SLASHED = auto()
     GZIPPED = auto()
 
 
-Encrypted = Annotated[str, _Form.ENCRYPTED]
-"""Leaves encrypted, and only so."""
-SlashedDate = Annotated[date, _Form.SLASHED]
-"""Leaves as `YYYY/MM/DD`."""
-Gzipped = Annotated[bytes, _Form.GZIPPED]
-"""Leaves gzipped and as base64, the same text for the same bytes."""
+Encrypted = Annotated[str, _Encoding.ENCRYPTED]
+"""Text that is always sent encrypted."""
+SlashedDate = Annotated[date, _Encoding.SLASHED]
+"""A date that is sent as `YYYY/MM/DD`."""
+Gzipped = Annotated[bytes, _Encoding.GZIPPED]
+"""Bytes that are sent as base64 of gzip, always the same text for the same bytes."""
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):
-    """Base of what is sent. Fields of a special form are personal, so that no `repr` shows them."""
+    """Base of request bodies. Fields with a special encoding are personal, so `repr` hides them."""
 
     def __repr__(self) -> str:
         return (
@@ -451,43 +451,43 @@ class Outgoing(Struct, frozen=True, kw_only=True):
         )
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        fields = ((name, getattr(self, name), form) for name, _, form in _outline(type(self)))
-        return [(name, Sensitive() if form else value) for name, value, form in fields]
+        fields = ((name, getattr(self, name), encoding) for name, _, encoding in _field_encodings(type(self)))
+        return [(name, Sensitive() if encoding else value) for name, value, encoding in fields]
 
 
 def encode(message: Struct, cipher: Cipher | None) -> dict[str, Any]:
-    """The JSON object to send: what is UNSET is left out, what is declared encrypted is encrypted."""
+    """The JSON object to send: UNSET fields are left out, fields declared encrypted are encrypted."""
     body = {}
-    for name, wire_name, form in _outline(type(message)):
+    for name, wire_name, encoding in _field_encodings(type(message)):
         value = getattr(message, name)
         if value is not UNSET:
-            body[wire_name] = _outward(value, form, cipher)
+            body[wire_name] = _encode_value(value, encoding, cipher)
     return body
 
 
 def to_json(value: Any) -> bytes:
-    """JSON text in which a Decimal is a number with every digit it has."""
+    """JSON text in which a Decimal is a number with all its digits."""
     return _ENCODER.encode(value)
 
 
-def _outward(value: Any, form: _Form | None, cipher: Cipher | None) -> Any:
+def _encode_value(value: Any, encoding: _Encoding | None, cipher: Cipher | None) -> Any:
     if value is None:
         return None
-    match form:
-        case _Form.ENCRYPTED:
-            return _required(cipher).encrypt(value)
-        case _Form.SLASHED:
+    match encoding:
+        case _Encoding.ENCRYPTED:
+            return _require_cipher(cipher).encrypt(value)
+        case _Encoding.SLASHED:
             return value.isoformat().replace("-", "/")
-        case _Form.GZIPPED:
+        case _Encoding.GZIPPED:
             return base64.b64encode(gzip.compress(value, mtime=0)).decode("ascii")
     if isinstance(value, Struct):
         return encode(value, cipher)
     if isinstance(value, list | tuple):
-        return [_outward(item, None, cipher) for item in value]
-    return _plain(value)
+        return [_encode_value(item, None, cipher) for item in value]
+    return _to_wire(value)
 
 
-def _plain(value: object) -> Any:
+def _to_wire(value: object) -> Any:
     if isinstance(value, Decimal) and value.is_finite():
         return value
     if isinstance(value, date) and not isinstance(value, datetime):
@@ -497,21 +497,23 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be sent; amounts are Decimal and days are date.")
 
 
-def _required(cipher: Cipher | None) -> Cipher:
+def _require_cipher(cipher: Cipher | None) -> Cipher:
     if cipher is None:
         raise ConfigurationError("An EIN or SSN can only be sent with a secret or a field key to encrypt it.")
     return cipher
 
 
 @cache
-def _outline(cls: type[Struct]) -> tuple[tuple[str, str, _Form | None], ...]:
-    return tuple((info.name, info.encode_name, _form(info.type)) for info in msgspec.structs.fields(cls))
+def _field_encodings(cls: type[Struct]) -> tuple[tuple[str, str, _Encoding | None], ...]:
+    return tuple(
+        (info.name, info.encode_name, _encoding_of(info.type)) for info in msgspec.structs.fields(cls)
+    )
 
 
-def _form(kind: Any) -> _Form | None:
+def _encoding_of(kind: Any) -> _Encoding | None:
     if get_origin(kind) is Annotated:
-        return next((mark for mark in kind.__metadata__ if isinstance(mark, _Form)), None)
-    return next(filter(None, map(_form, get_args(kind))), None)
+        return next((encoding for encoding in kind.__metadata__ if isinstance(encoding, _Encoding)), None)
+    return next(filter(None, map(_encoding_of, get_args(kind))), None)
 
 
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")

@@ -1,10 +1,10 @@
-"""Connections that keep to a call's time limit, whatever the other side does.
+"""HTTP connections that enforce the time limit of a call, whatever the server does.
 
-Hides the HTTP library's sockets: looking up a name and connecting in time, a watchdog that cuts a connection when
-its call's time is up, interim answers, and which connections may serve another call.
+Hides the HTTP library's sockets: host lookups and connects with a deadline, a watchdog that cuts off overdue
+connections, interim answers, and which connections may be reused.
 
-Every try of a call is an `Exchange`. What its thread does on these connections while the exchange is entered
-belongs to it: it says whether any byte of the request has left, and whether its time ran out.
+Each try of a call is an `Exchange`. While a thread is inside it, all traffic of that thread on these connections
+belongs to the exchange, which knows whether any byte of the request was sent and whether the time ran out.
 """
 
 import http.client
@@ -38,10 +38,10 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?", 
 
 
 class Exchange:
-    """One try of a call: a context in which connections keep to its deadline.
+    """One try of a call: a context in which connections respect its deadline.
 
-    `needs_new_connection` keeps a write off idle connections: if the service is closing one at that moment, nothing
-    shows whether the write arrived. `sent` is False only while no byte of the request can have left.
+    `needs_new_connection` keeps a write off idle connections: if the service is just closing one, the client can't
+    tell whether the write arrived. `sent` is False only while certainly no byte of the request was sent.
     """
 
     def __init__(self, deadline: float, *, needs_new_connection: bool) -> None:
@@ -54,49 +54,49 @@ class Exchange:
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        self._token = _current.set(self)
+        self._token = _current_exchange.set(self)
         _watchdog.watch(self)
         return self
 
     def __exit__(self, *error: object) -> None:
         _watchdog.forget(self)
-        _current.reset(self._token)
-        self._attach(None)
+        _current_exchange.reset(self._token)
+        self._replace_handle(None)
 
     def seconds_left(self) -> float:
-        """Seconds until the deadline; `TimeoutError` when there are none."""
+        """Seconds until the deadline; `TimeoutError` after it."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return left
 
-    def choose(self, connection: "_GuardedConnection") -> None:
-        """Take a connection out of the pool for this exchange."""
-        if self.needs_new_connection or connection.opened_by != os.getpid():
-            connection.close()  # Two processes after a fork would read each other's answers.
+    def use_connection(self, connection: "_GuardedConnection") -> None:
+        """Use this connection of the pool for the exchange."""
+        if self.needs_new_connection or connection.opener_pid != os.getpid():
+            connection.close()  # After a fork, two processes would read each other's answers.
         self._connection = connection
         if connection.sock:
-            self.attach(connection.sock)
+            self.watch_socket(connection.sock)
 
-    def attach(self, sock: socket.socket) -> None:
-        """Let the watchdog cut this socket.
+    def watch_socket(self, sock: socket.socket) -> None:
+        """Let the watchdog shut down this socket.
 
-        The handle is a second one to the same connection: TLS takes the first one away, and closes it when it likes.
+        It gets a duplicate of the descriptor, because TLS takes over the original and closes it at any time.
         """
-        self._attach(socket.socket(fileno=os.dup(sock.fileno())))
+        self._replace_handle(socket.socket(fileno=os.dup(sock.fileno())))
 
-    def cut(self) -> None:
-        """End whatever the exchange waits for."""
+    def abort(self) -> None:
+        """Mark the exchange as timed out and end whatever it is waiting for."""
         with self._lock:
             self.timed_out = True
             self._shut_down()
 
     def discard_connection(self) -> None:
-        """Keep the connection of this exchange from serving another one."""
+        """Close the connection of this exchange, so that no other exchange uses it."""
         if self._connection:
             self._connection.close()
 
-    def _attach(self, handle: socket.socket | None) -> None:
+    def _replace_handle(self, handle: socket.socket | None) -> None:
         with self._lock:
             if self._handle:
                 self._handle.close()
@@ -109,53 +109,55 @@ class Exchange:
             if self._handle:
                 self._handle.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # It broke already.
+            pass  # The connection is already broken.
 
 
 class _Watchdog:
-    """Cuts exchanges whose time is up, from one thread for the whole process."""
+    """Aborts overdue exchanges, from one thread for the whole process."""
 
     def __init__(self) -> None:
-        self._open: set[Exchange] = set()
-        self._changed = threading.Condition()
+        self._exchanges: set[Exchange] = set()
+        self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wakes_at = float("inf")
 
     def watch(self, exchange: Exchange) -> None:
-        with self._changed:
-            self._open.add(exchange)
+        with self._condition:
+            self._exchanges.add(exchange)
             if exchange.deadline < self._wakes_at:
                 self._wakes_at = exchange.deadline
-                self._changed.notify()
+                self._condition.notify()
             if not self._thread:
                 thread = threading.Thread(target=self._run, name="servicing-watchdog", daemon=True)
                 thread.start()
                 self._thread = thread
 
     def forget(self, exchange: Exchange) -> None:
-        with self._changed:
-            self._open.discard(exchange)
+        with self._condition:
+            self._exchanges.discard(exchange)
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                self._wakes_at = min((one.deadline for one in self._open), default=float("inf"))
+            with self._condition:
+                self._wakes_at = min(
+                    (exchange.deadline for exchange in self._exchanges), default=float("inf")
+                )
                 wait = self._wakes_at - time.monotonic()
                 if wait > 0:
-                    self._changed.wait(min(wait, threading.TIMEOUT_MAX))
+                    self._condition.wait(min(wait, threading.TIMEOUT_MAX))
                     continue
-                overdue = [one for one in self._open if one.deadline <= time.monotonic()]
-                self._open.difference_update(overdue)
+                overdue = [exchange for exchange in self._exchanges if exchange.deadline <= time.monotonic()]
+                self._exchanges.difference_update(overdue)
             for exchange in overdue:
-                exchange.cut()
+                exchange.abort()
 
 
-_current: ContextVar[Exchange | None] = ContextVar("servicing-exchange", default=None)
+_current_exchange: ContextVar[Exchange | None] = ContextVar("servicing-exchange", default=None)
 _watchdog = _Watchdog()
 
 
 def _renew_watchdog() -> None:
-    """A forked process has the set and the lock of its parent, but not the thread."""
+    """Replace the watchdog after a fork, which copies its set and its lock but not its thread."""
     global _watchdog
     _watchdog = _Watchdog()
 
@@ -172,7 +174,7 @@ def new_session(
     cert: str | tuple[str, str] | None = None,
     proxies: Mapping[str, str] | None = None,
 ) -> Session:
-    """A session of guarded connections that takes nothing from its surroundings and keeps no cookies."""
+    """A session that ignores environment variables and cookies."""
     session = Session()
     session.trust_env = False
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
@@ -185,11 +187,11 @@ def new_session(
 
 
 def checked_url(base_url: str) -> str:
-    """The base address of a service without its last slash; `ConfigurationError` where no service can be there."""
+    """The base URL without a slash at the end; `ConfigurationError` if it cannot be one."""
     try:
         url = base_url.rstrip("/")
         parts = urlsplit(Request("GET", url).prepare().url or "")
-        host_exists = _could_exist(parts.hostname or "")
+        host_exists = _is_possible_host(parts.hostname or "")
     except (RequestException, ValueError, AttributeError, TypeError):
         url, parts, host_exists = "", urlsplit(""), False
     if not host_exists or parts.scheme not in ("http", "https") or set("?#@") & set(url):
@@ -204,18 +206,18 @@ def checked_url(base_url: str) -> str:
     return url
 
 
-def _could_exist(host: str) -> bool:
-    """Whether a host is an address, or fits the limits of names: labels of 1 to 63 characters, 253 in all."""
+def _is_possible_host(host: str) -> bool:
+    """Whether a host is an IP address or a valid name: labels of 1 to 63 characters, at most 253 in all."""
     if ":" in host:
-        return True  # An IPv6 address, which the parser has read.
+        return True  # The URL parser has already accepted this IPv6 address.
     labels = host.removesuffix(".").split(".")
-    if labels[-1].isdigit():  # No name ends in a number.
+    if labels[-1].isdigit():  # A name never ends in a number.
         return is_ipv4_address(host)
     return len(host) <= 253 and all(_LABEL.fullmatch(label) for label in labels)
 
 
 def check_certificates(verify: str | bool, cert: str | tuple[str, str] | None) -> None:
-    """Read the files now, so that a mistake in them is found before any call: `ConfigurationError`."""
+    """Load the certificate files now and raise `ConfigurationError` if they are unusable, before any call."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if not isinstance(verify, str) and verify is not True:
         raise ConfigurationError("verify must be a file of certificates; checking them cannot be turned off.")
@@ -225,25 +227,25 @@ def check_certificates(verify: str | bool, cert: str | tuple[str, str] | None) -
     except OSError:
         raise ConfigurationError(f"The certificates in {verify!r} cannot be read.") from None
     try:
-        if cert is not None:  # The password keeps OpenSSL from asking for one at the terminal.
+        if cert is not None:  # Without a password argument, OpenSSL prompts for one at the terminal.
             file, key = (cert, None) if isinstance(cert, str) else cert
             context.load_cert_chain(file, key, password="")
     except (OSError, TypeError, ValueError):
         raise ConfigurationError(f"The client certificate in {cert!r} cannot be read.") from None
 
 
-def guard(session: Session, url: str) -> None:
-    """Make the connections that a session opens for `url` keep to the time limit of a call.
+def guard_connections(session: Session, url: str) -> None:
+    """Make the connections that a session opens for `url` enforce the time limit of a call.
 
-    Raises `ConfigurationError` where that is impossible: an adapter that is not built on urllib3's own connections,
-    or one that repeats a request by itself, which could do a write twice.
+    Raises `ConfigurationError` for an adapter that does not use urllib3's own connections, or that retries: it
+    could send a write twice.
     """
     adapter = session.get_adapter(url)
     if not isinstance(adapter, HTTPAdapter) or not _guard_pools(adapter.poolmanager):
         raise ConfigurationError(
             "The session's adapter must be an HTTPAdapter with urllib3's own connections."
         )
-    # Without a total, the limits for single kinds of failure apply.
+    # If total is None, urllib3 applies its separate limits for each kind of failure.
     if adapter.max_retries.total is None or adapter.max_retries.total:
         raise ConfigurationError(
             "The session's adapter must not retry; the client decides what is tried again."
@@ -269,7 +271,7 @@ def _is_http_url(value: object) -> bool:
 
 
 def _guard_pools(manager: poolmanager.PoolManager) -> bool:
-    """Whether the manager opens guarded connections from now on."""
+    """Make a manager open guarded connections; False if it has pool classes of its own."""
     if manager.pool_classes_by_scheme is poolmanager.pool_classes_by_scheme:
         manager.clear()
         manager.pool_classes_by_scheme = _POOLS
@@ -281,39 +283,39 @@ def _guard_pools(manager: poolmanager.PoolManager) -> bool:
 
 class _GuardedPool(HTTPConnectionPool):
     def _get_conn(self, timeout: float | None = None) -> Any:
-        if exchange := _current.get():
+        if exchange := _current_exchange.get():
             exchange.sent = False
             timeout = exchange.seconds_left()
         connection = super()._get_conn(timeout)
         if exchange:
-            exchange.choose(connection)  # type: ignore[arg-type]
+            exchange.use_connection(connection)  # type: ignore[arg-type]
         return connection
 
 
 class _GuardedConnection(HTTPConnection):
-    opened_by: int | None = None
-    """The process that opened it."""
+    opener_pid: int | None = None
+    """The ID of the process that opened the connection."""
 
     def connect(self) -> None:
-        self.opened_by = os.getpid()
+        self.opener_pid = os.getpid()
         try:
             super().connect()
-        finally:  # What went to a proxy until now was no part of the request.
-            if exchange := _current.get():
+        finally:  # Bytes sent to a proxy so far are not part of the request.
+            if exchange := _current_exchange.get():
                 exchange.sent = False
 
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
-        if exchange := _current.get():
+        if exchange := _current_exchange.get():
             left = exchange.seconds_left()
             exchange.sent = True
-            # The connect timeout, set until now, is too short to send a large body.
+            # The socket still has the connect timeout, which is too short for a large body.
             self.sock.settimeout(left)
         super().send(data)
 
     def _new_conn(self) -> socket.socket:
-        exchange = _current.get()
+        exchange = _current_exchange.get()
         if not exchange:
             return super()._new_conn()
         try:
@@ -328,14 +330,14 @@ class _GuardedConnection(HTTPConnection):
     def _connect_in_time(self, exchange: Exchange) -> socket.socket:
         deadline = min(exchange.deadline, time.monotonic() + (self.timeout or exchange.seconds_left()))
         problem: OSError = socket.gaierror()
-        addresses = _addresses(self._dns_host, self.port, deadline)
+        addresses = _resolve_host(self._dns_host, self.port, deadline)
         for number, (family, kind, protocol, _, address) in enumerate(addresses):
             share = (deadline - time.monotonic()) / (len(addresses) - number)
             sock = socket.socket(family, kind, protocol)
             try:
                 for option in self.socket_options or ():
                     sock.setsockopt(*option)
-                sock.settimeout(max(share, 0.001))  # One address that is silent leaves time for the others.
+                sock.settimeout(max(share, 0.001))  # A silent address must leave time for the others.
                 if self.source_address:
                     sock.bind(self.source_address)
                 sock.connect(address)
@@ -343,17 +345,17 @@ class _GuardedConnection(HTTPConnection):
                 sock.close()
                 problem = failure
             else:
-                exchange.attach(sock)
+                exchange.watch_socket(sock)
                 return sock
         raise problem
 
 
-def _addresses(host: str, port: int | None, deadline: float) -> list[Any]:
-    """Where a name leads. The system's look-up cannot be ended, so a thread waits for it in our place."""
+def _resolve_host(host: str, port: int | None, deadline: float) -> list[Any]:
+    """The addresses of a host. A separate thread looks them up, because a system lookup cannot be canceled."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
-        pass  # A name, and no address.
+        pass  # The host is a name, not an address.
     found: SimpleQueue[list[Any] | Exception] = SimpleQueue()
 
     def look_up() -> None:
@@ -372,8 +374,8 @@ def _addresses(host: str, port: int | None, deadline: float) -> list[Any]:
     return result
 
 
-class _Answer(http.client.HTTPResponse):
-    """The final answer. A connection that carried more than one plain answer is not used again."""
+class _Response(http.client.HTTPResponse):
+    """The final answer. The connection is reused only if it carried exactly one unambiguous answer."""
 
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
@@ -384,14 +386,14 @@ class _Answer(http.client.HTTPResponse):
         if self.headers is not None:
             return
         stream = self.fp
-        head = _Head(stream)
-        self.fp = head
+        response_head = _ResponseHead(stream)
+        self.fp = response_head
         try:
             super().begin()
         finally:
-            if self.fp is head:
+            if self.fp is response_head:
                 self.fp = stream
-        if self._had_interim or not self._is_plain():
+        if self._had_interim or not self._has_clear_end():
             self.will_close = True
 
     def _read_status(self) -> tuple[str, int, str]:
@@ -404,8 +406,8 @@ class _Answer(http.client.HTTPResponse):
                 if len(line) > _MAX_LINE_BYTES:
                     raise http.client.LineTooLong("interim header")
 
-    def _is_plain(self) -> bool:
-        """Whether the end of the answer is unambiguous."""
+    def _has_clear_end(self) -> bool:
+        """Whether the headers say unambiguously where the answer ends."""
         lengths = self.headers.get_all("content-length", [])
         codings = self.headers.get_all("transfer-encoding", [])
         return (
@@ -417,23 +419,23 @@ class _Answer(http.client.HTTPResponse):
         )
 
     def _close_conn(self) -> None:
-        exchange = _current.get()
-        is_spoiled = not self.will_close and self._has_more()
+        exchange = _current_exchange.get()
+        has_extra_bytes = not self.will_close and self._has_unread_bytes()
         super()._close_conn()  # type: ignore[misc]
-        if exchange and is_spoiled:
+        if exchange and has_extra_bytes:
             exchange.discard_connection()
 
-    def _has_more(self) -> bool:
-        """Whether bytes came behind the answer: they would be taken for the beginning of the next one."""
+    def _has_unread_bytes(self) -> bool:
+        """Whether bytes arrived after the answer: the next call would read them as its own."""
         try:
-            self._sock.settimeout(0)  # Every use of a connection sets its own.
+            self._sock.settimeout(0)  # Each later use sets its own timeout.
             return bool(self.fp.peek(1))
         except OSError:
-            return False  # TLS says so when nothing waits.
+            return False  # TLS raises this if no bytes are waiting.
 
 
-class _Head:
-    """The beginning of an answer. Where it is cut off there is no answer, not one with fewer headers."""
+class _ResponseHead:
+    """The status line and headers of an answer. If they are cut off, reading fails instead of losing headers."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -449,11 +451,11 @@ class _Head:
 
 
 class _HTTPConnection(_GuardedConnection):
-    response_class = _Answer
+    response_class = _Response
 
 
 class _HTTPSConnection(_GuardedConnection, HTTPSConnection):
-    response_class = _Answer
+    response_class = _Response
 
 
 class _HTTPPool(_GuardedPool):

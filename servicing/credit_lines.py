@@ -8,7 +8,7 @@ from servicing.resource import Resource
 
 
 class StatementDocument(Model, frozen=True, kw_only=True):
-    """One month's statement (section 2.8): `url` leads to a PDF. Fetch it with `DocumentFetcher` alone."""
+    """A monthly statement (section 2.8). Fetch the PDF at `url` only with `DocumentFetcher`."""
 
     billing_date: date | None = None
     url: str | None = None
@@ -17,8 +17,8 @@ class StatementDocument(Model, frozen=True, kw_only=True):
 class Statement(Model, frozen=True, kw_only=True):
     """The balances and due dates of a line of credit (section 2.8).
 
-    All balances and amounts are US dollars; `days_past_due` counts days. `statements` are in the service's order.
-    `payment_due_date` is None while nothing is due.
+    Balances and amounts are US dollars. `statements` keep the service's order. `payment_due_date` is None while
+    nothing is due.
     """
 
     next_billing_date: date | None = None

@@ -1,8 +1,8 @@
-"""Encryption of single fields: hides the cipher, its key derivation and the text form of an encrypted value.
+"""Encryption of single fields. Hides the cipher, its key derivation and the text form of an encrypted value.
 
-AES in CBC mode, PKCS#7 padding, a fresh random IV for each value; the text is standard base64 of IV and
-ciphertext. There is no integrity tag, so a wrong key cannot be told from a damaged value: every failure is
-one and the same `Unreadable`. A service that differs needs another class with the same two methods.
+AES in CBC mode with PKCS#7 padding and a random IV for each value; the text is standard base64 of IV and
+ciphertext. There is no integrity tag, so a wrong key looks like a damaged value: every failure is the same
+`Unreadable`. A service with another cipher needs another class with the same two methods.
 """
 
 import base64
@@ -18,7 +18,7 @@ BLOCK = 16
 
 
 def key_from_secret(secret: str) -> bytes:
-    """The AES key in a service secret: its characters without dashes, as UTF-8."""
+    """The AES key in a service secret: its UTF-8 bytes without dashes."""
     size = len(secret.replace("-", "").encode())
     if size not in KEY_SIZES:
         raise ConfigurationError(
@@ -37,7 +37,7 @@ class FieldCipher:
         self._algorithm = algorithms.AES(key)
 
     def encrypt(self, text: str, *, iv: bytes | None = None) -> str:
-        """Base64 of IV and ciphertext. An IV is given only to reproduce a known vector."""
+        """Base64 of IV and ciphertext. Pass an IV only to reproduce a test vector."""
         iv = os.urandom(BLOCK) if iv is None else iv
         padder = PKCS7(BLOCK * 8).padder()
         encryptor = Cipher(self._algorithm, modes.CBC(iv)).encryptor()
@@ -45,12 +45,12 @@ class FieldCipher:
         return base64.b64encode(iv + encryptor.update(padded) + encryptor.finalize()).decode("ascii")
 
     def decrypt(self, text: str) -> str:
-        """The plain text, or `Unreadable` for whatever reason it cannot be had."""
+        """The plain text; `Unreadable` if it cannot be decrypted, whatever the cause."""
         try:
             return self._decrypted(text)
         except ValueError:
-            pass  # Bad base64, length, padding or UTF-8: nobody is told which.
-        raise Unreadable  # Outside the handler, so that the cause is not chained.
+            pass  # The cause (base64, length, padding or UTF-8) must not show: it would help an attacker.
+        raise Unreadable  # This is outside the handler so that the cause is not chained.
 
     def _decrypted(self, text: str) -> str:
         data = base64.b64decode(text.encode("ascii"), validate=True)

@@ -1,12 +1,12 @@
-"""Fetches a statement document from the address the service names, without trusting that address.
+"""Downloads of statement documents from links that are not trusted.
 
-Hides how a link is read, which hosts may be asked, where their names lead, how redirects are followed, and the
-limits of time and size. Whoever can write a link, or answer one, must not be able to make this machine speak to
-what only it can reach, to keep it busy, or to have it pass on anything but a PDF.
+Hides how links are parsed, which hosts are allowed, how names are resolved and redirects followed, and the limits
+of time and size. An attacker who controls a link or a server must not be able to reach internal addresses through
+this machine, to keep it busy, or to pass on anything but a PDF.
 
-Every hop of a redirect begins anew: its link is read into one normal spelling, its host must be known, its name
-is resolved once, every address found must be public, and the connection goes to such an address and no other.
-Nothing here logs, for the query of a link may be all that is needed to read the document.
+Each redirect is checked like a first link: the link is normalized, its host must be allowed, the name is resolved
+once, every address must be public, and the connection goes to one of those addresses.
+Nothing is logged, because the query of a link may be enough to read the document.
 """
 
 import functools
@@ -30,9 +30,9 @@ from servicing.errors import ConfigurationError, DocumentRefused, ServicingError
 
 MEGABYTE: Final = 1024 * 1024
 _PDF: Final = b"%PDF-"
-_CHUNK: Final = 64 * 1024
-_HEAD_ALLOWANCE: Final = 64 * 1024
-_CONNECT_TIME: Final = 5.0
+_CHUNK_BYTES: Final = 64 * 1024
+_MAX_HEAD_BYTES: Final = 64 * 1024
+_CONNECT_SECONDS: Final = 5.0
 _OPERATION: Final = "documents.fetch"
 _HEADERS: Final = {
     "Accept": "application/pdf",
@@ -41,35 +41,35 @@ _HEADERS: Final = {
     "User-Agent": "servicing",
 }
 _TOO_LARGE: Final = "The document is too large to be shown here."
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_PORTS: Final = {"https": 443, "http": 80}
-_LONGEST_LINK: Final = 8_000
-# What programs read in different ways, so that one would check another address than the next one asks.
+_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
+_MAX_LINK_CHARACTERS: Final = 8_000
+# URL parsers disagree about these characters, so the address checked could differ from the one requested.
 _AMBIGUOUS: Final = re.compile(r"[\x00-\x20\x7f\\]")
 
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _GLOBAL_UNICAST: Final = ip_network("2000::/3")
 _NAT64: Final = ip_network("64:ff9b::/96")
-_INTERNAL: Final = tuple(
+_INTERNAL_NETWORKS: Final = tuple(
     map(
         ip_network,
         (
             "0.0.0.0/8",  # this host
             "10.0.0.0/8",  # private
-            "100.64.0.0/10",  # behind a carrier's translation
+            "100.64.0.0/10",  # carrier-grade NAT
             "127.0.0.0/8",  # loopback
-            "168.63.129.16/32",  # a cloud's platform services
-            "169.254.0.0/16",  # link-local, and the metadata of every cloud
+            "168.63.129.16/32",  # platform services of a cloud
+            "169.254.0.0/16",  # link-local, including cloud metadata
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocol assignments
             "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # relays to 6to4
+            "192.88.99.0/24",  # 6to4 relays
             "192.168.0.0/16",  # private
             "198.18.0.0/15",  # benchmarks
             "198.51.100.0/24",  # documentation
             "203.0.113.0/24",  # documentation
             "224.0.0.0/3",  # multicast, reserved, broadcast
-            "2001::/23",  # protocol assignments, among them Teredo
+            "2001::/23",  # protocol assignments, including Teredo
             "2001:db8::/32",  # documentation
             "2002::/16",  # 6to4
             "3fff::/20",  # documentation
@@ -78,11 +78,11 @@ _INTERNAL: Final = tuple(
 )
 
 
-def reach(address: str) -> Literal["public", "loopback", "internal"]:
-    """Where an IP address leads; `internal` is all that has no business in a link, and what is no address.
+def address_scope(address: str) -> Literal["public", "loopback", "internal"]:
+    """The scope of an IP address. Anything that does not belong in a link is `internal`, even if it is no address.
 
-    An IPv4 address inside an IPv6 one (mapped, NAT64) is judged as what it is. The networks are listed here
-    because what Python calls global differs between its releases.
+    An IPv4 address inside an IPv6 address (mapped, NAT64) is classified as IPv4. The networks are listed here
+    because Python's `is_global` differs between releases.
     """
     try:
         ip = ip_address(address)
@@ -94,7 +94,7 @@ def reach(address: str) -> Literal["public", "loopback", "internal"]:
         if ip not in _GLOBAL_UNICAST and not ip.ipv4_mapped and ip not in _NAT64:
             return "internal"
         ip = ip if ip in _GLOBAL_UNICAST else IPv4Address(int(ip) & 0xFFFFFFFF)
-    return "internal" if any(ip in network for network in _INTERNAL) else "public"
+    return "internal" if any(ip in network for network in _INTERNAL_NETWORKS) else "public"
 
 
 class _Origin(NamedTuple):
@@ -104,38 +104,38 @@ class _Origin(NamedTuple):
 
 
 class _Link(NamedTuple):
-    """A link in the one spelling in which it is checked and followed."""
+    """A normalized link, the same for checking and for requesting."""
 
     request: PreparedRequest
     netloc: str
     origin: _Origin
 
 
-class _Metered(socket.socket):
-    """A connection that ends at a point in time and after a number of bytes, however they trickle or pour in."""
+class _LimitedSocket(socket.socket):
+    """A socket with a deadline and a limit on the bytes received."""
 
     deadline: float
-    allowance: int
+    bytes_left: int
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(_left(self.deadline))
+        self.settimeout(_seconds_left(self.deadline))
         received = super().recv_into(*args, **kwargs)
-        self.allowance -= received
-        if self.allowance < 0:
-            raise _refused(_TOO_LARGE)
+        self.bytes_left -= received
+        if self.bytes_left < 0:
+            raise _refusal(_TOO_LARGE)
         return received
 
 
-class _MeteredTLS(_Metered, ssl.SSLSocket):
-    """The same, encrypted."""
+class _LimitedTLSSocket(_LimitedSocket, ssl.SSLSocket):
+    """The same limits over TLS."""
 
 
 class Document:
-    """The PDF of a statement (section 2.8) on its way: iterate once over its bytes, and close it.
+    """A statement PDF (section 2.8) during its download: iterate over its bytes once, and close it.
 
-    `content_type` and `length` are what the other side says, the length None when it does not say. `sha256` and
-    `size` are what came, None until the last byte was read. Reading raises `DocumentRefused` when the document
-    turns out too large or too slow, and `Unavailable` when the connection breaks; the document is closed then.
+    `content_type` and `length` are what the server says; `length` is None if it says nothing. `sha256` and `size`
+    are of the bytes received, None until the last one was read. Reading raises `DocumentRefused` if the document is
+    too large or too slow, and `Unavailable` if the connection breaks; both close the document.
     """
 
     def __init__(self, response: HTTPResponse, host: str) -> None:
@@ -148,14 +148,14 @@ class Document:
         head = self._read(len(_PDF))
         if head != _PDF:
             self.close()
-            raise _refused(f"What {host} sent is not a PDF.", response.status)
-        self._chunks = self._read_on(head)
+            raise _refusal(f"What {host} sent is not a PDF.", response.status)
+        self._chunks = self._stream(head)
 
     def __iter__(self) -> Iterator[bytes]:
         return self._chunks
 
     def close(self) -> None:
-        """Give back the connection, whether everything was read or not."""
+        """Close the connection, even if the document was not read to its end."""
         self._response.close()
 
     def __enter__(self) -> Self:
@@ -166,42 +166,42 @@ class Document:
     ) -> None:
         self.close()
 
-    def _read_on(self, head: bytes) -> Iterator[bytes]:
+    def _stream(self, head: bytes) -> Iterator[bytes]:
         digest, size = hashlib.sha256(), 0
-        chunk = head + self._read(_CHUNK)
+        chunk = head + self._read(_CHUNK_BYTES)
         while chunk:
             digest.update(chunk)
             size += len(chunk)
             yield chunk
-            chunk = self._read(_CHUNK)
+            chunk = self._read(_CHUNK_BYTES)
         self.sha256, self.size = digest.hexdigest(), size
 
-    def _read(self, amount: int) -> bytes:
+    def _read(self, size_limit: int) -> bytes:
         error: ServicingError | None = None
         try:
-            chunk = self._response.read(amount)
+            chunk = self._response.read(size_limit)
             if chunk or not self._response.length:
                 return chunk
         except DocumentRefused as refusal:
             error = refusal
         except TimeoutError:
-            error = _refused("The document did not arrive in time, so it was given up.")
+            error = _refusal("The document did not arrive in time, so it was given up.")
         except (OSError, HTTPException, ValueError):
-            pass  # A ValueError is a chunk whose length makes no sense.
+            pass  # A chunk with an invalid length raises ValueError.
         self.close()
         raise error or _unavailable(self._host, "the connection was cut")
 
 
 class DocumentFetcher:
-    """Fetches statement documents (section 2.8) from the service's own host and from `hosts`, which are exact names.
+    """Fetches statement documents (section 2.8) from the service's own host and from `hosts` (exact names).
 
-    `auth` signs what goes to the very scheme, host and port of `service_url`, and nothing else. Links must use
-    https and its usual port, or the service's own. `allow_loopback_http` is for development: it lets in this
-    machine, with http and any port. `max_bytes` counts all that a host sends, `time_limit` all the seconds until
-    the last byte was read, except those in which the system looks up a name. Certificates must be signed by one
-    of `ca_bundle`, a file, or by a publicly known authority. `resolve` gives the addresses of a host name.
+    `auth` signs only requests to the exact scheme, host and port of `service_url`. Links must use https on port 443,
+    or the service's own port. `allow_loopback_http`, for development, also allows this machine with http and any
+    port. `max_bytes` limits the bytes a host sends, `time_limit` the seconds until the last byte, without the time
+    of host lookups. A certificate must be signed by an authority in the file `ca_bundle` or a public one. `resolve`
+    returns the IP addresses of a host name.
 
-    One fetcher serves any number of threads. A setting that cannot be used raises `ConfigurationError`.
+    Threads may share a fetcher. A setting that cannot be used raises `ConfigurationError`.
     """
 
     def __init__(
@@ -222,98 +222,102 @@ class DocumentFetcher:
         if allow_loopback_http:
             self._hosts |= _LOOPBACK_NAMES
         self._auth = auth
-        self._loopback = allow_loopback_http
+        self._allows_loopback_http = allow_loopback_http
         self._max_bytes = max_bytes
         self._time_limit = time_limit
         self._max_redirects = max_redirects
-        self._tls = _tls(ca_bundle)
-        self._resolve = resolve or _resolved
+        self._tls_context = _tls_context(ca_bundle)
+        self._resolve = resolve or _resolve_host
 
     def fetch(self, url: str) -> Document:
-        """Ask for a document; its first bytes have been seen to be those of a PDF.
+        """Start downloading a document. Its first bytes are already known to be those of a PDF.
 
-        Raises `DocumentRefused`, whose message tells staff why, or `Unavailable` when there is no answer.
+        Raises `DocumentRefused`, with the reason for staff, or `Unavailable` if there is no answer.
         """
         deadline = time.monotonic() + self._time_limit
-        link = self._checked(url)
+        link = self._allowed_link(url)
         for _ in range(self._max_redirects + 1):
-            response = self._answer(link, deadline)
-            onward = response.headers.get("Location")
-            if response.status not in _REDIRECTS or not onward:
-                return self._document(link.origin.host, response)
+            response = self._get(link, deadline)
+            location = response.headers.get("Location")
+            if response.status not in _REDIRECT_STATUSES or not location:
+                return self._open_document(link.origin.host, response)
             response.close()
-            link = self._checked(onward, link.request.url)
-        raise _refused(f"The link to the document leads on more than {self._max_redirects} times.")
+            link = self._allowed_link(location, link.request.url)
+        raise _refusal(f"The link to the document leads on more than {self._max_redirects} times.")
 
-    def _checked(self, url: str, base: str | None = None) -> _Link:
-        link = _link(url, base)
+    def _allowed_link(self, url: str, base: str | None = None) -> _Link:
+        link = _parse_link(url, base)
         if link is None:
-            raise _refused("The link to the document cannot be read.")
+            raise _refusal("The link to the document cannot be read.")
         scheme, host, port = link.origin
         if "@" in link.netloc:
-            raise _refused("The link to the document carries a user name, which is not allowed.")
-        if scheme != "https" and not (scheme == "http" and self._loopback):
-            raise _refused("The link to the document does not use https.")
+            raise _refusal("The link to the document carries a user name, which is not allowed.")
+        if scheme != "https" and not (scheme == "http" and self._allows_loopback_http):
+            raise _refusal("The link to the document does not use https.")
         if host not in self._hosts:
-            raise _refused(f"The document lies on {host}, which is not a host that documents may come from.")
-        if port != _PORTS[scheme] and link.origin != self._service and not self._is_here(host):
-            raise _refused(f"The link to the document asks for port {port} of {host}, which is not allowed.")
+            raise _refusal(f"The document lies on {host}, which is not a host that documents may come from.")
+        if (
+            port != _DEFAULT_PORTS[scheme]
+            and link.origin != self._service
+            and not self._is_local_service(host)
+        ):
+            raise _refusal(f"The link to the document asks for port {port} of {host}, which is not allowed.")
         return link
 
-    def _is_here(self, host: str) -> bool:
-        return self._loopback and host in _LOOPBACK_NAMES
+    def _is_local_service(self, host: str) -> bool:
+        return self._allows_loopback_http and host in _LOOPBACK_NAMES
 
-    def _answer(self, link: _Link, deadline: float) -> HTTPResponse:
+    def _get(self, link: _Link, deadline: float) -> HTTPResponse:
         try:
-            return self._asked(link, deadline)
+            return self._send(link, deadline)
         except (OSError, HTTPException, UnicodeError) as problem:
-            error = _no_answer(link.origin.host, problem)
+            error = _connection_error(link.origin.host, problem)
         raise error
 
-    def _asked(self, link: _Link, deadline: float) -> HTTPResponse:
+    def _send(self, link: _Link, deadline: float) -> HTTPResponse:
         request = link.request
         if self._auth and link.origin == self._service:
             request = self._auth(request)
         connection = HTTPConnection(link.origin.host, link.origin.port)
-        # Closing the socket here closes the connection only once the answer, too, has been closed.
-        with self._connected(link.origin, deadline) as connection.sock:
+        # The connection stays open until the answer, too, is closed.
+        with self._connect(link.origin, deadline) as connection.sock:
             headers = {"Host": link.netloc, **request.headers}
             connection.request("GET", request.path_url, headers=headers)
             return connection.getresponse()
 
-    def _connected(self, origin: _Origin, deadline: float) -> socket.socket:
+    def _connect(self, origin: _Origin, deadline: float) -> socket.socket:
         problem: OSError = socket.gaierror()
-        for address in self._addresses(origin):
+        for address in self._checked_addresses(origin):
             try:
-                return self._connection(address, origin, deadline)
+                return self._open_connection(address, origin, deadline)
             except OSError as failure:
                 problem = failure
         raise problem
 
-    def _addresses(self, origin: _Origin) -> Sequence[str]:
-        """Where the host's name leads, looked up once and all of it harmless."""
+    def _checked_addresses(self, origin: _Origin) -> Sequence[str]:
+        """The addresses of the host, resolved once; raise if any of them is not allowed."""
         addresses = self._resolve(origin.host)
-        reaches = {reach(address) for address in addresses}
-        if "internal" in reaches or ("loopback" in reaches and not self._loopback):
-            raise _refused(f"{origin.host} leads to an internal address, so nothing was fetched from it.")
-        if origin.scheme == "http" and "public" in reaches:
-            raise _refused("The link to the document does not use https.")
+        scopes = {address_scope(address) for address in addresses}
+        if "internal" in scopes or ("loopback" in scopes and not self._allows_loopback_http):
+            raise _refusal(f"{origin.host} leads to an internal address, so nothing was fetched from it.")
+        if origin.scheme == "http" and "public" in scopes:
+            raise _refusal("The link to the document does not use https.")
         return addresses
 
-    def _connection(self, address: str, origin: _Origin, deadline: float) -> socket.socket:
-        sock = _Metered(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    def _open_connection(self, address: str, origin: _Origin, deadline: float) -> socket.socket:
+        sock = _LimitedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
         try:
-            sock.settimeout(min(_CONNECT_TIME, _left(deadline)))
+            sock.settimeout(min(_CONNECT_SECONDS, _seconds_left(deadline)))
             sock.connect((address, origin.port))
             if origin.scheme == "https":
-                sock = cast(_Metered, self._tls.wrap_socket(sock, server_hostname=origin.host))
+                sock = cast(_LimitedSocket, self._tls_context.wrap_socket(sock, server_hostname=origin.host))
         except BaseException:
             sock.close()
             raise
-        sock.deadline, sock.allowance = deadline, self._max_bytes + _HEAD_ALLOWANCE
+        sock.deadline, sock.bytes_left = deadline, self._max_bytes + _MAX_HEAD_BYTES
         return sock
 
-    def _document(self, host: str, response: HTTPResponse) -> Document:
+    def _open_document(self, host: str, response: HTTPResponse) -> Document:
         encoding = response.headers.get("Content-Encoding", "identity")
         if response.status != 200:
             sentence = f"{host} answered with status {response.status} instead of a document."
@@ -324,27 +328,27 @@ class DocumentFetcher:
         else:
             return Document(response, host)
         response.close()
-        raise _refused(sentence, response.status)
+        raise _refusal(sentence, response.status)
 
 
-def _link(url: str, base: str | None = None) -> _Link | None:
-    """What a link says, seen from where `base` led if it came from there; None when that is not clear."""
-    if len(url) > _LONGEST_LINK or _AMBIGUOUS.search(url):
+def _parse_link(url: str, base: str | None = None) -> _Link | None:
+    """Parse a link, relative to `base` if given; None if it is invalid or ambiguous."""
+    if len(url) > _MAX_LINK_CHARACTERS or _AMBIGUOUS.search(url):
         return None
     try:
         whole = urldefrag(urljoin(base or "", url)).url
         request = Request("GET", whole, headers=_HEADERS).prepare()
         parts = urlsplit(request.url or "")
         port = parts.port
-    except ValueError:  # Every complaint of these is one.
+    except ValueError:  # All errors of these functions derive from it.
         return None
-    origin = _Origin(parts.scheme, parts.hostname or "", port or _PORTS.get(parts.scheme, 0))
+    origin = _Origin(parts.scheme, parts.hostname or "", port or _DEFAULT_PORTS.get(parts.scheme, 0))
     return _Link(request, parts.netloc, origin)
 
 
 def _service_origin(url: str) -> _Origin:
-    link = _link(url)
-    if link is None or link.origin.scheme not in _PORTS:
+    link = _parse_link(url)
+    if link is None or link.origin.scheme not in _DEFAULT_PORTS:
         raise ConfigurationError(
             f"The address of the lending service must look like https://lender.example; {url!r} does not."
         )
@@ -352,7 +356,7 @@ def _service_origin(url: str) -> _Origin:
 
 
 def _host_name(name: str) -> str:
-    link = _link(f"https://{name}/")
+    link = _parse_link(f"https://{name}/")
     if link is None or link.request.url != f"https://{link.origin.host}/":
         raise ConfigurationError(
             f"A host of documents must be a plain name such as files.lender.example; {name!r} is not."
@@ -360,8 +364,8 @@ def _host_name(name: str) -> str:
     return link.origin.host
 
 
-@functools.cache  # Reading some hundred authorities takes longer than fetching a document.
-def _tls(ca_bundle: str | None) -> ssl.SSLContext:
+@functools.cache  # Loading the public authorities takes longer than fetching a document.
+def _tls_context(ca_bundle: str | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=DEFAULT_CA_BUNDLE_PATH)
         if ca_bundle:
@@ -369,46 +373,46 @@ def _tls(ca_bundle: str | None) -> ssl.SSLContext:
     except OSError:
         problem = ConfigurationError(f"The certificates in {ca_bundle!r} cannot be read.")
     else:
-        context.sslsocket_class = _MeteredTLS
+        context.sslsocket_class = _LimitedTLSSocket
         return context
     raise problem
 
 
-def _resolved(host: str) -> Sequence[str]:
+def _resolve_host(host: str) -> Sequence[str]:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
     return left
 
 
-def _no_answer(host: str, problem: Exception) -> ServicingError:
-    """A few words for staff. The problem's own text may hold the link and is left out."""
+def _connection_error(host: str, problem: Exception) -> ServicingError:
+    """The error for staff. It leaves out the text of the problem, which may contain the link."""
     match problem:
         case ssl.SSLCertVerificationError():
-            return _refused(f"{host} could not prove who it is: its certificate is not valid.")
+            return _refusal(f"{host} could not prove who it is: its certificate is not valid.")
         case ssl.SSLError():
-            trouble = "no secure connection could be made"
+            failure = "no secure connection could be made"
         case socket.gaierror() | UnicodeError():
-            trouble = "its name is not known"
+            failure = "its name is not known"
         case TimeoutError():
-            trouble = "it took too long"
+            failure = "it took too long"
         case ConnectionRefusedError():
-            trouble = "the connection was refused"
+            failure = "the connection was refused"
         case OSError():
-            trouble = "the connection was cut"
+            failure = "the connection was cut"
         case _:
-            trouble = "what it sent cannot be understood"
-    return _unavailable(host, trouble)
+            failure = "what it sent cannot be understood"
+    return _unavailable(host, failure)
 
 
-def _refused(sentence: str, status: int | None = None) -> DocumentRefused:
+def _refusal(sentence: str, status: int | None = None) -> DocumentRefused:
     return DocumentRefused(sentence, operation=_OPERATION, status=status)
 
 
-def _unavailable(host: str, trouble: str) -> Unavailable:
-    return Unavailable(f"{host} gave no document: {trouble}.", operation=_OPERATION)
+def _unavailable(host: str, failure: str) -> Unavailable:
+    return Unavailable(f"{host} gave no document: {failure}.", operation=_OPERATION)

@@ -1,24 +1,24 @@
-"""Everything that can go wrong in a call, named for what happened and not for how it was noticed.
+"""The errors of a call, named for what happened.
 
 The tree::
 
     ServicingError
-    ├── ConfigurationError       a setting cannot be used; found before any call
-    ├── InvalidInput             refused by our own rules, every problem at once; nothing was sent
-    ├── Unreadable               an encrypted field cannot be deciphered (never says why)
-    ├── NotSent                  a write that certainly never left
-    ├── Rejected                 the service refused, in its own words
+    ├── ConfigurationError       a setting cannot be used; raised before any call
+    ├── InvalidInput             the client's own rules rejected the input, every problem at once; nothing was sent
+    ├── Unreadable               an encrypted field cannot be decrypted; never says why
+    ├── NotSent                  a write was certainly not sent
+    ├── Rejected                 the service rejected the call, in its own words
     │   ├── NotFound             no such record, or not this borrower's
-    │   ├── Forbidden            refused although freshly signed
-    │   └── Conflict             the record changed meanwhile
-    ├── Unauthenticated          the service does not accept who we say we are
-    ├── Unavailable              a read got no usable answer, after every try
-    ├── OutcomeUnknown           a write may or may not have been done
+    │   ├── Forbidden            rejected although the signature is fresh
+    │   └── Conflict             the record was changed by someone else
+    ├── Unauthenticated          the service does not accept the credentials
+    ├── Unavailable              a read got no usable answer in any try
+    ├── OutcomeUnknown           a write may or may not have been carried out
     ├── DocumentRefused          a document, or its link, is not safe to fetch or to pass on
-    └── ProtocolError            an answer to a read that cannot be understood
-        └── IncompleteList       a paged list that ended although records may be missing
+    └── ProtocolError            the answer to a read does not follow the interface
+        └── IncompleteList       a paged list ended although records may be missing
 
-No error holds a request body, and none is chained to an exception of the HTTP library, which would hold one.
+No error contains a request body or is chained to an exception of the HTTP library, which would contain one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ from typing import Any
 class ServicingError(Exception):
     """Base of all errors of this package.
 
-    `message` is one readable sentence or the service's own words; `reasons` holds those words one by one and
-    is empty when the service said nothing. `operation`, `status` and `request_id` name the call. `retry_after`
-    is the seconds that the service asked to wait, at most a day, or None.
+    `message` is a sentence, or the service's own reasons; `reasons` lists those, and is empty if there are none.
+    `operation`, `status` and `request_id` identify the call. `retry_after` is the seconds that the service asks to
+    wait, at most a day, or None.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class ServicingError(Exception):
         return f"{call}: {self.message}" if call else self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Name what copies and pickles are made from; not every `__init__` takes `args`."""
-        return _rebuilt, (type(self), *self.args), self.__dict__
+        """Rebuild copies and pickles without `__init__`, because not every `__init__` takes `args`."""
+        return _rebuild, (type(self), *self.args), self.__dict__
 
 
-def _rebuilt(kind: type[ServicingError], *args: object) -> ServicingError:
+def _rebuild(kind: type[ServicingError], *args: object) -> ServicingError:
     return kind.__new__(kind, *args)
 
 
@@ -68,9 +68,9 @@ class ConfigurationError(ServicingError):
 
 
 class InvalidInput(ServicingError):
-    """Refused by the client's own rules before anything was sent.
+    """The client's own rules rejected the input before anything was sent.
 
-    `problems` maps each field, dotted for nested ones (`key_people.1.phone`), to its reasons.
+    `problems` maps each field, dotted if nested (`key_people.1.phone`), to its reasons.
     """
 
     def __init__(self, problems: Mapping[str, Sequence[str]]) -> None:
@@ -81,18 +81,18 @@ class InvalidInput(ServicingError):
 
 
 class Unreadable(ServicingError):
-    """An encrypted value cannot be deciphered. Every cause gives this same error: it hints at nothing."""
+    """An encrypted value cannot be decrypted. The error is the same for every cause."""
 
     def __init__(self) -> None:
         super().__init__("The encrypted value cannot be read.")
 
 
 class NotSent(ServicingError):
-    """A write that certainly never left: connection refused, no such host, connect timeout."""
+    """A write was certainly not sent: connection refused, no such host, connect timeout."""
 
 
 class Rejected(ServicingError):
-    """The service refused; nothing was changed."""
+    """The service rejected the call; nothing was changed."""
 
 
 class NotFound(Rejected):
@@ -100,27 +100,27 @@ class NotFound(Rejected):
 
 
 class Forbidden(Rejected):
-    """The service refused a freshly signed call."""
+    """The service rejected a call with a fresh signature."""
 
 
 class Conflict(Rejected):
-    """The record was changed by someone else meanwhile."""
+    """The record was changed by someone else in the meantime."""
 
 
 class Unauthenticated(ServicingError):
-    """The service does not accept our credentials: client id, secret, token or clock is wrong."""
+    """The service does not accept the credentials: client ID, secret, token or clock is wrong."""
 
 
 class Unavailable(ServicingError):
-    """A read got no usable answer, although it was tried as often as it may be."""
+    """A read got no usable answer in any of its tries."""
 
 
 class OutcomeUnknown(ServicingError):
-    """A write left and may or may not have been done: no answer, a 5xx, or an answer that cannot be read."""
+    """A write was sent and may or may not have been carried out: no answer, a 5xx, or an unreadable answer."""
 
 
 class DocumentRefused(ServicingError):
-    """A document is not fetched, or not passed on, because it or its link is not safe. The message says why."""
+    """A document was not fetched, or not passed on, because it or its link is not safe. The message says why."""
 
 
 class ProtocolError(ServicingError):
@@ -128,4 +128,4 @@ class ProtocolError(ServicingError):
 
 
 class IncompleteList(ProtocolError):
-    """A paged list ended although records may be missing: pages repeat, or its total does not hold."""
+    """A paged list ended although records may be missing: pages repeat, or there are fewer than its total."""

@@ -1,6 +1,6 @@
-"""What one service makes of the points that its interface leaves open, found out by reads alone.
+"""A check of how a service handles the points that its interface leaves open, by reads alone.
 
-Hides which calls show what. A point that the calls leave open is said to be open, and never guessed.
+Hides which calls show what. A point that the calls cannot decide is reported as open, never guessed.
 """
 
 import uuid
@@ -20,18 +20,18 @@ from servicing.errors import (
     Unauthenticated,
     Unavailable,
 )
-from servicing.messages import WALK_LIMIT, Message, MessagesResource
-from servicing.resource import Page, walk
+from servicing.messages import MESSAGES_PER_PAGE, Message, MessagesResource
+from servicing.resource import Page, iterate_pages
 from servicing.transport import Call, Outcome, Payload, Transport
 
-LARGEST_LIMIT: Final = 10_000
-CLOSE_SECONDS: Final = 5
-USABLE_SECONDS: Final = 30
+MAX_PROBED_LIMIT: Final = 10_000
+AGREEING_CLOCK_SECONDS: Final = 5
+USABLE_CLOCK_SECONDS: Final = 30
 UNTYPED: Final = "body without a content type"
-PLACES: Final = ("query", "body", UNTYPED)
+PARAMETER_PLACES: Final = ("query", "body", UNTYPED)
 LONG_AGO: Final = date(1970, 1, 1)
 UNKNOWN_PATH: Final = "/v1/first-day-check"
-# The reads that a JSON content type breaks (section 4), with the name of the record that each one needs.
+# A JSON content type breaks these reads (section 4).
 _READS: Final = {
     "applications.get_for_line": "/v1/users/{borrower_id}/loc/applications/{application_id}",
     "loans.get": "/v1/users/{borrower_id}/loan/{loan_id}",
@@ -42,10 +42,10 @@ _READS: Final = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that `Client.check` looked at.
+    """One result of `Client.check`.
 
-    `grade` is `ok`, `warn` or `bad`, `words` a sentence or two for staff. `settings` holds arguments of `Client`
-    with the values that suit this service.
+    `grade` is `ok`, `warn` or `bad`; `words` is a sentence or two for staff. `settings` are arguments of `Client`
+    with the values that fit this service.
     """
 
     grade: Literal["ok", "warn", "bad"]
@@ -53,42 +53,45 @@ class Finding:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def check(transport: Transport, known_ids: Mapping[str, str], own_place: str) -> Iterator[Finding]:
-    """Look at one thing after the other.
+def check(transport: Transport, known_ids: Mapping[str, str], preferred_place: str) -> Iterator[Finding]:
+    """Yield the findings one by one.
 
-    What is missing in `known_ids` is replaced by records that do not exist. Where several places take the filters
-    of messages, `own_place` is as good as any.
+    An ID that is missing in `known_ids` is replaced by a random one. `preferred_place` wins if the service reads
+    message filters in several places.
     """
     try:
-        yield from _check(_Probe(transport), known_ids, own_place)
+        yield from _findings(_Probe(transport), known_ids, preferred_place)
     except (Unavailable, NotSent) as problem:
         yield Finding("bad", f"The check stopped: {problem.message}")
 
 
-def _check(probe: "_Probe", known_ids: Mapping[str, str], own_place: str) -> Iterator[Finding]:
-    first, refusal = probe.messages("query")
-    yield _signature(refusal)
-    yield _clock(probe.seconds_fast)
-    if first is None:
+def _findings(probe: "_Probe", known_ids: Mapping[str, str], preferred_place: str) -> Iterator[Finding]:
+    first_page, refusal = probe.messages("query")
+    yield _check_signature(refusal)
+    yield _check_clock(probe.seconds_fast)
+    if first_page is None:
         return
-    yield _unknown_path(probe)
-    yield _content_type(probe, known_ids)
-    places = [_Place.of(probe, name, first) for name in sorted(PLACES, key=lambda name: name != own_place)]
-    yield _filters(places, first)
-    place = next((place for place in places if place.pages), None)
+    yield _check_unknown_path(probe)
+    yield _check_content_type(probe, known_ids)
+    places = [
+        _ParameterPlace.examine(probe, name, first_page)
+        for name in sorted(PARAMETER_PLACES, key=lambda name: name != preferred_place)
+    ]
+    yield _check_filters(places, first_page)
+    place = next((place for place in places if place.reads_limit), None)
     if place:
-        yield _offset(probe, place.name)
-        yield _page_cap(probe, place)
+        yield _check_offset(probe, place.name)
+        yield _check_page_cap(probe, place)
 
 
 class _Probe:
-    """Makes the calls, and notes what came back."""
+    """Makes the calls and remembers the last outcome."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport.watched_by(self)
+        self._transport = transport.with_watcher(self)
         self._outcome: Outcome | None = None
         self.seconds_fast: float | None = None
-        """By how much the service's clock is ahead of this machine's, as its last answer said."""
+        """Seconds by which the service's clock is ahead of this machine's, according to the last answer."""
 
     def before(self, call: Call) -> None:
         raise AssertionError("The check only reads.")
@@ -98,7 +101,7 @@ class _Probe:
         self.seconds_fast = _seconds_ahead(outcome.headers.get("Date", ""), datetime.now(UTC))
 
     def status(self, path: str, payload: Payload | None = None) -> int:
-        """How a GET is answered."""
+        """The status of the answer to a GET."""
         self._outcome, problem = None, None
         try:
             self._transport.call(
@@ -112,7 +115,7 @@ class _Probe:
         return status
 
     def messages(self, place: str, **filters: Any) -> tuple[Page[Message] | None, ServicingError | None]:
-        """A page of messages, or why there is none. No answer at all is raised."""
+        """A page of messages, or the error instead of it; raise `Unavailable` only if there is no answer at all."""
         try:
             return self.resource(place).list(**filters), None
         except (Rejected, Unauthenticated, ProtocolError) as refusal:
@@ -127,8 +130,8 @@ class _Probe:
         return MessagesResource(self._transport, filters=filters, content_type=place == "body")
 
 
-class _TypeAlone(Payload):
-    """A Content-Type of JSON, and no body."""
+class _TypeOnlyPayload(Payload):
+    """A JSON content type without a body."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -137,28 +140,29 @@ class _TypeAlone(Payload):
         return b""
 
 
-class _Place(NamedTuple):
-    """One place where the parameters of the message list can go, and what the service reads there."""
+class _ParameterPlace(NamedTuple):
+    """One place for the parameters of the message list, and what the service reads there."""
 
     name: str
-    pages: bool
-    """Whether `limit` is read."""
-    filters: bool | None
-    """Whether a date is; None where there is no message that it could leave out."""
+    reads_limit: bool
+    reads_dates: bool | None
+    """None if there is no message that a date could exclude."""
     problem: str
 
     @classmethod
-    def of(cls, probe: _Probe, name: str, first: Page[Message]) -> "_Place":
+    def examine(cls, probe: _Probe, name: str, first_page: Page[Message]) -> "_ParameterPlace":
         page, refusal = probe.messages(name, limit=1)
-        filtered, late_refusal = probe.messages(name, end_date=LONG_AGO)
-        problem = refusal or late_refusal
+        filtered, second_refusal = probe.messages(name, end_date=LONG_AGO)
+        problem = refusal or second_refusal
         if page is None or filtered is None:
             return cls(name, False, False, problem.message if problem else "")
-        has_one = len(page) == 1 < len(first)
-        return cls(name, has_one or page.pagination.limit == 1, not filtered.data if first.data else None, "")
+        has_one = len(page) == 1 < len(first_page)
+        return cls(
+            name, has_one or page.pagination.limit == 1, not filtered.data if first_page.data else None, ""
+        )
 
 
-def _signature(refusal: ServicingError | None) -> Finding:
+def _check_signature(refusal: ServicingError | None) -> Finding:
     if refusal is None:
         return Finding("ok", "The service accepts these credentials.")
     if isinstance(refusal, Unauthenticated | Forbidden):
@@ -166,20 +170,20 @@ def _signature(refusal: ServicingError | None) -> Finding:
     return Finding("bad", f"The service gives no list of messages: {_sentence(refusal.message)}")
 
 
-def _clock(seconds_fast: float | None) -> Finding:
+def _check_clock(seconds_fast: float | None) -> Finding:
     if seconds_fast is None:
         return Finding("warn", "The service's answers carry no date, so its clock can't be compared.")
-    if abs(seconds_fast) <= CLOSE_SECONDS:
+    if abs(seconds_fast) <= AGREEING_CLOCK_SECONDS:
         return Finding("ok", "This machine's clock agrees with the service's.")
     side = "behind" if seconds_fast > 0 else "ahead of"
     words = f"This machine's clock is {abs(seconds_fast):,.0f} seconds {side} the service's."
     return Finding(
-        "warn" if abs(seconds_fast) <= USABLE_SECONDS else "bad",
+        "warn" if abs(seconds_fast) <= USABLE_CLOCK_SECONDS else "bad",
         f"{words} Signatures expire after 60 seconds.",
     )
 
 
-def _unknown_path(probe: _Probe) -> Finding:
+def _check_unknown_path(probe: _Probe) -> Finding:
     status = probe.status(UNKNOWN_PATH)
     if status == 404:
         return Finding("ok", "An unknown path is answered with 404.")
@@ -189,15 +193,15 @@ def _unknown_path(probe: _Probe) -> Finding:
     )
 
 
-def _content_type(probe: _Probe, known_ids: Mapping[str, str]) -> Finding:
-    made_up = {name: str(uuid.uuid4()) for name in ("borrower_id", "application_id", "loan_id", "line_id")}
+def _check_content_type(probe: _Probe, known_ids: Mapping[str, str]) -> Finding:
+    random_ids = {name: str(uuid.uuid4()) for name in ("borrower_id", "application_id", "loan_id", "line_id")}
     broken, open_points = [], []
     for operation, path in _READS.items():
-        path = path.format_map(made_up | {name: text for name, text in known_ids.items() if text})
-        plain, typed = probe.status(path), probe.status(path, _TypeAlone())
-        if plain < 500 <= typed:
+        path = path.format_map(random_ids | {name: text for name, text in known_ids.items() if text})
+        status_without_type, status_with_type = probe.status(path), probe.status(path, _TypeOnlyPayload())
+        if status_without_type < 500 <= status_with_type:
             broken.append(operation)
-        elif plain != 200:
+        elif status_without_type != 200:
             open_points.append(operation)
     if len(broken) == len(_READS):
         return Finding("ok", "A JSON content type breaks the four reads of section 4; the client sends none.")
@@ -212,21 +216,25 @@ def _content_type(probe: _Probe, known_ids: Mapping[str, str]) -> Finding:
     )
 
 
-def _filters(places: list[_Place], first: Page[Message]) -> Finding:
-    fitting = [place for place in places if place.pages and place.filters is not False]
-    if fitting:
-        name = fitting[0].name
+def _check_filters(places: list[_ParameterPlace], first_page: Page[Message]) -> Finding:
+    usable = [place for place in places if place.reads_limit and place.reads_dates is not False]
+    if usable:
+        name = usable[0].name
         settings = {"message_filters": "query"} if name == "query" else {"message_filters": "body"}
         content_type = {"message_content_type": False} if name == UNTYPED else {}
-        names = [place.name for place in fitting if place.name != UNTYPED] or [UNTYPED]
+        names = [place.name for place in usable if place.name != UNTYPED] or [UNTYPED]
         read_in = " and in ".join(f"the {name}" for name in names)
-        open_point = "" if first.data else " There is no message yet to see whether dates are read."
+        open_point = "" if first_page.data else " There is no message yet to see whether dates are read."
         return Finding("ok", f"Message filters are read in {read_in}.{open_point}", settings | content_type)
-    readers = [f"{place.name} ({_described(place)})" for place in places if place.pages or place.filters]
-    if readers:
+    partial_readers = [
+        f"{place.name} ({_describe_place(place)})"
+        for place in places
+        if place.reads_limit or place.reads_dates
+    ]
+    if partial_readers:
         return Finding(
             "bad",
-            f"No one place takes all message filters: {', '.join(readers)}. The client notices messages that a "
+            f"No one place takes all message filters: {', '.join(partial_readers)}. The client notices messages that a "
             "filter excludes (`filters_ignored`).",
         )
     problems = "; ".join(dict.fromkeys(place.problem for place in places if place.problem))
@@ -234,19 +242,19 @@ def _filters(places: list[_Place], first: Page[Message]) -> Finding:
     return Finding("bad", f"The service reads message filters neither in the query nor in the body.{why}")
 
 
-def _described(place: _Place) -> str:
-    return "limit, no dates" if place.pages else "dates, no limit"
+def _describe_place(place: _ParameterPlace) -> str:
+    return "limit, no dates" if place.reads_limit else "dates, no limit"
 
 
-def _offset(probe: _Probe, place: str) -> Finding:
+def _check_offset(probe: _Probe, place: str) -> Finding:
     resource = probe.resource(place)
 
     def page_at(offset: int) -> Page[Message]:
         return resource.list(limit=2, offset=offset)
 
     try:
-        steps = islice(walk(page_at), 4)
-        counts = next((step.place.counts for step in steps if step.place.counts), None)
+        steps = islice(iterate_pages(page_at), 4)
+        counts = next((step.cursor.counts for step in steps if step.cursor.counts), None)
         is_ignored = counts == "pages1" and page_at(2).data == page_at(0).data
     except (Rejected, ProtocolError) as problem:
         return Finding("warn", f"What offset counts is open: {_sentence(problem.message)}")
@@ -260,16 +268,17 @@ def _offset(probe: _Probe, place: str) -> Finding:
     return Finding("ok", f"Offset counts {words}.", {"offset_counts": counts})
 
 
-def _page_cap(probe: _Probe, place: _Place) -> Finding:
-    filters = {"end_date": LONG_AGO} if place.filters else {}
-    largest = LARGEST_LIMIT if place.filters else 1_000  # Without a filter the answer would be that long.
+def _check_page_cap(probe: _Probe, place: _ParameterPlace) -> Finding:
+    filters = {"end_date": LONG_AGO} if place.reads_dates else {}
+    # Without a date filter, the answer really has that many messages.
+    largest = MAX_PROBED_LIMIT if place.reads_dates else 1_000
 
-    def granted(limit: int) -> int | None:
-        """The limit that the service says it used; 0 when it refuses."""
+    def granted_limit(limit: int) -> int | None:
+        """The limit that the service says it used; 0 if it rejects the request."""
         page, _ = probe.messages(place.name, limit=limit, **filters)
         return 0 if page is None else page.pagination.limit
 
-    lowest, highest, limit = 1, largest + 1, granted(largest)
+    lowest, highest, limit = 1, largest + 1, granted_limit(largest)
     if limit is None:
         return Finding("warn", "The service doesn't say how many messages a page may hold.")
     if limit >= largest:
@@ -278,11 +287,13 @@ def _page_cap(probe: _Probe, place: _Place) -> Finding:
         return Finding("ok", f"A page holds at most {limit:,} messages; a larger limit is lowered.")
     while highest - lowest > 1:
         middle = (lowest + highest) // 2
-        lowest, highest = (middle, highest) if granted(middle) != 0 else (lowest, middle)
+        lowest, highest = (middle, highest) if granted_limit(middle) != 0 else (lowest, middle)
     words = f"A page holds at most {lowest:,} messages; a larger limit is refused."
-    if lowest >= WALK_LIMIT:
+    if lowest >= MESSAGES_PER_PAGE:
         return Finding("ok", words)
-    return Finding("bad", f"{words} `messages.iterate` asks for {WALK_LIMIT}: give it `limit={lowest}`.")
+    return Finding(
+        "bad", f"{words} `messages.iterate` asks for {MESSAGES_PER_PAGE}: give it `limit={lowest}`."
+    )
 
 
 def _seconds_ahead(text: str, now: datetime) -> float | None:

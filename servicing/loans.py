@@ -12,9 +12,9 @@ from servicing.values import RemoteTime
 class Loan(Record, frozen=True, kw_only=True):
     """A loan (section 2.7).
 
-    Amounts and fees are US dollars; rates are as the service sends them, in percent unless it says otherwise;
-    `term` counts periods of `term_frequency`. `user_uuid` is the borrower. `installments` holds JSON values as
-    they came, because the interface leaves their shape open: `servicing.schedules` reads the known ones.
+    Amounts and fees are US dollars; rates are percentages as the service sends them; `term` counts periods of
+    `term_frequency`. `user_uuid` is the borrower. `installments` are JSON values as received, because the interface
+    leaves their shape open; `servicing.schedules` reads the known shapes.
     """
 
     user_uuid: str | None = None

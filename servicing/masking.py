@@ -1,11 +1,12 @@
-"""What must never be kept or shown: hides by which names and forms it is recognised.
+"""Masking of EIN, SSN, dates of birth, credentials and reports. Hides how they are recognized.
 
-`masked` is the one redactor for everything that is recorded, logged or previewed. `scrub` is its quick
-sibling for answers that are kept whole: the service leaves EIN, SSN, date of birth and reports out of them, and
-should it ever not, they are gone before anything sees them.
+`masked` redacts everything that is recorded, logged or previewed. `scrub` is faster and hides only fields with a
+sensitive name, in answers that are otherwise kept whole. The service should never send any; if it does, they are
+hidden before other code sees them.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -14,32 +15,46 @@ HIDDEN: Final = "[hidden]"
 MAX_DEPTH: Final = 60
 
 _SENSITIVE: Final = frozenset({"ein", "ssn", "dob"})
-# Find the sensitive names in any case, and a few harmless ones. Every answer is looked at, and a pattern that begins
-# with one certain character takes a third of the time of one with alternatives.
+# These patterns also match a few harmless names. They run on every answer, and a pattern that starts with a fixed
+# character takes a third of the time of one with alternatives.
 _LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"')
 _LOOKS_PACKED: Final = re.compile(rb"_[gG][zZ]")
 _CREDENTIALS: Final = frozenset({"authorization", "cookie", "set-cookie", "x-signature", "secret", "token"})
 _ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+# As logs and JSON write a separator that is not printable ASCII.
+_ESCAPED_SEPARATOR: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[tnrfv])")
 _FIELD_IN_TEXT: Final = re.compile(
     r'(\\*"(?:ein|ssn|dob)\\*"\s*:\s*)(\\*")?(?(2)[^"\\]*|(?!null\b|\[hidden\])[^"\\,}\]\s]+)', re.IGNORECASE
 )
 _MONEY: Final = re.compile(r"amount|balance|principal|interest|fee|total|limit|credit|payment", re.IGNORECASE)
 
-# Nine digits with little between them: where there are none, nothing else has to be looked for.
-_NINE_DIGITS: Final = re.compile(r"\d(?:[\W_]{0,3}+\d){8}")
-# An SSN or an EIN in its groups, where an EIN is no part of a date and time or of a uuid.
-_IN_GROUPS: Final = re.compile(
-    r"(?<!\d)\d{3}[\W_]{1,3}\d\d[\W_]{1,3}\d{4}(?!\d)"
-    r"|(?<!\d)(?<!(?<!\d)\d\d[-/:])\d\d[\W_]{1,3}\d{7}(?!\d|[\da-f]{5})"
+# Superscripts, circled digits and the like: people read them as digits, regular expressions don't.
+_ODD_DIGITS: Final = {
+    code: str(unicodedata.digit(chr(code)))
+    for code in range(0x3000)
+    if unicodedata.digit(chr(code), None) is not None and not chr(code).isdecimal()
+}
+_INVISIBLE: Final = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
+# Without nine digits close together, a text holds no number to mask, and the slower patterns are skipped.
+_NINE_DIGITS: Final = re.compile(r"\d(?:[\W_]{0,12}+\d){8}")
+# An SSN or EIN with its usual groups. Parts of a date and time or of a uuid look like an EIN and are excluded.
+_GROUPED_NUMBER: Final = re.compile(
+    r"(?<!\d)\d{3}[\W_]{1,12}\d\d[\W_]{1,12}\d{4}(?!\d)"
+    r"|(?<!\d)(?<!(?<!\d)\d\d[-/:])\d\d[\W_]{1,12}\d{7}(?!\d|[\da-f]{5})"
 )
-# Nine digits in a row or as people space them out; amounts, the decimals of a number and ZIP+4 are something else.
-_OTHERWISE: Final = re.compile(
+# Nine digits in a row or with usual spacing. Amounts, decimals and ZIP+4 codes are excluded.
+_UNGROUPED_NUMBER: Final = re.compile(
     r"(?<!\d)(?<!\d\.)(?<![$€£])(?<![$€£] )(?:"
-    r"\d{9}(?!\.\d\d?(?!\d))"
+    rf"\d(?:{_INVISIBLE}*\d){{8}}(?!\.\d\d?(?!\d))"
     r"|\d{3}(?P<dash>[ .\u2010-\u2015-])\d{3}(?P=dash)\d{3}(?!(?P=dash)\d)"
     r"|\d{5}[ .]\d{4}"
     r"|(?<!\d[ .-])\d(?:[ .-]\d){8}(?![ .-]\d)"
     r")(?!\d)"
+)
+# Nine digits in any groups of one kind, which count only near a word. Amounts, decimals and ZIP+4 codes are excluded.
+_GROUPS_NEAR_WORD: Final = re.compile(
+    r"(?<!\d)(?<!\d[\W_])(?<![$€£])(?<![$€£] )(?!\d{5}-\d{4}(?!\d))(?!\d{3}(?:,\d{3}){2}(?!\d))"
+    r"(?=\d+(?P<mark>[^\w\n]|_)\d)(?=(?:\d(?P=mark)?){8}\d(?!\d|(?P=mark)\d))(?:\d(?P=mark)?){8}\d"
 )
 _NINE_DIGIT_NUMBER: Final = re.compile(r"-?\d{9}")
 _SIZE: Final = re.compile(r"\[[\d,]+ characters\]")
@@ -51,7 +66,7 @@ _TAX_WORD_REACH: Final = 20
 
 
 class Sensitive(str):
-    """Text whose `repr` shows nothing, for places where a traceback or a log might print variables."""
+    """Text with a `repr` that hides it, for variables that a traceback or a log might print."""
 
     __slots__ = ()
 
@@ -60,17 +75,17 @@ class Sensitive(str):
 
 
 class TaxNumber(NamedTuple):
-    """A place in a text that holds an EIN or SSN, or may hold one."""
+    """A possible EIN or SSN in a text."""
 
     start: int
     end: int
     digits: str
     is_certain: bool
-    """Grouped like an EIN or SSN, or near a word that says what it is."""
+    """Whether it is grouped like an EIN or SSN, or close to a word such as "SSN" or "tax"."""
 
     @property
     def is_routing_number(self) -> bool:
-        """Whether a bank could have it: the Federal Reserve district and the check digit are right."""
+        """Whether it is a valid bank routing number: Federal Reserve district and check digit match."""
         each = [int(digit) for digit in self.digits]
         district = each[0] * 10 + each[1]
         is_district = district <= 12 or 21 <= district <= 32 or 61 <= district <= 72 or district == 80
@@ -79,37 +94,43 @@ class TaxNumber(NamedTuple):
 
 
 def tax_numbers(text: str) -> Iterator[TaxNumber]:
-    """What in running text is, or may be, an EIN or SSN, in any script and with any separator."""
+    """Possible EINs and SSNs in a text, in digits of any script and with any separator."""
+    if not text.isascii():
+        text = text.translate(_ODD_DIGITS)
+    if "\\" in text:
+        text = _ESCAPED_SEPARATOR.sub(lambda found: " " * len(found[0]), text)
     if not _NINE_DIGITS.search(text):
         return
     words = [found.span() for found in _TAX_WORD.finditer(text)]
-    taken = [found.span() for found in _IN_GROUPS.finditer(text)]
-    for start, end in taken:
+    found = [each.span() for each in _GROUPED_NUMBER.finditer(text)]
+    for start, end in found:
         yield TaxNumber(start, end, _digits(text[start:end]), True)
-    for found in _OTHERWISE.finditer(text):
-        start, end = found.span()
-        is_part = _is_letter(text, end) or (
-            _is_letter(text, start - 1) and not any(start == word_end for _, word_end in words)
-        )
-        if is_part or any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
-            continue
-        is_near = any(
-            0 <= start - word_end <= _TAX_WORD_REACH or 0 <= word_start - end <= _TAX_WORD_REACH
-            for word_start, word_end in words
-        )
-        yield TaxNumber(start, end, _digits(found[0]), is_near)
+    for pattern in (_UNGROUPED_NUMBER, _GROUPS_NEAR_WORD) if words else (_UNGROUPED_NUMBER,):
+        for start, end in [each.span() for each in pattern.finditer(text)]:
+            is_part = _is_letter(text, end) or (
+                _is_letter(text, start - 1) and not any(start == word_end for _, word_end in words)
+            )
+            if is_part or any(start < other_end and other_start < end for other_start, other_end in found):
+                continue
+            is_near = any(
+                0 <= start - word_end <= _TAX_WORD_REACH or 0 <= word_start - end <= _TAX_WORD_REACH
+                for word_start, word_end in words
+            )
+            if is_near or pattern is _UNGROUPED_NUMBER:
+                found.append((start, end))
+                yield TaxNumber(start, end, _digits(text[start:end]), is_near)
 
 
 def _digits(text: str) -> str:
     return "".join(str(int(each)) for each in text if each.isdecimal())
 
 
-def _is_letter(text: str, place: int) -> bool:
-    return 0 <= place < len(text) and _LETTER.match(text[place]) is not None
+def _is_letter(text: str, index: int) -> bool:
+    return 0 <= index < len(text) and _LETTER.match(text[index]) is not None
 
 
 def masked(value: Any, *, _depth: int = 0) -> Any:
-    """A copy of a JSON value without EIN, SSN, date of birth, credentials and the content of reports."""
+    """A copy of a JSON value with EIN, SSN, date of birth, credentials and the content of reports masked."""
     if _depth > MAX_DEPTH:
         return "[nested too deep]"
     if isinstance(value, dict):
@@ -124,7 +145,7 @@ def masked(value: Any, *, _depth: int = 0) -> Any:
 
 
 def masked_text(text: str) -> str:
-    """Running text without what is, or may be, an EIN or SSN, nor the one character that databases refuse."""
+    """A text with possible EINs and SSNs masked, and without NUL, which databases reject."""
     text = text.replace("\0", "\ufffd")
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
@@ -146,14 +167,15 @@ def _masked_field(key: str, value: Any, depth: int) -> Any:
             return HIDDEN
         return value if _SIZE.fullmatch(value) else f"[{len(value):,} characters]"
     if name.endswith("_id") and isinstance(value, str | int):
-        return value.replace("\0", "\ufffd") if isinstance(value, str) else value  # A bank's reference.
+        # Bank references look like an EIN or SSN but are not secret.
+        return value.replace("\0", "\ufffd") if isinstance(value, str) else value
     if isinstance(value, int | Decimal) and _MONEY.search(name):
         return value
     return masked(value, _depth=depth)
 
 
 def may_hold_sensitive(text: bytes) -> bool:
-    """Whether a JSON text may have a sensitive field anywhere; quick, for every answer is looked at."""
+    """Whether a JSON text may contain a sensitive field. Fast, because it runs on every answer."""
     if b"\\" in text and b"\\u00" in text:
         return True
     if (b"z" in text or b"Z" in text) and _LOOKS_PACKED.search(text):
@@ -162,15 +184,15 @@ def may_hold_sensitive(text: bytes) -> bool:
 
 
 def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
-    """Hide the sensitive fields of a JSON value in place, at any depth; `check_time` raises to end it early."""
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
+    """Hide the sensitive fields of a JSON value in place, at any depth; `check_time` may raise to stop it."""
+    nodes = [value]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, list):
-            waiting += node
+            nodes += node
         elif isinstance(node, dict):
             check_time()
-            waiting += node.values()
+            nodes += node.values()
             node.update({key: HIDDEN for key, item in node.items() if _must_hide(key, item)})
 
 

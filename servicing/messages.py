@@ -1,4 +1,4 @@
-"""Webhook messages: the service's own list of events (sections 2.10, 4.10, 6)."""
+"""Webhook messages, from the service's list of events (sections 2.10, 4.10, 6)."""
 
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -10,18 +10,18 @@ from msgspec import structs
 
 from servicing.codec import Budget, Record
 from servicing.errors import InvalidInput
-from servicing.resource import Counts, Page, Resource, iterate, read_page
+from servicing.resource import OffsetUnit, Page, Resource, iterate, read_page
 from servicing.transport import Payload, Transport
-from servicing.values import RemoteTime, same_word
+from servicing.values import RemoteTime, is_same_word
 
 PATH: Final = "/v1/webhooks/endpoints/messages"
-WALK_LIMIT: Final = 100
+MESSAGES_PER_PAGE: Final = 100
 
 
 class Message(Record, frozen=True, kw_only=True):
-    """A webhook message (sections 2.10 and 6): `event` is its name, such as `payment.succeeded`.
+    """A webhook message (sections 2.10 and 6); `event` is for example `payment.succeeded`.
 
-    `payload` is the JSON value as it came; for payments it has the fields of a repayment (section 2.9).
+    `payload` is the JSON value as received; for payments it has the fields of a repayment (section 2.9).
     """
 
     event: str | None = None
@@ -31,15 +31,15 @@ class Message(Record, frozen=True, kw_only=True):
 
 
 class Filters(NamedTuple):
-    """What a list of messages is narrowed to; both dates are included."""
+    """Filters of the message list; both dates are inclusive."""
 
     start_date: date | None = None
     end_date: date | None = None
     event: str | None = None
 
-    def admit(self, message: Message, zone: ZoneInfo) -> bool:
-        """Whether the message may be in the list. One whose day is uncertain agrees with any date."""
-        if self.event and message.event and not same_word(message.event, self.event):
+    def matches(self, message: Message, zone: ZoneInfo) -> bool:
+        """Whether a message fits the filters. One with an uncertain day fits any dates."""
+        if self.event and message.event and not is_same_word(message.event, self.event):
             return False
         moment = message.created_at.at if message.created_at else None
         if moment is None or not (self.start_date or self.end_date):
@@ -56,7 +56,7 @@ class MessagesResource(Resource):
         *,
         filters: Literal["query", "body"] = "query",
         content_type: bool = True,
-        offset_counts: Counts | None = None,
+        offset_counts: OffsetUnit | None = None,
         time_zone: str = "US/Pacific",
     ) -> None:
         super().__init__(transport)
@@ -74,19 +74,21 @@ class MessagesResource(Resource):
         limit: int | None = None,
         offset: int | None = None,
     ) -> Page[Message]:
-        """One page of messages (section 4.10). Both dates are included, in the service's time zone.
+        """One page of messages (section 4.10). Both dates are inclusive, in the service's time zone.
 
-        `filters_ignored` of the page says whether a message in it contradicts the dates or the event.
+        `filters_ignored` of the page is True if one of its messages does not fit the dates or the event.
         Raises `InvalidInput`, `Rejected`, `Unavailable`, `ProtocolError` or `Unauthenticated`.
         """
-        sent = _sent(start_date=start_date, end_date=end_date, event=event, limit=limit, offset=offset)
+        parameters = _to_parameters(
+            start_date=start_date, end_date=end_date, event=event, limit=limit, offset=offset
+        )
         return self._transport.call(
             "messages.list",
             "GET",
             PATH,
             ids={},
-            query=None if self._in_body else {name: str(value) for name, value in sent.items()},
-            payload=self._body(sent),
+            query=None if self._in_body else {name: str(value) for name, value in parameters.items()},
+            payload=self._body(parameters),
             read=partial(self._read_page, Filters(start_date, end_date, event)),
         )
 
@@ -96,22 +98,22 @@ class MessagesResource(Resource):
         start_date: date | None = None,
         end_date: date | None = None,
         event: str | None = None,
-        limit: int = WALK_LIMIT,
+        limit: int = MESSAGES_PER_PAGE,
     ) -> Iterator[Message]:
-        """Every message once, page by page, while new ones may arrive. `limit` is the size of a page.
+        """Every message once, page by page, even while new ones arrive. `limit` is the size of a page.
 
-        Messages that contradict the filters are left out, should the service ignore the filters. Raises what
-        `list` raises, as the pages are read, and `IncompleteList` at the end where messages may be missing.
+        If the service ignores the filters, messages that do not fit are left out here. Raises what `list` raises, as
+        pages are read, and `IncompleteList` at the end if messages may be missing.
         """
         page_at = partial(self.list, start_date=start_date, end_date=end_date, event=event, limit=limit)
         filters = Filters(start_date, end_date, event)
         for message in iterate(lambda offset: page_at(offset=offset), self._offset_counts):
-            if filters.admit(message, self._zone):
+            if filters.matches(message, self._zone):
                 yield message
 
     def _read_page(self, filters: Filters, value: Any, budget: Budget) -> Page[Message]:
         page = read_page(Message, value, budget)
-        is_ignored = not all(filters.admit(message, self._zone) for message in page)
+        is_ignored = not all(filters.matches(message, self._zone) for message in page)
         return structs.replace(page, filters_ignored=is_ignored)
 
     def _body(self, filters: dict[str, Any]) -> Payload | None:
@@ -120,10 +122,12 @@ class MessagesResource(Resource):
         return Payload(filters, content_type=self._content_type)
 
 
-def _sent(**given: Any) -> dict[str, str | int]:
-    """The filters that were given, in the form in which they are sent."""
+def _to_parameters(**given: Any) -> dict[str, str | int]:
+    """The given filters in the form that is sent; raise `InvalidInput` for invalid ones."""
     filters = {name: value for name, value in given.items() if value is not None}
-    problems = {name: [reason] for name, value in filters.items() if (reason := _problem(name, value))}
+    problems = {
+        name: [reason] for name, value in filters.items() if (reason := _parameter_problem(name, value))
+    }
     if not problems and filters.get("start_date", date.min) > filters.get("end_date", date.max):
         problems["end_date"] = ["The end date lies before the start date."]
     if problems:
@@ -131,13 +135,13 @@ def _sent(**given: Any) -> dict[str, str | int]:
     return {name: value.isoformat() if isinstance(value, date) else value for name, value in filters.items()}
 
 
-def _problem(name: str, value: object) -> str | None:
+def _parameter_problem(name: str, value: object) -> str | None:
     if name == "event":
         return None if isinstance(value, str) and value else "The event must be its name as text."
     if name in ("limit", "offset"):
-        least = 1 if name == "limit" else 0
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        minimum = 1 if name == "limit" else 0
+        if isinstance(value, int) and not isinstance(value, bool) and value >= minimum:
             return None
-        return f"The {name} must be a whole number from {least} up."
+        return f"The {name} must be a whole number from {minimum} up."
     is_day = isinstance(value, date) and not isinstance(value, datetime)
     return None if is_day else "The day must be a date without a time."

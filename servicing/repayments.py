@@ -12,8 +12,8 @@ from servicing.values import RemoteTime
 class Repayment(Record, frozen=True, kw_only=True):
     """A repayment on a loan or a line of credit (section 2.9).
 
-    `amount` is US dollars. `effective_date` is a calendar day. Fields whose type the interface leaves open
-    (`principal`, `fees`, …) hold the JSON value as it came. `status` is text such as `SCHEDULED` or `SUCCEEDED`.
+    `amount` is US dollars. `effective_date` is a calendar day. Fields typed `Any` (`principal`, `fees`, …) hold the
+    JSON value as received, because the interface leaves their type open. `status` is for example `SCHEDULED`.
     """
 
     product: str | None = None

@@ -1,7 +1,7 @@
-"""What the areas of the interface have in common: reading a record, reading a list, writing, and paging.
+"""The base of all resources: reading a record, reading a list, writing, and paging.
 
-Hides how a result is decoded, and how every record of a paged list is found once although the interface does
-not make clear what its `offset` counts.
+Hides how a result is decoded, and how paging yields every record once although the interface does not say what
+`offset` counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,33 +10,33 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from servicing.codec import Budget, Model, Record, read, read_list, unwrapped
+from servicing.codec import Budget, Model, Record, read, read_list, unwrap_list
 from servicing.errors import IncompleteList, ProtocolError
 from servicing.transport import Payload, Transport
 
 M = TypeVar("M", bound=Model)
 R = TypeVar("R", bound=Record)
 
-Counts = Literal["rows", "pages0", "pages1"]
+OffsetUnit = Literal["rows", "pages0", "pages1"]
 """What an offset counts: rows, pages from 0, or pages from 1."""
 
-PASSES: Final = 3
-"""How many times a list is read when records may have been missed."""
+MAX_PASSES: Final = 3
+"""How often a list is read at most if records may have been missed."""
 
 
 class Resource:
-    """Base of the areas."""
+    """Base of the resources of a client, one for each area of the service."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def _get(self, operation: str, path: str, model: type[M], *, uuid: str = "", **ids: str) -> M:
-        """Read one record; `uuid` is the one that its answer must carry, where it carries any."""
+        """Read one record; raise `ProtocolError` if its uuid is not `uuid`."""
         return self._transport.call(operation, "GET", path, ids=ids, read=partial(_read_record, model, uuid))
 
     def _list(self, operation: str, path: str, model: type[M], **ids: str) -> list[M]:
         def read_all(value: Any, budget: Budget) -> list[M]:
-            return read_list(model, unwrapped(value), budget)
+            return read_list(model, unwrap_list(value), budget)
 
         return self._transport.call(operation, "GET", path, ids=ids, read=read_all)
 
@@ -57,7 +57,7 @@ class Resource:
 
 
 def _read_record(model: type[M], uuid: str, value: Any, budget: Budget) -> M:
-    """The record that was asked for. Any other must not pass for it, wherever the service mixed them up."""
+    """The requested record; raise `ProtocolError` if the service answered with another one."""
     record = read(model, value, budget)
     if uuid and isinstance(record, Record) and record.uuid.casefold() != uuid.casefold():
         raise ProtocolError(
@@ -67,10 +67,10 @@ def _read_record(model: type[M], uuid: str, value: Any, budget: Budget) -> M:
 
 
 class Pagination(Model, frozen=True, kw_only=True):
-    """Where a page stands in its list, as the service counts it (section 2.10).
+    """The position of a page in its list, as the service reports it (section 2.10).
 
-    `limit` is records a page and `total` records in all. The interface leaves open whether `offset` counts
-    records or pages.
+    `limit` is records per page, `total` records in all. The interface leaves open whether `offset` counts records
+    or pages.
     """
 
     offset: int | None = None
@@ -79,12 +79,12 @@ class Pagination(Model, frozen=True, kw_only=True):
 
 
 class Page(Struct, Generic[R], frozen=True, kw_only=True):
-    """One page of a list (section 2.10): its `pagination` and its `data`, the records. Iterates over them."""
+    """One page of a list (section 2.10): its `pagination`, and the records in `data`, over which it iterates."""
 
     pagination: Pagination
     data: list[R]
     filters_ignored: bool = False
-    """Whether a record contradicts the filters that were sent, so that the service cannot have used them."""
+    """Whether a record does not fit the filters that were sent, so the service cannot have used them."""
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.data)
@@ -94,59 +94,59 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
 
 
 def read_page(model: type[R], value: Any, budget: Budget | None = None) -> Page[R]:
-    """A page from parsed JSON; a bare array is a page that does not tell where it stands."""
-    place = value.get("pagination") if isinstance(value, dict) else None
+    """A page from parsed JSON; a bare array is a page without pagination."""
+    pagination = value.get("pagination") if isinstance(value, dict) else None
     return Page(
-        pagination=read(Pagination, place if isinstance(place, dict) else {}),
-        data=read_list(model, unwrapped(value), budget),
+        pagination=read(Pagination, pagination if isinstance(pagination, dict) else {}),
+        data=read_list(model, unwrap_list(value), budget),
     )
 
 
-class Place(NamedTuple):
-    """Where a walk stands: the offset of a page, and what offsets count, once that is known."""
+class Cursor(NamedTuple):
+    """A position in a list: the offset of a page, and what offsets count, once that is known."""
 
     offset: int
-    counts: Counts | None = None
+    counts: OffsetUnit | None = None
 
 
-class Step(NamedTuple, Generic[R]):
-    """One page of a walk: the records in it that this walk had not met, and where a later walk may go on."""
+class PageStep(NamedTuple, Generic[R]):
+    """One page of an iteration: its new records, and the cursor from which a later iteration can resume."""
 
     new: list[R]
     page: Page[R]
-    place: Place
+    cursor: Cursor
 
 
-def iterate(fetch: Callable[[int], Page[R]], counts: Counts | None = None) -> Iterator[R]:
-    """Every record of a paged list once, whatever offsets count, while new ones may arrive at its front.
+def iterate(fetch: Callable[[int], Page[R]], counts: OffsetUnit | None = None) -> Iterator[R]:
+    """Every record of a paged list once, whatever offsets count, even while new ones arrive at its front.
 
-    A pass that may have missed records is repeated; `IncompleteList` where that does not help.
+    A pass that may have missed records is repeated; raises `IncompleteList` if that does not help.
     """
     seen: set[str] = set()
-    for last in range(PASSES):
-        known = len(seen)
+    for attempt in range(MAX_PASSES):
+        seen_before = len(seen)
         try:
-            for step in walk(fetch, counts):
+            for step in iterate_pages(fetch, counts):
                 new = [record for record in step.new if record.uuid not in seen]
                 seen.update(record.uuid for record in new)
                 yield from new
             return
         except IncompleteList:
-            if last == PASSES - 1 or (last and len(seen) == known):
+            if attempt == MAX_PASSES - 1 or (attempt and len(seen) == seen_before):
                 raise
 
 
-def walk(
-    fetch: Callable[[int], Page[R]], counts: Counts | None = None, *, start: Place | None = None
-) -> Iterator[Step[R]]:
-    """The pages of a list, one after the other, from its front or from the place where a walk was cut off.
+def iterate_pages(
+    fetch: Callable[[int], Page[R]], counts: OffsetUnit | None = None, *, start: Cursor | None = None
+) -> Iterator[PageStep[R]]:
+    """The pages of a list in order, from its front or from the cursor `start` of an earlier iteration.
 
-    `fetch` gives the page at an offset. Unless `counts` tells what offsets count, two neighbouring answers
-    show it. While that is in doubt the walk goes on by 1: slow if it is rows, and right in every case.
+    `fetch` returns the page at an offset. Without `counts`, two neighboring pages show what offsets count. Until then
+    the offset grows by 1, which is slow if it counts rows, but always correct.
 
-    Raises `IncompleteList` at its end where records may be missing: a page repeats, an empty page comes before
-    the total, or the total shrinks, for then records moved to pages that were read already. A walk from the
-    middle cannot know that, and its caller has to.
+    Raises `IncompleteList` at the end if records may be missing: pages repeat, an empty page comes before the total,
+    or the total shrinks, because then records moved to pages already read. With `start` it cannot know, so the
+    caller must check.
     """
     seen: set[str] = set()
     offset, pages_without_new = (1 if counts == "pages1" else 0), 0
@@ -157,29 +157,32 @@ def walk(
     while True:
         new = {record.uuid: record for record in page if record.uuid not in seen}
         seen.update(new)
-        yield Step(list(new.values()), page, Place(offset, counts))
+        yield PageStep(list(new.values()), page, Cursor(offset, counts))
         if new:
             pages_without_new = 0
-        elif len(page) >= len(
-            previous
-        ):  # Pages that get shorter are the end of a list whose offsets count rows.
+        elif len(page) >= len(previous):
+            # If offsets count rows, the pages at the end of the list get shorter; these do not count.
             pages_without_new += 1
         total = page.pagination.total
         if total is not None and len(seen) > total and not has_shrunk:
             trusts_total = False
         is_counted = trusts_total and not has_shrunk and total is not None and len(seen) >= total
-        if not page.data or (is_counted and _is_short(page)) or pages_without_new > 1 + _arrived(first, page):
+        if (
+            not page.data
+            or (is_counted and _is_short(page))
+            or pages_without_new > 1 + _count_new_records(first, page)
+        ):
             break
         step = len(page) if counts == "rows" else 1
         offset, previous, page = offset + step, page, fetch(offset + step)
         has_shrunk = has_shrunk or _has_shrunk(previous, page)
-        counts = counts or _what_counts(previous, page)
+        counts = counts or _offset_unit(previous, page)
     if not start:
         _require_all(len(seen), first.pagination.total if trusts_total else None, page, has_shrunk=has_shrunk)
 
 
 def _is_short(page: Page[R]) -> bool:
-    """Whether no page can follow. A full page may be the last one only by what the list says of itself."""
+    """Whether the page has fewer records than its limit, so that none can follow."""
     limit = page.pagination.limit
     return limit is not None and len(page) < limit
 
@@ -190,7 +193,7 @@ def _has_shrunk(previous: Page[R], page: Page[R]) -> bool:
 
 
 def _require_all(number: int, total: int | None, last: Page[R], *, has_shrunk: bool) -> None:
-    """`total` is what the list said when the walk began, or None when that number cannot be trusted."""
+    """Raise `IncompleteList` if records may be missing. `total` is from the first page; None if not reliable."""
     if has_shrunk:
         raise IncompleteList("Records were removed from the list while it was read, so some may be missing.")
     if total is not None and number < total:
@@ -200,13 +203,13 @@ def _require_all(number: int, total: int | None, last: Page[R], *, has_shrunk: b
         raise IncompleteList(f"The list repeats its pages: {number:,} records were read.")
 
 
-def _arrived(first: Page[R], page: Page[R]) -> int:
-    """How many records came since the first page; each may have pushed a known one onto a later page."""
+def _count_new_records(first: Page[R], page: Page[R]) -> int:
+    """The number of records added since the first page; each may have pushed a known one onto a later page."""
     return max(0, (page.pagination.total or 0) - (first.pagination.total or 0))
 
 
-def _what_counts(previous: Page[R], page: Page[R]) -> Counts | None:
-    """What the answers to two neighbouring offsets show, provided that nothing arrived between them."""
+def _offset_unit(previous: Page[R], page: Page[R]) -> OffsetUnit | None:
+    """What offsets count, as two neighboring pages show it; None if they leave it open."""
     before, after = ([record.uuid for record in each] for each in (previous, page))
     if previous.pagination.total is None or previous.pagination.total != page.pagination.total:
         return None

@@ -1,7 +1,7 @@
-"""A loan's installments as a schedule, in either of the shapes that are known; the interface shows none (section 2.7).
+"""A loan's installments as a schedule (section 2.7).
 
-Hides how an installment's shape is recognised. What is not recognised keeps its own keys, and no figure is invented:
-a sum with a missing part is no sum, and a day that is not told makes no row late.
+Hides how the two known shapes of an installment are recognized; the interface does not describe any. Unknown fields
+keep their keys, and no figure is invented: a sum with a missing part is None, and a row without a date is never late.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
 from servicing.loans import Loan
-from servicing.values import calendar_day, exact
+from servicing.values import calendar_day, decimal_or_none
 
 Form = Literal["number", "day", "money", "status", "text"]
 
@@ -40,11 +40,26 @@ _PASCAL: Final = {
 }
 _HISTORY: Final = "IsHistory"
 _PAID: Final = frozenset({"PAID", "SUCCEEDED", "COMPLETED", "SETTLED"})
-_READ: Final = {"number": exact, "money": exact, "day": calendar_day}
+_UNPAID: Final = frozenset(
+    {
+        "SCHEDULED",
+        "PENDING",
+        "UPCOMING",
+        "FUTURE",
+        "OPEN",
+        "DUE",
+        "UNPAID",
+        "PAST_DUE",
+        "OVERDUE",
+        "LATE",
+        "DELINQUENT",
+    }
+)
+_READERS: Final = {"number": decimal_or_none, "money": decimal_or_none, "day": calendar_day}
 
 
 class State(StrEnum):
-    """Where an installment stands on a day."""
+    """The state of an installment on a day."""
 
     PAID = "paid"
     OVERDUE = "overdue"
@@ -54,7 +69,7 @@ class State(StrEnum):
 
 
 class Column(NamedTuple):
-    """One column of a schedule: a field of `Installment`, or a key of its `extra` as the service words it."""
+    """One column of a schedule: a field of `Installment`, or a key of its `extra`."""
 
     name: str
     form: Form
@@ -62,7 +77,7 @@ class Column(NamedTuple):
 
 
 class Installment(NamedTuple):
-    """One row of a schedule. Amounts are exact; what the row does not tell is None."""
+    """One row of a schedule. Amounts are exact; missing values are None."""
 
     number: Decimal | None = None
     due_date: date | None = None
@@ -75,93 +90,102 @@ class Installment(NamedTuple):
     paid_on: date | None = None
     loan_amount: Decimal | None = None
     is_paid: bool = False
+    has_known_marker: bool = False
+    """Whether the service says in a way we recognize that the row is paid, or that it isn't."""
     extra: Mapping[str, Any] = {}
-    """What belongs to no known shape, or could not be read as its shape says, as it came."""
+    """The values, as received, that belong to no known field or could not be read as its type."""
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether the row is unpaid and asks for money: rows of zero or less don't."""
+        return not self.is_paid and (self.total is None or self.total > 0)
 
     def value(self, column: Column) -> Any:
-        """What the row tells in a column."""
+        """The value of the row in a column."""
         return getattr(self, column.name) if column.is_known else self.extra.get(column.name)
 
 
 class Schedule(NamedTuple):
-    """The rows in the service's order. `is_known` says whether dates and amounts were recognised."""
+    """Installments in the service's order. `is_known` says whether every row has a date and a total."""
 
     rows: tuple[Installment, ...]
     is_known: bool
 
     @property
     def columns(self) -> list[Column]:
-        """What any row tells: the known fields in their order, then the keys of its own as they first appear."""
-        told = [name for name in FIELDS if any(getattr(row, name) is not None for row in self.rows)]
+        """The columns with a value in any row: known fields in their order, then other keys as they appear."""
+        present = [name for name in FIELDS if any(getattr(row, name) is not None for row in self.rows)]
         own = dict.fromkeys(key for row in self.rows for key in row.extra)
         return [
-            *(Column(name, FIELDS[name], True) for name in told),
-            *(Column(key, _form([row.extra.get(key) for row in self.rows]), False) for key in own),
+            *(Column(name, FIELDS[name], True) for name in present),
+            *(Column(key, _guess_form([row.extra.get(key) for row in self.rows]), False) for key in own),
         ]
 
     @property
     def has_days(self) -> bool:
-        """Whether every row tells its day, each not before the one above it."""
+        """Whether every row has a due date, in ascending order."""
         days = [row.due_date for row in self.rows]
-        told = [day for day in days if day]
-        return bool(days) and len(told) == len(days) and told == sorted(told)
-
-    @property
-    def first_unpaid(self) -> date | None:
-        """The first day for which something is not paid, whether it has passed or not."""
-        return min((row.due_date for row in self.rows if row.due_date and not row.is_paid), default=None)
+        present = [day for day in days if day]
+        return bool(days) and len(present) == len(days) and present == sorted(present)
 
     def next_due(self, today: date) -> Installment | None:
-        """The first row that is neither paid nor before `today`."""
-        return next((r for r in self.rows if not r.is_paid and r.due_date and r.due_date >= today), None)
+        """The unpaid row that is due first, today or later."""
+        coming = [row for row in self.rows if row.is_owed and row.due_date and row.due_date >= today]
+        return min(coming, key=lambda row: row.due_date or today, default=None)
 
     def overdue(self, today: date) -> list[Installment]:
-        """Rows whose day has passed without being paid."""
-        return [row for row in self.rows if not row.is_paid and row.due_date and row.due_date < today]
+        """The unpaid rows due before today."""
+        return [row for row in self.rows if row.is_owed and row.due_date and row.due_date < today]
 
     def states(self, today: date) -> list[State]:
-        """Where each row stands."""
+        """The state of each row on a day."""
         following = self.next_due(today)
         return [_state(row, today, following) for row in self.rows]
 
     def years(self) -> list[tuple[int, list[Installment]]]:
-        """The rows of each year; none where their days are not told in order."""
+        """The rows of each year; empty unless every row has a due date, in order."""
         if not self.has_days:
             return []
         by_year = groupby(self.rows, key=lambda row: row.due_date.year if row.due_date else 0)
         return [(year, list(rows)) for year, rows in by_year]
 
 
-def schedule_of(loan: Loan) -> Schedule:
-    """The loan's installments; none where the service lists none."""
-    rows = tuple(map(_row, loan.installments))
+def schedule_of(loan: Loan, today: date) -> Schedule:
+    """The schedule of a loan as of a day; without rows if the service lists no installments.
+
+    A row that is to be paid after that day isn't paid yet.
+    """
+    rows = tuple(_read_row(item, today) for item in loan.installments)
     return Schedule(rows, is_known=bool(rows) and all(row.due_date and row.total is not None for row in rows))
 
 
 def total(values: Iterable[Decimal | None]) -> Decimal | None:
-    """The exact sum; None when any part is missing, for then there is no true sum."""
+    """The exact sum; None if any value is missing, or if there are none."""
     parts = list(values)
     present = [part for part in parts if part is not None]
     return sum(present, Decimal(0)) if present and len(present) == len(parts) else None
 
 
-def _row(item: Any) -> Installment:
+def _read_row(item: Any, today: date) -> Installment:
     if not isinstance(item, Mapping):
         return Installment(extra={"entry": item})
-    fields, extra = _read(item)
-    status = item.get("status")
-    is_paid = bool(fields.get("paid_on")) or str(status).upper() in _PAID or item.get(_HISTORY) is True
-    return Installment(**fields, is_paid=is_paid, extra=extra)
+    fields, extra = _split_fields(item)
+    paid_on, status = fields.get("paid_on"), item.get("status")
+    word, is_history = str(status).strip().upper().replace(" ", "_"), item.get(_HISTORY)
+    is_paid = word in _PAID or is_history is True if paid_on is None else paid_on <= today
+    has_other_marker = paid_on is not None or isinstance(is_history, bool) or "paid_on" in item
+    has_known_marker = word in _PAID | _UNPAID or (status in (None, "") and has_other_marker)
+    return Installment(**fields, is_paid=is_paid, has_known_marker=is_paid or has_known_marker, extra=extra)
 
 
-def _read(item: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fields that are recognised and readable, and everything else."""
+def _split_fields(item: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split an installment into known, readable fields and everything else."""
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, value in item.items():
         name = _PASCAL.get(key, key)
         form = FIELDS.get(name)
-        read = _text(value) if form in ("status", None) else _READ[form](value)
+        read = _text(value) if form in ("status", None) else _READERS[form](value)
         if form and name not in fields and (read is not None or value in (None, "")):
             fields[name] = read
         elif key != _HISTORY or not isinstance(value, bool):
@@ -175,16 +199,18 @@ def _state(row: Installment, today: date, following: Installment | None) -> Stat
     if row.due_date is None:
         return State.UNKNOWN
     if row.due_date < today:
-        return State.OVERDUE
+        return State.OVERDUE if row.is_owed and row.has_known_marker else State.UNKNOWN
     return State.NEXT if row is following else State.FUTURE
 
 
-def _form(values: Sequence[Any]) -> Form:
-    """What the values of an unknown key look like; that a number is money nobody said."""
-    told = [value for value in values if value is not None]
-    if told and all(not isinstance(value, str) and exact(value) is not None for value in told):
+def _guess_form(values: Sequence[Any]) -> Form:
+    """The form that the values of an unknown key fit. A number may not be money, so it stays a number."""
+    present = [value for value in values if value is not None]
+    if present and all(
+        not isinstance(value, str) and decimal_or_none(value) is not None for value in present
+    ):
         return "number"
-    if told and all(isinstance(value, str) and calendar_day(value) for value in told):
+    if present and all(isinstance(value, str) and calendar_day(value) for value in present):
         return "day"
     return "text"
 

@@ -1,10 +1,9 @@
 """One call to the service, from a signed request to a decoded answer or a named error.
 
-Hides the HTTP library, signing anew on every try, which calls may be tried again and when, the header rule,
-the limits of time and size, and who watches. What an answer means is for `servicing.answers` to say, how a
-connection keeps to the time limit for `servicing.connections`.
+Hides the HTTP library, the signature of each try, retries, the header rule, the limits of time and size, watchers
+and circuit breakers. `servicing.answers` decides what an answer means, `servicing.connections` enforces the time limit.
 
-Reads are tried again. Writes never are, for the service has no way to tell a repeated one.
+Reads are retried. Writes never are, because the service cannot recognize a repeated one.
 """
 
 import copy
@@ -24,7 +23,15 @@ import requests
 import urllib3.exceptions
 from requests.auth import AuthBase
 
-from servicing.answers import TRY_AGAIN, Kind, decipher, readable, seconds_to_wait, unreadable, words_in
+from servicing.answers import (
+    RETRYABLE_STATUSES,
+    Kind,
+    interpret,
+    reasons_in_envelope,
+    recordable_body,
+    retry_after_seconds,
+    unreadable_answer,
+)
 from servicing.codec import Budget, to_json
 from servicing.connections import Exchange
 from servicing.errors import (
@@ -44,21 +51,21 @@ MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
 _SHORTEST_WAIT_SECONDS: Final = 0.5
 _LONGEST_WAIT_SECONDS: Final = 5.0
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
+_ID_PATTERN: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _random = SystemRandom()
 
 logger = logging.getLogger("servicing")
 
 
 class Payload:
-    """A JSON body on its way out. Nothing that prints it shows what is in it."""
+    """A JSON request body. Its `repr` shows none of its contents."""
 
     __slots__ = ("_fields", "content_type")
 
     def __init__(self, fields: dict[str, Any], *, content_type: str = "application/json") -> None:
         self._fields = fields
         self.content_type = content_type
-        """Empty where the body goes without that header."""
+        """The Content-Type header; empty to send none."""
 
     def text(self) -> bytes:
         return to_json(self._fields)
@@ -69,11 +76,11 @@ class Payload:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One call as it may be recorded: nothing in it is secret.
+    """A call in a form that may be recorded: it contains nothing secret.
 
-    `operation` is `<area>.<method>` of the client, such as `loans.get`; `kind` is `read` or `write`. `path` and
-    `query` are as they were sent, `ids` are the arguments that `path` was made from (`borrower_id`, `loan_id`).
-    `request_id` is sent as `X-Request-ID`, and every error of the call carries it.
+    `operation` is `<area>.<method>` of the client, for example `loans.get`; `kind` is `read` or `write`. `path` and
+    `query` are as sent; `ids` are the IDs in `path` by argument (`borrower_id`, `loan_id`). `request_id` is sent as
+    `X-Request-ID` and is part of every error of the call.
     """
 
     request_id: str
@@ -89,76 +96,77 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a call ended: with an `answer`, or with the `error` that the caller gets."""
+    """The result of a call: an `answer`, or the `error` that the caller gets."""
 
     answer: Any
-    """The decoded model, list or page; None when there is an error."""
+    """The decoded model, list or page; None if there is an error."""
     error: ServicingError | None
     status: int | None
-    """Of the last try; None when no whole answer came."""
+    """The HTTP status of the last try; None without a complete answer."""
     tries: int
     seconds: float
-    """From the start of the first try to the end of the last, waits included."""
+    """The time from the start of the first try to the end of the last, waits included."""
     content: bytes = field(repr=False)
     headers: Mapping[str, str] = field(repr=False, default_factory=dict)
-    """Of the last answer; their names are looked up in any case."""
+    """The headers of the last answer, with case-insensitive names."""
 
     @property
     def body(self) -> Any:
-        """The answer as it may be recorded: masked JSON, or masked text; None when there was none."""
-        return readable(self.content) if self.content else None
+        """The answer in a form that may be recorded, masked JSON or masked text; None without an answer."""
+        return recordable_body(self.content) if self.content else None
 
 
 class AnswerNotSaved(Exception):
-    """How a call ended could not be saved. Raised by a watcher's `after`, it reaches whoever made the call."""
+    """The outcome of a call could not be saved. A watcher's `after` may raise this to the caller."""
 
 
 class Watcher(Protocol):
-    """What a program implements to record calls; given to `Client.watched_by`. Both methods are called in the
-    thread that makes the call.
+    """Records calls. Implement it and pass an instance to `Client.with_watcher`.
 
-    `before` comes just before a write leaves (never for a read). If it raises, nothing is sent and the
-    exception goes to the caller: a write that cannot be recorded is not made.
+    Both methods run in the thread that makes the call.
 
-    `after` comes once for every write that was begun and every read that was asked, whatever became of it,
-    before the caller gets the answer or the error. If it raises, that is logged and the caller still gets the
-    answer: what the service has done must not be hidden by a fault on our side. Only `AnswerNotSaved` reaches
-    the caller, who then must not go on as if the outcome were on record.
+    `before` runs just before a write is sent, never for a read. If it raises, nothing is sent and the caller gets
+    the exception: a write that cannot be recorded is not made.
+
+    `after` runs once for every write that was started and every read that was sent, successful or not, before the
+    caller gets the result. If it raises, the exception is logged and the caller still gets the result: an error in
+    the watcher must not hide what the service did. Only `AnswerNotSaved` reaches the caller, who must then not
+    continue as if the outcome were recorded.
     """
 
     def before(self, call: Call, /) -> None:
-        """Record that a write is about to leave; raise to stop it."""
+        """Record that a write is about to be sent; raise to stop it."""
 
     def after(self, call: Call, outcome: Outcome, /) -> None:
-        """Record how a call ended."""
+        """Record the outcome of a call."""
 
 
 class Gate(Protocol):
-    """What a program implements as a circuit breaker for all clients that share it; the `gate` of a `Client`.
+    """A circuit breaker. Implement it and pass an instance as `gate` to every `Client` that should share it.
 
-    A try that it does not admit is not made: a read raises `Unavailable` at once, a write `NotSent`.
+    A try that it does not allow is not made: a read raises `Unavailable` at once, a write `NotSent`.
     """
 
-    def admits(self) -> bool:
-        """Whether the service may be called now. Asked before every try."""
+    def allows_request(self) -> bool:
+        """Whether the service may be called now; called before every try."""
 
-    def heard(self, *, answered: bool) -> None:
-        """Note after a try whether the service answered. 408, 425, 429, 499, 502, 503 and 504 count as no answer."""
+    def record_result(self, *, answered: bool) -> None:
+        """Record, after a try, whether the service answered. Statuses that are retried count as no answer."""
 
 
 class Reply(NamedTuple):
-    """What came back from one try; status None when no whole answer did."""
+    """The raw answer to one try; `status` is None without a complete answer."""
 
     status: int | None
     headers: Mapping[str, str]
     body: bytes
-    trouble: str = ""
-    never_left: bool = False
+    failure: str = ""
+    was_not_sent: bool = False
 
     @property
     def is_final(self) -> bool:
-        """Whether trying again is pointless."""
-        return self.status is not None and self.status not in TRY_AGAIN
+        """Whether a retry is pointless."""
+        return self.status is not None and self.status not in RETRYABLE_STATUSES
 
 
 _BLOCKED: Final = Reply(
@@ -167,7 +175,7 @@ _BLOCKED: Final = Reply(
 
 
 class Transport:
-    """Makes calls. Copies made by `watched_by` share its connections."""
+    """Makes calls. Copies made by `with_watcher` share its connections."""
 
     def __init__(
         self,
@@ -196,20 +204,20 @@ class Transport:
         self._watcher: Watcher | None = None
         self._parent_id = ""
 
-    def watched_by(self, watcher: Watcher | None, request_id: str = "") -> Self:
+    def with_watcher(self, watcher: Watcher | None, request_id: str = "") -> Self:
         """A copy that reports its calls to `watcher`, and whose request ids begin with `request_id`."""
-        twin = copy.copy(self)
-        twin._watcher, twin._parent_id = watcher, request_id
-        return twin
+        clone = copy.copy(self)
+        clone._watcher, clone._parent_id = watcher, request_id
+        return clone
 
-    def within(self, seconds: float) -> Self:
-        """A copy whose calls take no longer than that."""
-        twin = copy.copy(self)
-        twin._time_limit = min(seconds, self._time_limit)
-        return twin
+    def with_time_limit(self, seconds: float) -> Self:
+        """A copy whose calls take at most this long."""
+        clone = copy.copy(self)
+        clone._time_limit = min(seconds, self._time_limit)
+        return clone
 
     def close(self) -> None:
-        """Give back the idle connections."""
+        """Close the idle connections."""
         self._session.close()
 
     def call(
@@ -223,9 +231,9 @@ class Transport:
         query: Mapping[str, str] | None = None,
         payload: Payload | None = None,
     ) -> T:
-        """Make one call and give what `read` makes of the answer's JSON.
+        """Make one call and return the result of `read` on the answer's JSON.
 
-        `path` holds the names of `ids` in braces. Every error carries operation, status and request id.
+        `path` contains the names of `ids` in braces. Every error carries operation, status and request ID.
         """
         call = Call(
             request_id=self._next_id(),
@@ -243,18 +251,18 @@ class Transport:
         try:
             reply = self._send(call, payload, progress)
             budget = Budget(self._max_values, self._max_records, progress.deadline)
-            result = _understand(call, reply, read, budget)
-        except BaseException:  # Something ends the process: what was begun has an outcome all the same.
+            result = _read_or_error(call, reply, read, budget)
+        except BaseException:  # The process is ending, and a call that was started still needs an outcome.
             reply = Reply(None, {}, b"", "the call was interrupted", not progress.sent)
             with suppress(AnswerNotSaved):
-                self._notify(call, progress, reply, _named(_no_answer(call, reply), call, reply))
+                self._notify(call, progress, reply, _attach_call(_no_answer_error(call, reply), call, reply))
             raise
         if isinstance(result, ServicingError) and reply.status in range(200, 300):
-            self.close()  # It may belong to another call. The next call must not get the answer to this one.
+            self.close()  # The answer may belong to another call; the next one needs a new connection.
         try:
             self._notify(call, progress, reply, result)
         finally:
-            if call.kind == "write":  # Only now: a gate may wait, and the answer must be saved first.
+            if call.kind == "write":  # A gate may block, so the answer is saved first.
                 self._record_result(call, reply)
         if isinstance(result, ServicingError):
             raise result
@@ -264,7 +272,7 @@ class Transport:
         return f"{self._parent_id}-{secrets.token_hex(3)}" if self._parent_id else secrets.token_hex(8)
 
     def _send(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
-        """The final answer, or what the last try brought; a write is tried once."""
+        """The final answer, or that of the last try; a write has only one try."""
         while True:
             if not self._is_allowed(call):
                 return _BLOCKED
@@ -274,14 +282,14 @@ class Transport:
             self._record_result(call, reply)
             if reply.is_final or progress.tries >= self._max_tries:
                 return reply
-            wait = _wait(reply, progress.tries)
+            wait = _retry_delay_seconds(reply, progress.tries)
             if time.monotonic() + wait >= progress.deadline:
                 return reply
             self._sleep(wait)
 
     def _is_allowed(self, call: Call) -> bool:
         try:
-            return not self._gate or self._gate.admits()
+            return not self._gate or self._gate.allows_request()
         except Exception:
             logger.exception("%s: could not find out whether the service may be called", call.request_id)
             return True
@@ -289,8 +297,8 @@ class Transport:
     def _record_result(self, call: Call, reply: Reply) -> None:
         try:
             if self._gate and reply is not _BLOCKED:
-                self._gate.heard(answered=reply.is_final)
-        except Exception:  # What the service may have done must not be hidden by a fault on our side.
+                self._gate.record_result(answered=reply.is_final)
+        except Exception:  # An error of the gate must not hide what the service did.
             logger.exception("%s: could not record whether the service answered", call.request_id)
 
     def _send_once(self, call: Call, payload: Payload | None, progress: "_Progress") -> Reply:
@@ -298,16 +306,16 @@ class Transport:
         progress.exchange = exchange = Exchange(progress.deadline, needs_new_connection=call.kind == "write")
         try:
             with exchange:
-                reply = self._answer(self._prepared(call, payload), exchange)
+                reply = self._receive_answer(self._prepare_request(call, payload), exchange)
         except Exception as problem:
-            if not isinstance(problem, _EXPECTED):
+            if not isinstance(problem, _EXPECTED_ERRORS):
                 logger.exception("%s: %s failed on our side", call.request_id, call.operation)
-            reply = Reply(None, {}, b"", _trouble(problem), not exchange.sent)
-        if exchange.timed_out:  # What came by then may be cut off.
+            reply = Reply(None, {}, b"", _describe_failure(problem), not exchange.sent)
+        if exchange.timed_out:  # The answer may be cut off.
             return Reply(None, {}, b"", _TOOK_TOO_LONG, not exchange.sent)
         return reply
 
-    def _prepared(self, call: Call, payload: Payload | None) -> requests.PreparedRequest:
+    def _prepare_request(self, call: Call, payload: Payload | None) -> requests.PreparedRequest:
         request = requests.Request(
             call.method,
             self._base_url + call.path,
@@ -318,12 +326,12 @@ class Transport:
         )
         return self._session.prepare_request(request)
 
-    def _answer(self, prepared: requests.PreparedRequest, exchange: Exchange) -> Reply:
+    def _receive_answer(self, prepared: requests.PreparedRequest, exchange: Exchange) -> Reply:
         left = exchange.seconds_left()
         timeout = (min(self._timeout[0], left), min(self._timeout[1], left))
-        exchange.sent = True  # Nothing is certain until a connection is chosen.
+        exchange.sent = True  # Until a connection is chosen, assume that something was sent.
         with self._session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
-            return Reply(response.status_code, response.headers, _content(response))
+            return Reply(response.status_code, response.headers, _read_body(response))
 
     def _notify(self, call: Call, progress: "_Progress", reply: Reply, result: Any) -> None:
         if not self._watcher or (call.kind == "read" and not progress.tries):
@@ -346,7 +354,7 @@ class Transport:
             logger.exception("%s: could not record the outcome of %s", call.request_id, call.operation)
 
     def _headers(self, call: Call, payload: Payload | None) -> dict[str, str]:
-        """The one place where headers are decided: without a body no Content-Type, which four reads answer with 500."""
+        """The headers of a request. Without a body there is no Content-Type, which makes four reads fail with 500."""
         headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
@@ -359,7 +367,7 @@ class Transport:
 
 
 class _Progress:
-    """How far a call has come."""
+    """The progress of a call: its deadline, its tries and the current exchange."""
 
     def __init__(self, started: float, time_limit: float) -> None:
         self.started = started
@@ -372,8 +380,8 @@ class _Progress:
         return bool(self.exchange and self.exchange.sent)
 
 
-def _content(response: requests.Response) -> bytes:
-    """The body, read as it comes; cut where it is too large to be true."""
+def _read_body(response: requests.Response) -> bytes:
+    """The body of an answer, cut off just above `MAX_ANSWER_BYTES`."""
     content = bytearray()
     while len(content) <= MAX_ANSWER_BYTES and (
         chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True)
@@ -382,55 +390,55 @@ def _content(response: requests.Response) -> bytes:
     return bytes(content)
 
 
-def _understand(
+def _read_or_error(
     call: Call, reply: Reply, read: Callable[[Any, Budget], T], budget: Budget
 ) -> T | ServicingError:
-    """What `read` makes of the answer, or the error that the answer means."""
+    """The result of `read` on the answer, or the error that the answer means."""
     try:
         if reply.status is None:
-            raise _no_answer(call, reply)
+            raise _no_answer_error(call, reply)
         if len(reply.body) > MAX_ANSWER_BYTES:
-            raise unreadable(call.kind, f"it is larger than {MAX_ANSWER_BYTES:,} bytes.")
+            raise unreadable_answer(call.kind, f"it is larger than {MAX_ANSWER_BYTES:,} bytes.")
         now = datetime.now(UTC)
-        value = decipher(call.kind, reply.status, reply.headers, reply.body, now=now, budget=budget)
+        value = interpret(call.kind, reply.status, reply.headers, reply.body, now=now, budget=budget)
         try:
             return read(value, budget)
         except ProtocolError as problem:
-            raise unreadable(call.kind, problem.message, words_in(value)) from None
+            raise unreadable_answer(call.kind, problem.message, reasons_in_envelope(value)) from None
     except ServicingError as problem:
         error = problem
     except TimeoutError:
-        error = _no_answer(call, Reply(None, {}, b"", _TOOK_TOO_LONG))
+        error = _no_answer_error(call, Reply(None, {}, b"", _TOOK_TOO_LONG))
     except Exception:
         logger.exception("%s: the answer to %s could not be read", call.request_id, call.operation)
-        error = unreadable(call.kind, "reading it failed on our side.")
-    return _named(error, call, reply)
+        error = unreadable_answer(call.kind, "reading it failed on our side.")
+    return _attach_call(error, call, reply)
 
 
-def _named(error: ServicingError, call: Call, reply: Reply) -> ServicingError:
+def _attach_call(error: ServicingError, call: Call, reply: Reply) -> ServicingError:
     error.operation, error.status, error.request_id = call.operation, reply.status, call.request_id
     return error
 
 
-def _no_answer(call: Call, reply: Reply) -> ServicingError:
+def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
     if call.kind == "read":
-        return Unavailable(f"The lending service gave no answer: {reply.trouble}.")
-    if reply.never_left:
-        return NotSent(f"Nothing was sent, the lending service could not be reached: {reply.trouble}.")
+        return Unavailable(f"The lending service gave no answer: {reply.failure}.")
+    if reply.was_not_sent:
+        return NotSent(f"Nothing was sent, the lending service could not be reached: {reply.failure}.")
     return OutcomeUnknown(
-        f"The lending service gave no answer, so it may or may not be done: {reply.trouble}."
+        f"The lending service gave no answer, so it may or may not be done: {reply.failure}."
     )
 
 
-def _wait(reply: Reply, tries: int) -> float:
-    """Seconds until the next try: what the service asks for, otherwise longer each time and never the same."""
+def _retry_delay_seconds(reply: Reply, tries: int) -> float:
+    """Seconds until the next try: random and growing with each try, but at least what the service asks for."""
     longest = min(_LONGEST_WAIT_SECONDS, _SHORTEST_WAIT_SECONDS * 3**tries)
     jittered = _random.uniform(_SHORTEST_WAIT_SECONDS, longest)
-    return max(jittered, seconds_to_wait(reply.headers, datetime.now(UTC)) or 0)
+    return max(jittered, retry_after_seconds(reply.headers, datetime.now(UTC)) or 0)
 
 
 _TOOK_TOO_LONG: Final = "it took too long"
-_EXPECTED: Final = (
+_EXPECTED_ERRORS: Final = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
     http.client.HTTPException,
@@ -439,8 +447,8 @@ _EXPECTED: Final = (
 )
 
 
-def _trouble(problem: Exception) -> str:
-    """A few words for staff. The library's own text may hold addresses and is left out."""
+def _describe_failure(problem: Exception) -> str:
+    """A few words for staff. The library's own text may contain addresses and is left out."""
     reason = getattr(problem.args[0], "reason", None) if problem.args else None
     match reason:
         case urllib3.exceptions.NameResolutionError():
@@ -459,11 +467,11 @@ def _trouble(problem: Exception) -> str:
 
 
 def _checked_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
-    """Ids become parts of a path; one with a slash or dots would reach another record."""
+    """The IDs, checked: one with a slash or dots in a path would lead to another record."""
     problems = {
         name: ["An id has 1 to 100 letters, digits, dashes or underscores."]
         for name, value in ids.items()
-        if not isinstance(value, str) or not _ID.fullmatch(value)
+        if not isinstance(value, str) or not _ID_PATTERN.fullmatch(value)
     }
     if problems:
         raise InvalidInput(problems)

@@ -1,4 +1,4 @@
-"""Value types that several areas share. Hides how the service writes times and what counts as a number."""
+"""Value types that several resources share. Hides how the service writes times and what counts as a number."""
 
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -8,20 +8,19 @@ from zoneinfo import ZoneInfo
 
 from servicing.codec import Model, exact_decimal
 
-# Abbreviations that the time-zone database does not have as names. Ambiguous ones are left out on purpose:
-# IST is at least three zones.
-_OFFSETS: Final = {
+# The time-zone database does not have these abbreviations. Ambiguous ones, such as IST, are left out.
+_UTC_OFFSET_HOURS: Final = {
     "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
     "AKST": -9, "AKDT": -8, "HST": -10, "UTC": 0, "GMT": 0, "Z": 0,
 }  # fmt: skip
-_CERTAIN_YEARS: Final = range(1900, 2200)  # Beyond them, moving a time between zones may overflow.
+_CONVERTIBLE_YEARS: Final = range(1900, 2200)  # Converting other times between zones may overflow.
 
 
 class Address(Model, frozen=True, kw_only=True):
-    """A US address (section 2.1). The same type is sent and received.
+    """A US address (section 2.1), both sent and received.
 
-    All texts: `zip` of 5 or 9 digits, `state` of two letters, `country` in capitals as the client's `country`
-    setting names it. Sending one that is no US address raises `InvalidInput`.
+    All fields are text: `zip` has 5 or 9 digits, `state` two letters, `country` is the client's `country` setting in
+    capitals. Sending an address that is not a US address raises `InvalidInput`.
     """
 
     line_1: str | None
@@ -36,19 +35,19 @@ class Address(Model, frozen=True, kw_only=True):
 class RemoteTime:
     """A timestamp of the service, `YYYY-MM-DD HH:MM:SS <zone>` (section 2).
 
-    `text` is what the service sent. `at` is the moment as an aware `datetime`, and None where that is not
-    certain: a zone with several meanings (`IST`), none, or an hour that the clocks repeat. Equal by `text`.
+    `text` is what the service sent. `at` is the moment as an aware `datetime`, or None if that is not certain: no
+    zone, an ambiguous zone (`IST`), or an hour that occurs twice when clocks change. Compares by `text`.
     """
 
     __slots__ = ("at", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = _moment(text)
+        self.at = _parse_moment(text)
 
     @classmethod
     def from_wire(cls, value: object) -> "RemoteTime":
-        """The time in a JSON value; `ValueError` when it is no text."""
+        """The timestamp in a JSON value; `ValueError` if that is not text."""
         if not isinstance(value, str) or not value:
             raise ValueError("is not a timestamp")
         return cls(value)
@@ -69,8 +68,8 @@ class RemoteTime:
         return RemoteTime, (self.text,)
 
 
-def exact(value: Any) -> Decimal | None:
-    """The number in a field whose type the interface leaves open, or None where it holds no usable number."""
+def decimal_or_none(value: Any) -> Decimal | None:
+    """The number in a field whose type the interface leaves open; None if there is no usable number."""
     try:
         return exact_decimal(value)
     except ValueError:
@@ -78,39 +77,39 @@ def exact(value: Any) -> Decimal | None:
 
 
 def calendar_day(value: Any) -> date | None:
-    """The day in a field whose type the interface leaves open, a time behind it left out; never moved by a zone."""
+    """The date in a field whose type the interface leaves open, ignoring any time and zone after it."""
     try:
         return date.fromisoformat(value[:10].replace("/", "-")) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def same_word(one: str | None, other: str | None) -> bool:
-    """Whether two enumeration values are the same: the service does not keep to one case."""
+def is_same_word(one: str | None, other: str | None) -> bool:
+    """Whether two enumeration values are equal, ignoring case: the service mixes upper and lower case."""
     return one is not None and other is not None and one.casefold() == other.casefold()
 
 
 @lru_cache(maxsize=4096)
-def _moment(text: str) -> datetime | None:
-    moment = _iso_moment(text) or _iso_moment(*text.strip().rpartition(" ")[::2])
-    if moment is None or moment.tzinfo is None or moment.year not in _CERTAIN_YEARS:
+def _parse_moment(text: str) -> datetime | None:
+    moment = _parse_iso_moment(text) or _parse_iso_moment(*text.strip().rpartition(" ")[::2])
+    if moment is None or moment.tzinfo is None or moment.year not in _CONVERTIBLE_YEARS:
         return None
-    # An hour that the clocks repeat or skip has two readings, and so no certain one.
+    # A time that occurs twice, or never, when clocks change is ambiguous.
     return moment if moment.utcoffset() == moment.replace(fold=1).utcoffset() else None
 
 
-def _iso_moment(stamp: str, zone: str = "") -> datetime | None:
+def _parse_iso_moment(stamp: str, zone: str = "") -> datetime | None:
     try:
         moment = datetime.fromisoformat(stamp)
-        return moment.replace(tzinfo=_zone(zone)) if zone else moment
-    except (ValueError, KeyError, OSError):  # Not a time, or a zone that the database does not have.
+        return moment.replace(tzinfo=_find_zone(zone)) if zone else moment
+    except (ValueError, KeyError, OSError):  # The text is not a time, or the zone is unknown.
         return None
 
 
 @lru_cache(maxsize=256)
-def _zone(name: str) -> tzinfo:
-    if name in _OFFSETS:
-        return timezone(timedelta(hours=_OFFSETS[name]), name)
+def _find_zone(name: str) -> tzinfo:
+    if name in _UTC_OFFSET_HOURS:
+        return timezone(timedelta(hours=_UTC_OFFSET_HOURS[name]), name)
     if not name[0].isupper() or name == "Factory":
-        raise ValueError("not a place")  # "localtime", for one, would be the zone of this very machine.
+        raise ValueError("not a place")  # "localtime", for example, would be this machine's own zone.
     return ZoneInfo(name)

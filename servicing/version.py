@@ -1,4 +1,4 @@
-"""The version of the library, and of the project that it is released with."""
+"""The version of the library, which is released together with the portal."""
 
 from typing import Final
 

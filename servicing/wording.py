@@ -1,7 +1,6 @@
-"""How a reason is worded: which character, where, what it is called, and what to type in its place.
+"""Phrases for validation messages: which character, its position, its name, and what to type instead.
 
-Hides Unicode: dashes and blanks that word processors put in, digits of other scripts, accents, characters
-that nobody can see.
+Hides Unicode: dashes and spaces from word processors, digits of other scripts, accents, invisible characters.
 """
 
 import re
@@ -13,24 +12,34 @@ from typing import Final
 MAX_REASONS: Final = 5
 DASHES: Final = "‐‑‒–—―−－-"
 INVISIBLE: Final = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-"""Ranges for a character class: what a copied text may carry along and nobody can see."""
+"""Invisible characters that copied text may contain, as ranges for a regular expression."""
 
-_SPOKEN = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
-_SPOKEN |= dict.fromkeys("“”„", "a curly quotation mark")
+_CHARACTER_NAMES = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
+_CHARACTER_NAMES |= dict.fromkeys("“”„", "a curly quotation mark")
 
-# What to write instead, where taking the accent off does not tell.
-_PLAIN = {"&": "and", "ß": "ss", "ı": "i", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "Þ": "Th"}
-_PLAIN |= dict.fromkeys("‘‛ʼ´′", "'") | dict.fromkeys(DASHES, "-")
-_PLAIN |= dict(zip("øØłŁđĐðÐ", "oOlLdDdD", strict=True))
+# These characters need a replacement that removing an accent does not give.
+_REPLACEMENTS = {
+    "&": "and",
+    "ß": "ss",
+    "ı": "i",
+    "æ": "ae",
+    "Æ": "Ae",
+    "œ": "oe",
+    "Œ": "Oe",
+    "þ": "th",
+    "Þ": "Th",
+}
+_REPLACEMENTS |= dict.fromkeys("‘‛ʼ´′", "'") | dict.fromkeys(DASHES, "-")
+_REPLACEMENTS |= dict(zip("øØłŁđĐðÐ", "oOlLdDdD", strict=True))
 
 
-def spoken(text: str) -> str:
-    """The text in quotes, shortened when long; a single character that quotes would not show, by name."""
+def quote_text(text: str) -> str:
+    """The text in quotes, shortened if long; a single character that is hard to see, by its name."""
     if len(text) != 1:
         visible = "".join(c if c.isprintable() else "�" for c in text[:40])
         return f"“{visible}…”" if len(text) > 40 else f"“{visible}”"
-    if text in _SPOKEN:
-        return _SPOKEN[text]
+    if text in _CHARACTER_NAMES:
+        return _CHARACTER_NAMES[text]
     if unicodedata.combining(text):
         return "a separate accent"
     if text.isprintable():
@@ -38,31 +47,31 @@ def spoken(text: str) -> str:
     return f"an invisible character ({unicodedata.name(text, 'control character').lower()})"
 
 
-def located(text: str, start: int) -> str:
-    """``“2” at position 6``, to open a sentence with; ``start`` counts from 0, people from 1."""
+def describe_position(text: str, start: int) -> str:
+    """The start of a sentence, such as ``“2” at position 6``; ``start`` counts from 0, the phrase from 1."""
     place = f"position {start + 1}" if len(text) == 1 else f"positions {start + 1} to {start + len(text)}"
-    return f"{_opening(spoken(text))} at {place}"
+    return f"{_capitalize_first(quote_text(text))} at {place}"
 
 
 def is_hidden(character: str) -> bool:
-    """Control and formatting characters, line ends, halves of a surrogate pair."""
+    """Whether a character is a control or formatting character, a line end, or half of a surrogate pair."""
     return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def digits_of(text: str) -> str:
-    """The decimal digits of a text, whatever their script, as 0 to 9."""
+    """The decimal digits of a text in any script, as 0 to 9."""
     return "".join(str(unicodedata.decimal(c)) for c in text if c.isdecimal())
 
 
 def without_separators(text: str) -> str:
-    """The text without blanks, dashes and what cannot be seen."""
+    """The text without white space, dashes and invisible characters."""
     return re.sub(rf"[\s{INVISIBLE}{DASHES}]+", "", text)
 
 
-def mend(character: str) -> str:
-    """What to do about a character that a name of plain letters may not hold."""
+def suggest_fix(character: str) -> str:
+    """The advice for a character that a name may not contain."""
     letters = [c for c in unicodedata.normalize("NFKD", character) if c.isascii() and c.isalpha()]
-    if plain := _PLAIN.get(character) or "".join(letters):
+    if plain := _REPLACEMENTS.get(character) or "".join(letters):
         return f"write “{plain}”"
     if unicodedata.combining(character):
         return "type the letter before it again, without an accent"
@@ -73,13 +82,13 @@ def mend(character: str) -> str:
     return "delete it" if is_hidden(character) else "delete it or write it in words"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 digit``, ``9 digits``."""
+def count_noun(number: int, noun: str) -> str:
+    """A number with its noun: ``1 digit``, ``9 digits``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def first(reasons: Iterable[str]) -> list[str]:
-    """The first few reasons, and a sentence in place of all others."""
+def cap_reasons(reasons: Iterable[str]) -> list[str]:
+    """The first `MAX_REASONS` reasons, and one sentence instead of the others."""
     shown = list(islice(reasons, MAX_REASONS + 1))
     if len(shown) > MAX_REASONS:
         shown[-1] = "More is refused further on; correct these first."
@@ -87,29 +96,31 @@ def first(reasons: Iterable[str]) -> list[str]:
 
 
 def line_problems(subject: str, text: str | None, limit: int, *, missing: str = "") -> list[str]:
-    """Reasons against one line of free text: only its length and what cannot be seen or printed."""
+    """Problems of one line of free text: its length and invisible characters."""
     if not (text and text.strip()):
         return [missing] if missing else []
-    problems = first(
-        f"{located(c, start)} of {subject} is not accepted; delete it."
+    problems = cap_reasons(
+        f"{describe_position(c, start)} of {subject} is not accepted; delete it."
         for start, c in enumerate(text)
         if is_hidden(c)
     )
     if len(text) > limit:
-        problems.append(f"{_opening(subject)} has {len(text):,} characters; at most {limit} are accepted.")
+        problems.append(
+            f"{_capitalize_first(subject)} has {len(text):,} characters; at most {limit} are accepted."
+        )
     return problems
 
 
 def code_problems(text: str, known: Mapping[str, str], *, noun: str, example: str) -> list[str]:
-    """Reasons against a two-letter code, with the right code where a name or small letters were typed."""
+    """Problems of a two-letter code. If the input is a name or in lowercase, the sentence gives the right code."""
     if text in known:
         return []
     typed = text.strip().casefold()
     for code, name in known.items():
         if typed in {code.casefold(), name.casefold()}:
             return [f"Write {name} as its two capital letters, “{code}”."]
-    return [f"{spoken(text)} is not {noun}; use its two capital letters, such as “{example}”."]
+    return [f"{quote_text(text)} is not {noun}; use its two capital letters, such as “{example}”."]
 
 
-def _opening(words: str) -> str:
+def _capitalize_first(words: str) -> str:
     return words[0].upper() + words[1:]

@@ -1,10 +1,11 @@
-"""Fixtures of every test: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
+"""Fixtures for all tests: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
 
 import itertools
 import os
 import tempfile
 import zoneinfo
 from collections.abc import Iterator
+from concurrent.futures import wait
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import django
 import hypothesis
 import pytest
 
-# The portal as "make run" starts it, whatever the environment and the .env of this machine say. Django reads it now.
+# Tests must not depend on the environment or the .env file. Django reads its settings in django.setup().
 for name in [name for name in os.environ if name.startswith(("SERVICING_", "OTEL_"))]:
     if name != "SERVICING_LIVE_URL":
         del os.environ[name]
@@ -33,42 +34,144 @@ from django.test import Client as Browser
 from django.test import TransactionTestCase
 from django.utils import timezone
 
-from portal import gateway, readings
+from portal import gateway, live
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit import spool
+from portal.audit.spool import ANSWERS
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases
 
-# Each process of a run, and each portal that it starts, has a folder of its own.
+# Each test process, and each portal that it starts, has its own data folder.
 settings.DATA_DIR = Path(databases.FOLDER.name)
 os.environ["DATA_DIR"] = databases.FOLDER.name
 
-# How fast a machine draws examples is no property of the code.
+# The speed of a machine says nothing about the code.
 hypothesis.settings.register_profile(
     "desk", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("desk")
 
-settings.PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.MD5PasswordHasher"
-]  # The real one is slow on purpose.
+# The real hasher is slow on purpose.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 CLIENT_ID = "test-desk"
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    if reporter := plugins.get_plugin("terminalreporter"):
+        plugins.register(FailureNames(reporter))
+
+
+class FailureNames:
+    """Names each test that fails at once; the reasons follow at the end."""
+
+    def __init__(self, reporter: Any) -> None:
+        self.reporter = reporter
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.reporter.ensure_newline()
+            self.reporter.write_line(f"FAILED {report.nodeid}", red=True)
+
+
+# Browsers, other servers, processes of their own, walks through everything: "make test-fast" leaves them out.
+SLOW = [
+    "browser",
+    "image",
+    "portal/applications/test_any_shape.py",
+    "portal/approvals",
+    "portal/audit/test_answers.py",
+    "portal/audit/test_checkpoints.py",
+    "portal/audit/test_faults.py",
+    "portal/audit/test_killing.py",
+    "portal/audit/test_resolve.py",
+    "portal/audit/test_spool.py",
+    "portal/audit/test_view_log.py",
+    "portal/borrowers/test_create.py",
+    "portal/borrowers/test_draft.py",
+    "portal/borrowers/test_edit.py",
+    "portal/borrowers/test_edit_again.py",
+    "portal/borrowers/test_edit_at_once.py",
+    "portal/borrowers/test_edit_conflict.py",
+    "portal/borrowers/test_edit_input.py",
+    "portal/borrowers/test_edit_person.py",
+    "portal/documents",
+    "portal/jobs/test_worker.py",
+    "portal/operations/test_copies.py",
+    "portal/operations/test_demo.py",
+    "portal/operations/test_doctor.py",
+    "portal/operations/test_install.py",
+    "portal/operations/test_logs.py",
+    "portal/operations/test_metrics.py",
+    "portal/operations/test_serving.py",
+    "portal/operations/test_status.py",
+    "portal/operations/test_tracing.py",
+    "portal/operations/test_uploads.py",
+    "portal/test_any_account.py",
+    "portal/test_cache.py",
+    "portal/test_database_away.py",
+    "portal/test_every_form.py",
+    "portal/test_figures.py",
+    "portal/test_generate.py",
+    "portal/test_hostile.py",
+    "portal/test_list_orders.py",
+    "portal/test_postgres.py",
+    "portal/test_roles.py",
+    "portal/test_search.py",
+    "portal/test_secrets.py",
+    "portal/test_settings.py",
+    "portal/test_strange_answers.py",
+    "portal/test_typed_numbers.py",
+    "portal/test_without_scripts.py",
+    "sandbox/test_command_line.py",
+    "sandbox/test_openapi.py",
+    "sandbox/test_seed.py",
+    "sandbox/test_store.py",
+    "servicing/test_connections.py",
+    "servicing/test_first_day.py",
+]
+assert all((Path(__file__).parent / name).exists() for name in SLOW), "SLOW names a file that is gone"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is slow. On another database than SQLite, leave out what touches no database: it ran there."""
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.slow)
+    if connection.vendor != "sqlite":
+        once = [item for item in items if not touches_database(item)]
+        items[:] = [item for item in items if touches_database(item)]
+        config.hook.pytest_deselected(items=once)
+
+
+def is_slow(item: pytest.Item) -> bool:
+    commits = item.get_closest_marker("django_db")
+    path = item.path.relative_to(Path(__file__).parent)
+    return bool(commits and commits.kwargs.get("transaction")) or any(
+        path.is_relative_to(one) for one in SLOW
+    )
+
+
+def touches_database(item: Any) -> bool:
+    return bool(item.get_closest_marker("django_db") or DATABASE_FIXTURES & {*item.fixturenames})
+
+
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}
+
+
 @pytest.fixture(autouse=True)
 def own_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
-    """Each test has a trail of its own, and so checkpoints of its own, in the processes it starts too."""
+    """Give each test, and the processes it starts, its own checkpoints of the audit trail."""
     settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "checkpoints")
     monkeypatch.setenv("AUDIT_CHECKPOINT_DIR", settings.AUDIT_CHECKPOINT_DIR)
 
 
 @pytest.fixture(autouse=True)
 def day_of_staff() -> Iterator[None]:
-    """What a test calls today is what a request calls so: for some hours of each night UTC is a day ahead."""
+    """Use the business time zone in tests as in requests: for some hours of each night, UTC is a day ahead."""
     with timezone.override(zoneinfo.ZoneInfo(settings.BUSINESS_TIME_ZONE)):
         yield
 
@@ -77,7 +180,7 @@ def day_of_staff() -> Iterator[None]:
 def django_db_modify_db_settings(
     tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
 ) -> None:
-    """A database for each worker; on SQLite a file, as in production: threads and two clicks at once write to it."""
+    """Use one database per worker; on SQLite a file as in production, because several threads write to it."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
         database.setdefault("TEST", {})["NAME"] = str(tmp_path_factory.mktemp("portal") / "portal.sqlite3")
@@ -85,11 +188,11 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """A test that commits works on a copy of the database: the audit refuses to be emptied after it."""
+    """Give each test that commits a copy of the database, because the audit tables cannot be emptied afterwards."""
 
     def take_copy(*_: Any) -> None:
         connections.close_all()
-        # A name of its own: what a killed process left in a journal must not be read into the next copy.
+        # Each copy has a new name, so that the journal of a killed process is not read into the next copy.
         name = f"copy{next(numbers)}"
         connection.creation.clone_test_db(name, verbosity=0)
         connection.settings_dict["NAME"] = connection.creation.get_test_db_clone_settings(name)["NAME"]
@@ -107,7 +210,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sandbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """One sandbox for the whole run, on a free loopback port."""
+    """One sandbox for the whole test run, on a free loopback port."""
     server = Sandbox(
         tmp_path_factory.mktemp("sandbox") / "sandbox.sqlite3", client_id=CLIENT_ID, secret=SECRET
     )
@@ -118,20 +221,20 @@ def sandbox_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox
 
 @pytest.fixture
 def sandbox(sandbox_server: Sandbox) -> Sandbox:
-    """The sandbox, empty."""
+    """The sandbox without data."""
     sandbox_server.reset()
     return sandbox_server
 
 
 @pytest.fixture
-def lending(sandbox: Sandbox) -> Client:
-    """The library's client on the sandbox."""
+def service_client(sandbox: Sandbox) -> Client:
+    """A client of the sandbox."""
     return Client(sandbox.url, client_id=CLIENT_ID, secret=SECRET)
 
 
 @pytest.fixture
-def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox]:
-    """The portal pointed at the sandbox."""
+def portal_service(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox]:
+    """The sandbox, with the portal configured to use it."""
     settings.SERVICING_URL = sandbox.url
     settings.SERVICING_CLIENT_ID = CLIENT_ID
     settings.SERVICING_SECRET = SECRET
@@ -139,23 +242,27 @@ def desk(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterator[Sandbox
     cache.clear()
     yield sandbox
     sandbox.heal()
-    readings.finish(
-        timeout=10
-    )  # What a page left to finish by itself must not write into the next test's database.
+    # Reads that a page started must not write into the next test's database.
+    wait_for_reads()
     gateway.client.cache_clear()
-    if spool.path().is_file() and spool.entries():  # They belong to this test's database.
-        spool.path().unlink()
+    if ANSWERS.path.is_file() and ANSWERS.entries():  # They belong to this test's database.
+        ANSWERS.path.unlink()
+
+
+def wait_for_reads() -> None:
+    """Wait for calls that outlived the page that started them."""
+    wait(set(live._running), timeout=10)
 
 
 def browser_of(role: Role, **extra: Any) -> Browser:
-    """A browser in which a person with this role is signed in."""
+    """A browser signed in as a user with this role."""
     browser = Browser(**extra)
     browser.force_login(existing_user(role.value, role=role, first_name=role.label))
     return browser
 
 
 def existing_user(username: str, password: str | None = None, **fields: Any) -> User:
-    """A person whose account is older than the trail."""
+    """A user whose account is older than the audit trail."""
     if not User.objects.filter(username=username).exists():
         user = User(username=username, **fields)
         if password:
@@ -165,7 +272,7 @@ def existing_user(username: str, password: str | None = None, **fields: Any) -> 
 
 
 def superuser(role: Role = Role.ADMIN) -> User:
-    """Whoever ``createsuperuser`` made, with all of Django's flags, and later moved to ``role``."""
+    """The user that ``createsuperuser`` creates, with all of Django's flags, later changed to ``role``."""
     if not User.objects.filter(username="root").exists():
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("DJANGO_SUPERUSER_PASSWORD", "walnut-harbor-77")
@@ -181,42 +288,42 @@ def superuser(role: Role = Role.ADMIN) -> User:
 
 
 def browser_of_superuser(role: Role = Role.ADMIN, **extra: Any) -> Browser:
-    """A browser in which that superuser is signed in."""
+    """A browser signed in as that superuser."""
     browser = Browser(**extra)
     browser.force_login(superuser(role))
     return browser
 
 
 @pytest.fixture
-def viewer(desk: Sandbox) -> Browser:
+def viewer(portal_service: Sandbox) -> Browser:
     return browser_of(Role.VIEWER)
 
 
 @pytest.fixture
-def servicer(desk: Sandbox) -> Browser:
+def servicer(portal_service: Sandbox) -> Browser:
     return browser_of(Role.SERVICER)
 
 
 @pytest.fixture
-def supervisor(desk: Sandbox) -> Browser:
+def supervisor(portal_service: Sandbox) -> Browser:
     return browser_of(Role.SUPERVISOR)
 
 
 @pytest.fixture
-def auditor(desk: Sandbox) -> Browser:
+def auditor(portal_service: Sandbox) -> Browser:
     return browser_of(Role.AUDITOR)
 
 
 @pytest.fixture
-def admin(desk: Sandbox) -> Browser:
+def admin(portal_service: Sandbox) -> Browser:
     return browser_of(Role.ADMIN)
 
 
 @pytest.fixture
-def anonymous(desk: Sandbox) -> Browser:
+def anonymous(portal_service: Sandbox) -> Browser:
     return Browser()
 
 
 def htmx(target: str) -> dict[str, str]:
-    """The headers of an HTMX request that aims at a region."""
+    """The headers of an HTMX request for a fragment."""
     return {"HX-Request": "true", "HX-Target": target}

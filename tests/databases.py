@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.db import OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
-from portal.registry import search_index
 from portal.registry.models import SEARCHED_KINDS
+from portal.registry.search import index as search_index
 
 FOLDER = tempfile.TemporaryDirectory()
 """The data folder of this process."""

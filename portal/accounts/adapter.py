@@ -1,4 +1,4 @@
-"""How allauth behaves here: nobody registers, second factors rest sealed, single sign-on meets known staff only."""
+"""How allauth behaves here: no registration, encrypted second factors, single sign-on for known staff only."""
 
 import ipaddress
 import secrets
@@ -17,8 +17,8 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 
+from portal.accounts.encryption import decrypt, encrypt
 from portal.accounts.models import User
-from portal.accounts.seal import seal, unseal
 from servicing.masking import tax_numbers
 
 
@@ -29,48 +29,48 @@ def account_with_second_factor(name: str) -> User | None:
     return account if account and is_mfa_enabled(account, kinds) else None
 
 
-def is_within(request: HttpRequest, action: str, key: str = "", *, dry_run: bool = False) -> bool:
-    """Count one against a limit of ``ACCOUNT_RATE_LIMITS``, or only look whether there is room for one."""
+def is_below_limit(request: HttpRequest, action: str, key: str = "", *, dry_run: bool = False) -> bool:
+    """Count one try against a limit of ``ACCOUNT_RATE_LIMITS``, or with ``dry_run`` only check it."""
     found = ratelimit.consume(request, app="allauth.account", action=action, key=key, dry_run=dry_run)
     return found is not None
 
 
 class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Accounts are made by an administrator.
+    """Need an account? Ask your administrator.
 
     Wrong passwords count by name and address, so that nobody can lock out a person from elsewhere. Whoever has a second
     factor and the right password is never refused; after too many wrong ones nothing but both together gets an answer.
     """
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "username_password_mismatch": "Sign-in name and password do not belong together.",
-        "too_many_login_attempts": "Too many attempts failed. Wait five minutes, then try again.",
+        "username_password_mismatch": "Incorrect username or password.",
+        "too_many_login_attempts": "Too many attempts. Wait five minutes, then try again.",
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Never: staff accounts come from the admin or ``createsuperuser``."""
+        """Never: administrators create accounts."""
         return False
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        """Nobody whose account is deactivated; they are told no more than after a wrong password."""
+        """Nobody with a deactivated account, who sees the same message as after a wrong password."""
         user = super().authenticate(request, **credentials)
-        if not user and self.has_had_enough:
+        if not user and self.is_over_limit:
             raise self.validation_error("too_many_login_attempts")
         return user if user and user.is_active else None
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Where a limit is reached, only an account with a second factor has its password looked at."""
-        self.has_had_enough = not is_within(request, "login_failed_by_address")
+        """Past a limit, check the password only of an account with a second factor."""
+        self.is_over_limit = not is_below_limit(request, "login_failed_by_address")
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
-            self.has_had_enough = True
-        if self.has_had_enough and not account_with_second_factor(str(credentials.get("username", ""))):
+            self.is_over_limit = True
+        if self.is_over_limit and not account_with_second_factor(str(credentials.get("username", ""))):
             raise self.validation_error("too_many_login_attempts")
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count a wrong password against the name, from whatever address it comes."""
-        is_within(request, "login_failed_by_name", str(credentials.get("username", "")).casefold())
+        """Count a wrong password against the name, whatever its address."""
+        is_below_limit(request, "login_failed_by_name", str(credentials.get("username", "")).casefold())
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         name = super()._get_login_attempts_cache_key(request, **credentials)
@@ -84,7 +84,7 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             return "0.0.0.0"  # noqa: S104  # Nothing is bound to it.
 
     def is_safe_url(self, url: str) -> bool:
-        """Not where it would be kept with the session while a second factor is asked for, an SSN or EIN in it."""
+        """Not with an SSN or EIN in it: it would be stored with the session until the second factor is entered."""
         return bool(super().is_safe_url(url)) and not any(tax_numbers(unquote_plus(url)))
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
@@ -92,13 +92,13 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """What an authenticator app and recovery codes are made from is of no use to whoever reads the database."""
+    """Encrypts the secrets of authenticator apps and recovery codes in the database."""
 
     def encrypt(self, text: str) -> str:
-        return seal(text)
+        return encrypt(text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return unseal(encrypted_text)
+        return decrypt(encrypted_text)
 
     def get_totp_label(self, user: User) -> str:
         return user.username
@@ -121,7 +121,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
     ) -> list[SocialApp]:
-        """Identity providers of the settings alone: a row of the database is none."""
+        """Only identity providers from the settings; rows in the database don't count."""
         apps = super().list_apps(request, provider=provider, client_id=client_id)
         return [app for app in apps if app.pk is None]
 
@@ -136,7 +136,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return SingleSignOnProvider(request, app=found.app)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Connect an identity the first time: its verified e-mail address is that of exactly one account."""
+        """Connect an identity the first time: its verified email address is that of exactly one account."""
         token = sociallogin.account.extra_data.get("id_token") or {}
         nonce = sociallogin.state.get("nonce")
         if not nonce or token.get("nonce") != nonce:
@@ -145,7 +145,9 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             raise PermissionDenied("An identity is connected by signing in with it")
         if sociallogin.is_existing:
             return
-        told = [one.email for one in sociallogin.email_addresses if one.email and one.verified is True]
-        staff = [user for email in told for user in User.objects.filter(email__iexact=email, is_active=True)]
+        verified = [one.email for one in sociallogin.email_addresses if one.email and one.verified is True]
+        staff = [
+            user for email in verified for user in User.objects.filter(email__iexact=email, is_active=True)
+        ]
         if len(staff) == 1:
             sociallogin.connect(request, staff[0])

@@ -6,6 +6,7 @@ from allauth.mfa.base.internal.flows import delete_and_cleanup
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import QuerySet
@@ -15,7 +16,8 @@ from django.urls import reverse
 from portal.accounts.forms import StaffAddForm, StaffChangeForm
 from portal.accounts.models import User
 from portal.accounts.roles import RoleMissing, can
-from portal.accounts.signals import session_ended
+from portal.accounts.sessions import end_other_sessions
+from portal.ui.keys import row_key
 
 
 class StaffAdminSite(admin.AdminSite):
@@ -80,19 +82,21 @@ class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
         """Accounts are deactivated, not deleted: their work stays attributable."""
         return False
 
+    def response_action(
+        self, request: HttpRequest, queryset: QuerySet[User], *args: Any, **kwargs: Any
+    ) -> HttpResponse | None:
+        """Run the chosen action; IDs that no account can have, which Django would fail on, choose nobody."""
+        chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
+        if any(row_key(one) is None for one in chosen):
+            messages.error(request, "One of the chosen accounts doesn't exist. Nothing was changed.")
+            return HttpResponseRedirect(request.get_full_path())
+        return super().response_action(request, queryset, *args, **kwargs)
+
     @admin.action(description="End all sessions")
     def end_sessions(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for user in queryset:
-            ended = list(UserSession.objects.filter(user=user))
-            for one in ended:
-                one.end()
-            session_ended.send(
-                sender=UserSession,
-                request=request,
-                user=user,
-                count=len(ended),
-                why="ended by an administrator",
-            )
+            rows = UserSession.objects.filter(user=user)
+            end_other_sessions(request, user, rows, "ended by an administrator")
         messages.success(request, "Their sessions were ended.")
 
     @admin.action(description="Remove second factors (lost phone or key)")
@@ -101,4 +105,4 @@ class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
             type=Authenticator.Type.RECOVERY_CODES
         ):
             delete_and_cleanup(request, one)
-        messages.success(request, "They sign in with the password alone until a new one is set up.")
+        messages.success(request, "They sign in with only a password until they set up a new one.")

@@ -1,11 +1,20 @@
-"""A person's own preferences."""
+"""Forms of a person's preferences, of staff accounts in the admin, of signing in and of passkeys."""
 
 import zoneinfo
 from typing import Any
 
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import LoginForm
+from allauth.account.stages import LoginStageController
+from allauth.mfa.adapter import get_adapter as get_mfa_adapter
+from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.stages import AuthenticateStage
+from allauth.mfa.webauthn import forms as webauthn
 from django import forms
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.http import HttpRequest, HttpResponse
 
+from portal.accounts.adapter import account_with_second_factor, is_below_limit
 from portal.accounts.models import User
 from portal.ui.forms import StaffForm
 from portal.ui.guard import GuardedForm
@@ -40,3 +49,84 @@ class StaffAddForm(GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg
 
 class StaffChangeForm(GuardedForm, UserChangeForm):  # type: ignore[type-arg]
     """An account, in the admin."""
+
+
+class SignInForm(LoginForm):  # type: ignore[misc]
+    """Name and password; after 100 wrong passwords for a name in an hour also the code, before either is checked."""
+
+    code = forms.CharField(label="Code", required=False, max_length=64)
+    user: User | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.needs_code = False
+        self.factor: AuthenticateForm | None = None
+
+    def clean(self) -> dict[str, Any]:
+        name = self.cleaned_data.get("login", "")
+        is_tried_often = not is_below_limit(
+            self.request, "login_failed_by_name", name.casefold(), dry_run=True
+        )
+        if is_tried_often and account_with_second_factor(name):
+            self.needs_code = True
+            if not self.cleaned_data.get("code"):
+                raise forms.ValidationError(
+                    "Too many wrong passwords were tried for this name. "
+                    "Enter the code from your app with your password, or use a passkey."
+                )
+        typed: dict[str, Any] = super().clean()
+        if self.needs_code and self.user:
+            self.factor = AuthenticateForm(data={"code": typed["code"]}, user=self.user)
+            if not self.factor.is_valid():
+                raise get_adapter().validation_error("username_password_mismatch")
+        return typed
+
+    def login(self, request: HttpRequest, redirect_url: str | None = None) -> HttpResponse:
+        """Sign in, past the page that would ask for the code again."""
+        response: HttpResponse = super().login(request, redirect_url=redirect_url)
+        stage = LoginStageController.enter(request, AuthenticateStage.key) if self.factor else None
+        if stage is None or self.factor is None:
+            return response
+        self.factor.save()
+        passed: HttpResponse = stage.exit()
+        return passed
+
+
+# --- Passkeys ---
+
+
+class MalformedCredentialMixin:
+    """Makes a credential that no browser would send an error of the form; the library expects a well-formed one."""
+
+    def clean_credential(self) -> Any:
+        return self._validated("clean_credential", self.cleaned_data["credential"])  # type: ignore[attr-defined]
+
+    def clean(self) -> Any:
+        return self._validated("clean", self.cleaned_data)  # type: ignore[attr-defined]
+
+    def _validated(self, method: str, default: Any) -> Any:
+        clean = getattr(super(), method, lambda: default)
+        try:
+            return clean()
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise get_mfa_adapter().validation_error("incorrect_code") from error
+
+
+class AddPasskeyForm(GuardedForm, MalformedCredentialMixin, webauthn.AddWebAuthnForm):  # type: ignore[misc]
+    pass
+
+
+class EditPasskeyForm(GuardedForm, webauthn.EditWebAuthnForm):  # type: ignore[misc]
+    pass
+
+
+class AuthenticatePasskeyForm(MalformedCredentialMixin, webauthn.AuthenticateWebAuthnForm):  # type: ignore[misc]
+    pass
+
+
+class LoginPasskeyForm(MalformedCredentialMixin, webauthn.LoginWebAuthnForm):  # type: ignore[misc]
+    pass
+
+
+class ReauthenticatePasskeyForm(MalformedCredentialMixin, webauthn.ReauthenticateWebAuthnForm):  # type: ignore[misc]
+    pass

@@ -1,7 +1,7 @@
-"""What happens to every request before a view sees it: whose address it has, how long they stay, what they must have.
+"""What happens to every request before a view: its address, the limits of its session, a required second factor.
 
-Hides that a session ends by itself (too long idle, too long at all), that what works by itself in a page is no sign of
-a person, and that a form which came too late waits, sealed, for the same person to sign in again.
+Hides that a session expires (idle too long, or too old), that requests a page makes by itself don't extend it, and that
+a form that arrives too late waits, encrypted, for the same person to sign in again.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
+from django_htmx.http import HttpResponseClientRedirect
 
-from portal.accounts import kept_forms, sessions
+from portal.accounts import expired_forms, sessions
 from portal.accounts.models import User
 from servicing.masking import masked_text
 
@@ -38,28 +39,28 @@ class AddressMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        told = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
-        if 0 < settings.TRUSTED_PROXIES <= len(told):
-            request.META["REMOTE_ADDR"] = told[-settings.TRUSTED_PROXIES]
+        forwarded = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
+        if 0 < settings.TRUSTED_PROXIES <= len(forwarded):
+            request.META["REMOTE_ADDR"] = forwarded[-settings.TRUSTED_PROXIES]
         if agent := request.META.get("HTTP_USER_AGENT"):
             request.META["HTTP_USER_AGENT"] = masked_text(agent)
         return self.get_response(request)
 
 
 class SessionMiddleware:
-    """Ends a session whose time is over, tells every page how long it has, and lets no cache keep an answer."""
+    """Ends sessions that expired, tells every page how long its session lasts, and forbids caching."""
 
     def __init__(self, get_response: Response) -> None:
         self.get_response = get_response
 
     def __call__(self, request: Any) -> HttpResponse:
-        request.ended_for = None
+        request.expired_user = None
         if request.user.is_authenticated:
             person = request.user
             request.session_left = sessions.seconds_left(request)
             if request.session_left <= 0:
-                sessions.end(request)
-                request.user, request.ended_for = AnonymousUser(), person
+                sessions.end_session(request)
+                request.user, request.expired_user = AnonymousUser(), person
         response = self.get_response(request)
         if request.user.is_authenticated and hasattr(request, "session_left"):
             response["X-Session-Left"] = str(int(request.session_left))
@@ -68,7 +69,7 @@ class SessionMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Ask who somebody is again; what they posted is typed anew, for it would be kept with the session as it is."""
+        """Ask a person to confirm who they are; what they posted is not stored, so they type it again."""
         if not isinstance(error, ReauthenticationRequired):
             return None
         methods = get_adapter().get_reauthentication_methods(request.user)
@@ -77,7 +78,7 @@ class SessionMiddleware:
 
 
 class SignInMiddleware(LoginRequiredMiddleware):
-    """Whoever is signed out signs in first, and then is back on the page where they were."""
+    """Lets only signed-in people through, and brings them back to their page after signing in."""
 
     def process_view(
         self, request: Any, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
@@ -87,20 +88,24 @@ class SignInMiddleware(LoginRequiredMiddleware):
             return refused
         names = ("mfa_", "account_", "accounts:session", "accounts:theme")
         return (
-            None if request.resolver_match.view_name.startswith(names) else led(request, reverse("mfa_index"))
+            None
+            if request.resolver_match.view_name.startswith(names)
+            else redirect_whole_page(request, reverse("mfa_index"))
         )
 
     def handle_no_permission(self, request: Any, view_func: View) -> Any:
-        came_late = request.method == "POST" and kept_forms.keep(request)
+        came_late = request.method == "POST" and expired_forms.save_expired_form(request)
         if came_late:
-            return led(request, self._sign_in(request, view_func, reverse("accounts:resume")))
+            return redirect_whole_page(request, self._sign_in(request, view_func, reverse("accounts:resume")))
         if not request.htmx:
             return super().handle_no_permission(request, view_func)
         try:
             page = request.htmx.current_url_abs_path
         except ValueError:  # The header holds no address at all.
             page = None
-        return led(request, self._sign_in(request, view_func, page or resolve_url("home:index")))
+        return redirect_whole_page(
+            request, self._sign_in(request, view_func, page or resolve_url("home:index"))
+        )
 
     def _sign_in(self, request: HttpRequest, view_func: View, after: str) -> str:
         return redirect_to_login(
@@ -108,15 +113,13 @@ class SignInMiddleware(LoginRequiredMiddleware):
         ).url
 
 
-def led(request: Any, url: str) -> HttpResponse:
-    """The whole page goes elsewhere, also where a fragment was asked for."""
-    return (
-        HttpResponse(status=204, headers={"HX-Redirect": url}) if request.htmx else HttpResponseRedirect(url)
-    )
+def redirect_whole_page(request: Any, url: str) -> HttpResponse:
+    """Redirect the whole page, also if htmx asked for a fragment."""
+    return HttpResponseClientRedirect(url) if request.htmx else HttpResponseRedirect(url)
 
 
 def lacks_second_factor(request: Any) -> bool:
-    """Whether a second factor is required of this person and not set up; single sign-on has its own."""
+    """Whether this person must set up a second factor; single sign-on has its own."""
     person: User = request.user
     required = settings.SECOND_FACTOR_REQUIRED
     if "all" not in required and person.role not in required:

@@ -1,6 +1,6 @@
-"""Staff accounts: Django's user plus a role and how the person likes the desk to look.
+"""Staff accounts: Django's user with a role and preferences.
 
-Hides that every change of an account is announced in the transaction that makes it, whichever way it is made.
+Hides that every change of an account is announced in its own transaction, whichever way it is made.
 """
 
 import zoneinfo
@@ -23,7 +23,7 @@ RECORDED = [
 
 
 class UserQuerySet(models.QuerySet["User"]):
-    """Accounts; what is changed in bulk is announced as well."""
+    """Accounts; changes in bulk are announced too."""
 
     def update(self, **values: Any) -> int:
         # A migration brings a model of its own, with the fields of its time.
@@ -56,16 +56,16 @@ class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # typ
 
 
 def check_zone(name: str) -> None:
-    """Only a zone that this machine knows: every page of the person depends on it."""
+    """Accept only a time zone that this machine knows, because every page of the person needs it."""
     if name not in zoneinfo.available_timezones():
-        raise ValidationError("There is no such time zone; use a name such as America/New_York.")
+        raise ValidationError("Unknown time zone. Use a name like America/New_York.")
 
 
 class User(AbstractUser):
     """A member of staff."""
 
     class Theme(models.TextChoices):
-        AUTO = "auto", "As the system"
+        AUTO = "auto", "Match system"
         LIGHT = "light", "Light"
         DARK = "dark", "Dark"
 
@@ -83,7 +83,10 @@ class User(AbstractUser):
     )
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.VIEWER)
     time_zone = models.CharField(
-        max_length=50, blank=True, validators=[check_zone], help_text="Empty: the business time zone."
+        max_length=50,
+        blank=True,
+        validators=[check_zone],
+        help_text="Leave empty for the business time zone.",
     )
     theme = models.CharField(max_length=10, choices=Theme.choices, default=Theme.AUTO)
     density = models.CharField(max_length=12, choices=Density.choices, default=Density.COMFORTABLE)
@@ -101,7 +104,7 @@ class User(AbstractUser):
         return self.get_full_name() or self.username
 
     def audit_name(self) -> str:
-        """The name in the audit trail: whoever shares a name is told apart by the sign-in name beside it."""
+        """The name in the audit trail, with the sign-in name for people who share a name."""
         name = self.get_full_name()[: 300 - len(self.username) - 3]
         return f"{name} ({self.username})" if name else self.username
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from django.core.exceptions import PermissionDenied
 from django.db import models
@@ -24,59 +24,68 @@ class Role(models.TextChoices):
     ADMIN = "admin", "Administrator"
 
 
-_EVERYBODY = frozenset(Role)
+_EVERYONE = frozenset(Role)
 _WRITERS = frozenset({Role.SERVICER, Role.SUPERVISOR})
 _OVERSIGHT = frozenset({Role.SUPERVISOR, Role.AUDITOR, Role.ADMIN})
 
+
+class Act(NamedTuple):
+    """What a role may let somebody do."""
+
+    words: str
+    """The end of "was not allowed to …"."""
+    roles: frozenset[Role]
+
+
 # Administrators manage staff and settings; they do not lend.
-ACTS: dict[str, frozenset[Role]] = {
-    "home.index": _EVERYBODY,
-    "home.snooze": _WRITERS,
-    "borrowers.index": _EVERYBODY,
-    "borrowers.create": _WRITERS,
-    "borrowers.edit": _WRITERS,
-    "applications.index": _EVERYBODY,
-    "applications.detail": _EVERYBODY,
-    "applications.submit": _WRITERS,
-    "applications.open": _WRITERS,
-    "applications.prefer": _WRITERS,
-    "loans.index": _EVERYBODY,
-    "loans.detail": _EVERYBODY,
-    "credit_lines.index": _EVERYBODY,
-    "credit_lines.detail": _EVERYBODY,
-    "credit_lines.pdf": _EVERYBODY,
-    "repayments.index": _EVERYBODY,
-    "repayments.detail": _EVERYBODY,
-    "messaging.index": _EVERYBODY,
-    "messaging.sync": _WRITERS | {Role.ADMIN},
-    "messaging.link": _WRITERS,
-    "notes.add": _WRITERS,
-    "approvals.index": _WRITERS | {Role.AUDITOR},
-    "approvals.decide": frozenset({Role.SUPERVISOR}),
-    "approvals.withdraw": _WRITERS,
-    "saved_views.save": _EVERYBODY,
-    "lookup.search": _EVERYBODY,
-    "lookup.add": _WRITERS,
-    "lookup.correct": _WRITERS,
-    "lookup.archive": frozenset({Role.SUPERVISOR}),
-    "lookup.refresh_portfolio": frozenset({Role.SUPERVISOR, Role.ADMIN}),
-    "lookup.import_records": frozenset({Role.SUPERVISOR, Role.ADMIN}),
-    "audit.index": _OVERSIGHT,
-    "audit.detail": _OVERSIGHT,
-    "audit.export": _OVERSIGHT,
-    "audit.history": _EVERYBODY,
-    "audit.write": _EVERYBODY,
-    "audit.resolve": frozenset({Role.SUPERVISOR}),
-    "operations.status": _EVERYBODY,
-    "operations.job": _EVERYBODY,
-    "operations.cancel": _EVERYBODY,
-    "operations.support_bundle": _WRITERS | _OVERSIGHT,
-    "summaries.borrower": _EVERYBODY,
-    "summaries.document": _EVERYBODY,
-    "summaries.verify": _EVERYBODY,
-    "summaries.batch": _WRITERS | {Role.AUDITOR},
-    "accounts.profile": _EVERYBODY,
-    "accounts.staff": frozenset({Role.ADMIN}),
+ACTS: dict[str, Act] = {
+    "home.index": Act("open the first page", _EVERYONE),
+    "home.snooze": Act("snooze items on Home", _WRITERS),
+    "borrowers.index": Act("open the list of borrowers", _EVERYONE),
+    "borrowers.create": Act("create borrowers", _WRITERS),
+    "borrowers.edit": Act("change profiles", _WRITERS),
+    "applications.index": Act("open the list of applications", _EVERYONE),
+    "applications.detail": Act("open applications", _EVERYONE),
+    "applications.submit": Act("send applications", _WRITERS),
+    "applications.open": Act("open applications by ID", _WRITERS),
+    "applications.prefer": Act("prefer an offer", _WRITERS),
+    "loans.index": Act("open the list of loans", _EVERYONE),
+    "loans.detail": Act("open loans", _EVERYONE),
+    "credit_lines.index": Act("open the list of lines of credit", _EVERYONE),
+    "credit_lines.detail": Act("open lines of credit", _EVERYONE),
+    "credit_lines.pdf": Act("open statements", _EVERYONE),
+    "repayments.index": Act("open the list of repayments", _EVERYONE),
+    "repayments.detail": Act("open repayments", _EVERYONE),
+    "messaging.index": Act("open messages", _EVERYONE),
+    "messaging.sync": Act("sync messages", _WRITERS | {Role.ADMIN}),
+    "messaging.link": Act("link bank accounts", _WRITERS),
+    "notes.add": Act("write notes and follow-ups", _WRITERS),
+    "approvals.index": Act("open approvals", _WRITERS | {Role.AUDITOR}),
+    "approvals.decide": Act("approve or reject changes", frozenset({Role.SUPERVISOR})),
+    "approvals.withdraw": Act("withdraw changes", _WRITERS),
+    "saved_views.save": Act("save views", _EVERYONE),
+    "lookup.search": Act("search", _EVERYONE),
+    "lookup.add": Act("add records", _WRITERS),
+    "lookup.correct": Act("correct records", _WRITERS),
+    "lookup.archive": Act("archive records", frozenset({Role.SUPERVISOR})),
+    "lookup.refresh_portfolio": Act("refresh all accounts", frozenset({Role.SUPERVISOR, Role.ADMIN})),
+    "lookup.import_records": Act("import records", frozenset({Role.SUPERVISOR, Role.ADMIN})),
+    "audit.index": Act("open the audit trail", _OVERSIGHT),
+    "audit.detail": Act("open entries of the audit trail", _OVERSIGHT),
+    "audit.export": Act("export the audit trail", _OVERSIGHT),
+    "audit.history": Act("open the history of records", _EVERYONE),
+    "audit.write": Act("open request records", _EVERYONE),
+    "audit.resolve": Act("resolve unknown outcomes", frozenset({Role.SUPERVISOR})),
+    "operations.status": Act("open the integration status", _EVERYONE),
+    "operations.job": Act("open background jobs", _EVERYONE),
+    "operations.cancel": Act("cancel background jobs", _EVERYONE),
+    "operations.support_bundle": Act("download the support bundle", _WRITERS | _OVERSIGHT),
+    "summaries.borrower": Act("open summaries", _EVERYONE),
+    "summaries.document": Act("open documents", _EVERYONE),
+    "summaries.verify": Act("compare a file with its document", _EVERYONE),
+    "summaries.batch": Act("print many summaries at once", _WRITERS | {Role.AUDITOR}),
+    "accounts.profile": Act("open their own settings", _EVERYONE),
+    "accounts.staff": Act("manage accounts", frozenset({Role.ADMIN})),
 }
 # Acts on what somebody began: to that of others these alone may do them.
 OF_OTHERS: dict[str, frozenset[Role]] = {"operations.cancel": frozenset({Role.SUPERVISOR, Role.ADMIN})}
@@ -92,13 +101,13 @@ class RoleMissing(PermissionDenied):
 
 def can(user: "User | AnonymousUser", act: str) -> bool:
     """Whether this person's role includes the act. An act that is not in the table is a mistake in the code."""
-    roles = ACTS[act]
+    roles = ACTS[act].roles
     return user.is_authenticated and user.is_active and user.role in roles
 
 
 def reason_for(act: str) -> str:
     """Why a button is disabled, as words beside it."""
-    return _needs(ACTS[act])
+    return _needs(ACTS[act].roles)
 
 
 def why_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> str:
@@ -106,7 +115,7 @@ def why_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> 
     if not can(user, act):
         return reason_for(act)
     is_theirs = began_by == user.pk or getattr(user, "role", "") in OF_OTHERS[act]
-    return "" if is_theirs else f"Somebody else started it. {_needs(OF_OTHERS[act])}"
+    return "" if is_theirs else f"Someone else started it. {_needs(OF_OTHERS[act])}"
 
 
 def _needs(roles: frozenset[Role]) -> str:

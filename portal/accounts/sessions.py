@@ -1,9 +1,10 @@
-"""How long people stay signed in: an idle limit and one for the whole session, both from settings.
+"""How long people stay signed in: an idle limit and a limit for the whole session, both from settings.
 
-A session is known by allauth's row of it, which its owner sees in a list and may end from anywhere.
+Each session has a row of allauth, which its owner sees in a list and can end from anywhere.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,38 +14,38 @@ from django.conf import settings
 from django.utils import timezone
 
 from portal.accounts.signals import session_ended
-from portal.clocks import SKEW
-from portal.disk import write_if_possible
+from portal.runtime.clocks import SKEW
+from portal.runtime.database import write_if_possible
 
-NOTED_EVERY = timedelta(minutes=1)
-BACKGROUND = "X-Background"
-"""The header of requests that a page makes by itself."""
+SAVE_INTERVAL = timedelta(minutes=1)
+BACKGROUND_HEADER = "X-Background"
+"""The header of requests that a page makes without a person."""
 
 
 def seconds_left(request: Any) -> float:
-    """How long the session lasts if nobody does anything from now on; this request counts, if a person made it."""
-    row = of(request)
+    """How long the session lasts from now on; a request that a person made extends it."""
+    row = session_row(request)
     now = timezone.now()
     idle = timedelta(minutes=settings.SESSION_IDLE_MINUTES)
-    # After the clock was set back, a session that seems to begin or be used in the future has its time from now on.
-    ahead = {name: now for name in ("created_at", "last_seen_at") if getattr(row, name) > now + SKEW}
-    if ahead:
-        _note(row, ahead)
+    # After the clock was set back, a session that seems to start in the future starts now.
+    set_back = {name: now for name in ("created_at", "last_seen_at") if getattr(row, name) > now + SKEW}
+    if set_back:
+        _save_moments(row, set_back)
     whole = row.created_at + timedelta(hours=settings.SESSION_HOURS)
     is_over = now >= min(whole, row.last_seen_at + idle)
-    if not is_over and BACKGROUND not in request.headers and now - row.last_seen_at > NOTED_EVERY:
-        _note(row, {"last_seen_at": now})
+    if not is_over and BACKGROUND_HEADER not in request.headers and now - row.last_seen_at > SAVE_INTERVAL:
+        _save_moments(row, {"last_seen_at": now})
     left: timedelta = min(whole, row.last_seen_at + idle) - now
     return left.total_seconds()
 
 
-def _note(row: UserSession, moments: dict[str, datetime]) -> None:
+def _save_moments(row: UserSession, moments: dict[str, datetime]) -> None:
     for name, moment in moments.items():
         setattr(row, name, moment)
     write_if_possible(lambda: UserSession.objects.filter(pk=row.pk).update(**moments))
 
 
-def of(request: Any) -> UserSession:
+def session_row(request: Any) -> UserSession:
     """The row of this session."""
     found = UserSession.objects.filter(session_key=request.session.session_key).first()
     if found is None:
@@ -53,11 +54,20 @@ def of(request: Any) -> UserSession:
     return found
 
 
-def end(request: Any) -> None:
-    """End the session of this request because its time is over."""
+def end_session(request: Any) -> None:
+    """End the session of this request, whose time is over."""
     UserSession.objects.filter(session_key=request.session.session_key).delete()
     session_ended.send(sender=UserSession, request=request, user=request.user, count=1, why="time is over")
     request.session.flush()
+
+
+def end_other_sessions(request: Any, user: Any, rows: Iterable[UserSession], why: str) -> int:
+    """End these sessions of a person, and announce it; how many there were."""
+    ended = list(rows)
+    for row in ended:
+        row.end()
+    session_ended.send(sender=UserSession, request=request, user=user, count=len(ended), why=why)
+    return len(ended)
 
 
 def came_by_single_sign_on(request: Any) -> bool:
@@ -77,7 +87,7 @@ SYSTEMS = {
 
 
 def browser_in_words(user_agent: str) -> str:
-    """What a browser says of itself, short: "Firefox on Windows"."""
+    """A browser and its system, as in "Firefox on Windows"."""
     name, system = (
         next((words for mark, words in known.items() if re.search(mark, user_agent)), "")
         for known in (BROWSERS, SYSTEMS)

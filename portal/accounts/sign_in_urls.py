@@ -19,14 +19,14 @@ from portal.accounts import views
 from portal.accounts.roles import requires
 
 
-def own(address: str, view: Callable[..., Any], name: str) -> URLPattern:
+def own_page(address: str, view: Callable[..., Any], name: str) -> URLPattern:
     """A page about the account of whoever is signed in."""
     return path(f"accounts/{address}", requires("accounts.profile")(view), name=name)
 
 
 urlpatterns = [
     path("sign-in/", account.login, name="account_login"),
-    path("sign-in/second-factor/", mfa.authenticate, name="mfa_authenticate"),
+    path("sign-in/second-factor/", views.readable_passkeys(mfa.authenticate), name="mfa_authenticate"),
     path("sign-in/passkey/", passkeys.login_webauthn, name="mfa_login_webauthn"),
     path("sign-in/inactive/", account.account_inactive, name="account_inactive"),
     path("sign-in/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
@@ -38,18 +38,24 @@ urlpatterns = [
         name="openid_connect_callback",
     ),
     path("sign-out/", account.logout, name="account_logout"),
-    own("confirm/", account.reauthenticate, "account_reauthenticate"),
-    own("confirm/code/", mfa.reauthenticate, "mfa_reauthenticate"),
-    own("confirm/passkey/", passkeys.reauthenticate_webauthn, "mfa_reauthenticate_webauthn"),
-    own("password/", account.password_change, "account_change_password"),
-    own("password/none/", views.no_password, "account_set_password"),
-    own("second-factor/", mfa.index, "mfa_index"),
-    own("second-factor/app/", totp.activate_totp, "mfa_activate_totp"),
-    own("second-factor/app/remove/", totp.deactivate_totp, "mfa_deactivate_totp"),
-    own("second-factor/passkeys/", passkeys.list_webauthn, "mfa_list_webauthn"),
-    own("second-factor/passkeys/add/", passkeys.add_webauthn, "mfa_add_webauthn"),
-    own("second-factor/passkeys/<int:pk>/", passkeys.edit_webauthn, "mfa_edit_webauthn"),
-    own("second-factor/passkeys/<int:pk>/remove/", passkeys.remove_webauthn, "mfa_remove_webauthn"),
-    own("second-factor/codes/", recovery_codes.view_recovery_codes, "mfa_view_recovery_codes"),
-    own("second-factor/codes/new/", recovery_codes.generate_recovery_codes, "mfa_generate_recovery_codes"),
+    own_page("confirm/", account.reauthenticate, "account_reauthenticate"),
+    own_page("confirm/code/", mfa.reauthenticate, "mfa_reauthenticate"),
+    own_page(
+        "confirm/passkey/",
+        views.readable_passkeys(passkeys.reauthenticate_webauthn),
+        "mfa_reauthenticate_webauthn",
+    ),
+    own_page("password/", account.password_change, "account_change_password"),
+    own_page("password/none/", views.no_password, "account_set_password"),
+    own_page("second-factor/", mfa.index, "mfa_index"),
+    own_page("second-factor/app/", totp.activate_totp, "mfa_activate_totp"),
+    own_page("second-factor/app/remove/", totp.deactivate_totp, "mfa_deactivate_totp"),
+    own_page("second-factor/passkeys/", passkeys.list_webauthn, "mfa_list_webauthn"),
+    own_page("second-factor/passkeys/add/", passkeys.add_webauthn, "mfa_add_webauthn"),
+    own_page("second-factor/passkeys/<int:pk>/", passkeys.edit_webauthn, "mfa_edit_webauthn"),
+    own_page("second-factor/passkeys/<int:pk>/remove/", passkeys.remove_webauthn, "mfa_remove_webauthn"),
+    own_page("second-factor/codes/", recovery_codes.view_recovery_codes, "mfa_view_recovery_codes"),
+    own_page(
+        "second-factor/codes/new/", recovery_codes.generate_recovery_codes, "mfa_generate_recovery_codes"
+    ),
 ]

@@ -8,21 +8,22 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import resolve_url
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from portal.accounts import kept_forms
+from portal.accounts import expired_forms
 from portal.accounts.forms import ProfileForm, ThemeForm
 from portal.accounts.models import User
 from portal.accounts.roles import requires
-from portal.accounts.sessions import browser_in_words
-from portal.accounts.signals import session_ended
-from portal.ui.htmx import done, render_page, toast
-from portal.ui.keys import key_in
+from portal.accounts.sessions import browser_in_words, end_other_sessions
+from portal.ui.htmx import finish_action, render_page, toast
+from portal.ui.keys import row_key
 
 
 @requires("accounts.profile")
@@ -32,8 +33,8 @@ def profile(request: HttpRequest) -> HttpResponse:
     form = ProfileForm(request.POST or None, instance=person)
     if form.is_valid():
         form.save()
-        toast(request, "Your settings were saved.")
-        return done(request, request.path)
+        toast(request, "Settings saved.")
+        return finish_action(request, request.path)
     context = {"form": form, "person": person, "factors": Authenticator.objects.filter(user=person)}
     return render_page(request, "accounts/profile.html", context, status=422 if form.is_bound else 200)
 
@@ -46,7 +47,7 @@ def theme(request: HttpRequest) -> HttpResponse:
         form.save()
     back = request.headers.get("Referer", "")
     safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
-    return done(request, back if safe else resolve_url("home:index"))
+    return finish_action(request, back if safe else resolve_url("home:index"))
 
 
 # --- Sessions ---
@@ -74,30 +75,24 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     """End one of this person's other sessions, or all of them."""
     others = UserSession.objects.filter(user=request.user).exclude(session_key=request.session.session_key)
     wanted = request.POST.get("session", "")
-    chosen = others if wanted == "all" else others.filter(pk=key_in(wanted))
-    ended = list(chosen)
-    for one in ended:
-        one.end()
-    if ended:
-        session_ended.send(
-            sender=UserSession, request=request, user=request.user, count=len(ended), why="ended by hand"
-        )
-    toast(request, f"{len(ended)} session{'' if len(ended) == 1 else 's'} ended.")
-    return done(request, reverse("accounts:sessions"))
+    chosen = others if wanted == "all" else others.filter(pk=row_key(wanted))
+    count = end_other_sessions(request, request.user, chosen, "ended by hand") if chosen else 0
+    toast(request, f"{count} session{pluralize(count)} ended.")
+    return finish_action(request, reverse("accounts:sessions"))
 
 
 @requires("accounts.profile")
 def resume(request: HttpRequest) -> HttpResponse:
     """The form that was posted after its session had ended, ready to be sent."""
-    kept = kept_forms.take(request, cast(User, request.user))
+    kept = expired_forms.take_expired_form(request, cast(User, request.user))
     return render_page(request, "accounts/resume.html", {"kept": kept})
 
 
 @requires("accounts.profile")
 def no_password(request: HttpRequest) -> HttpResponse:
     """Where somebody would set a first password."""
-    toast(request, "This account signs in with single sign-on; an administrator can give it a password.")
-    return done(request, reverse("accounts:profile"))
+    toast(request, "This account uses single sign-on. An administrator can set a password.")
+    return finish_action(request, reverse("accounts:profile"))
 
 
 def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -111,5 +106,19 @@ def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
         except (OSError, KeyError, ValueError) as error:  # OSError: whatever can happen on the way there.
             answer: HttpResponseBase = render_authentication_error(request, provider_id, exception=error)
             return answer
+
+    return guarded
+
+
+def readable_passkeys(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Refuse where a stored passkey can't be read, which allauth fails on."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except (ValidationError, KeyError, TypeError, AttributeError, ValueError) as error:
+            words = "A passkey of this account can't be read; an administrator can remove it"
+            raise PermissionDenied(words) from error
 
     return guarded

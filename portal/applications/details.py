@@ -1,18 +1,22 @@
-"""Values whose shape the interface leaves open, as lines of text: decision details, purpose, explanation.
+"""Values of any shape as lines of text: decision details, purpose, explanation.
 
-Hides how deep and how long they are: whatever comes, a page gets a few lines, and is told how many were left out.
+Hides their depth and length: a page gets at most a few lines, and how many are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from django.template.defaultfilters import linebreaksbr
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
 MAX_LINES: Final = 40
 MAX_DEPTH: Final = 3
 
 
 class Line(NamedTuple):
-    """One plain value and the keys that lead to it; a value alone, or in a list, has none."""
+    """One plain value and the keys that lead to it; a value alone or in a list has none."""
 
     label: str
     text: str
@@ -23,6 +27,22 @@ class Details(NamedTuple):
 
     lines: list[Line]
     left_out: int
+
+    @property
+    def html(self) -> SafeString:
+        """A single value as text with its line breaks, else a list."""
+        if len(self.lines) == 1 and not self.lines[0].label:
+            return linebreaksbr(self.lines[0].text)
+        items = format_html_join(
+            "",
+            "<li>{}{}</li>",
+            (
+                (format_html("<code>{}</code> ", one.label) if one.label else "", one.text)
+                for one in self.lines
+            ),
+        )
+        more = format_html('<li class="sd-meta">{} more in the raw object</li>', self.left_out)
+        return format_html('<ul class="sd-told">{}{}</ul>', items, more if self.left_out else "")
 
 
 def details(value: Any) -> Details | None:
@@ -35,11 +55,11 @@ def details(value: Any) -> Details | None:
 
 def as_text(value: Any) -> str | None:
     """The value on one line, for a cell of a table."""
-    told = details(value)
-    if told is None:
+    found = details(value)
+    if found is None:
         return None
-    parts = [f"{label}: {text}" if label else text for label, text in told.lines]
-    return "; ".join(parts + ([f"and {told.left_out} more"] if told.left_out else []))
+    parts = [f"{label}: {text}" if label else text for label, text in found.lines]
+    return "; ".join(parts + ([f"and {found.left_out} more"] if found.left_out else []))
 
 
 def _lines(value: Any, keys: tuple[str, ...], depth: int) -> Iterator[Line]:
@@ -51,7 +71,7 @@ def _lines(value: Any, keys: tuple[str, ...], depth: int) -> Iterator[Line]:
 
 
 def _items(value: Any) -> Iterable[tuple[str, Any]]:
-    """Objects in a list are told apart by their number; plain values need none."""
+    """Number the objects in a list; plain values need no number."""
     if isinstance(value, Mapping):
         return ((str(key), item) for key, item in value.items())
     return ((str(n) if isinstance(item, Mapping | list) else "", item) for n, item in enumerate(value, 1))

@@ -14,9 +14,7 @@ class SubmitForm(WriteForm):
 
     nothing_happened = "Nothing was sent."
 
-    amount = MoneyField(
-        label="Amount requested", help_text="In US dollars. It is the only figure that is sent."
-    )
+    amount = MoneyField(label="Amount requested", help_text="US dollars")
 
 
 class ConfirmForm(SubmitForm):
@@ -32,19 +30,17 @@ class OpenForm(StaffForm):
     nothing_happened = "Nothing was read."
 
     uuid = TextField(
-        label="Identifier of the line application",
+        label="Line application ID",
         max_length=300,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "sd-mono"}),
-        help_text="Paste it with whatever stands around it.",
+        help_text="Paste the ID; extra text is fine.",
     )
 
     def clean_uuid(self) -> str:
         text = str(self.cleaned_data["uuid"])
         if uuid := uuid_in(text):
             return uuid
-        raise forms.ValidationError(
-            "No identifier was found in it; it looks like 3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364."
-        )
+        raise forms.ValidationError("No ID found. It looks like 3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364.")
 
 
 class PreferForm(StaffForm):
@@ -53,7 +49,7 @@ class PreferForm(StaffForm):
     nothing_happened = "Nothing was noted."
 
     offer = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
-    reason = TextField(label="Reason, for colleagues", max_length=200)
+    reason = TextField(label="Reason (internal)", max_length=200)
 
     def __init__(self, *args: Any, offers: Collection[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -63,6 +59,6 @@ class PreferForm(StaffForm):
         uuid = str(self.cleaned_data["offer"])
         if uuid and uuid not in self.offers:
             raise forms.ValidationError(
-                "This application has no such offer any more; open it again and choose."
+                "This offer no longer exists. Reload the application and choose again."
             )
         return uuid

@@ -1,46 +1,52 @@
 """Offers side by side, in the order in which US commercial-finance disclosures are read: an application as a table.
 
-Hides how a row is read, compared and sorted, who is best in it, and that a figure is calculated only from values which
-the service gave. What is missing stays missing: a row with a gap has no best value.
+Hides how a row is read, compared and sorted, and which offer is best in it. A figure is calculated only from values
+that the service gave, and a row with a missing value has no best one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from functools import partial
 from string import ascii_uppercase
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from django.conf import settings
 from django.http import QueryDict
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from portal.applications.details import as_text
 from portal.ui import wording
+from portal.ui.templatetags.ui import icon, or_dash
 from servicing import Application, Offer
-from servicing.values import calendar_day, exact
+from servicing.values import calendar_day, decimal_or_none
 
-SIDE_BY_SIDE: Final = 4
-MENU: Final = 40
-"""Of more offers than this the others are reached by sorting, not by picking them one by one."""
+MAX_COLUMNS: Final = 4
+MAX_IN_MENU: Final = 40
+"""Offers that can be picked one by one; sorting reaches the others."""
+LONG_TEXT: Final = 60
 
 Value = Decimal | date | str | None
 
 
 class Figure(NamedTuple):
-    """What an offer says in one row: the value that is compared, its text, or which inputs it lacks."""
+    """What one offer has in one row: a value to compare and its text, or which inputs are missing."""
 
     value: Value = None
     text: str | None = None
-    needs: str = ""
+    missing: str = ""
+
+
+Reader = Callable[[Offer, Application], Figure]
 
 
 class Line(NamedTuple):
-    """A row before any offer is in it; ``formula`` tells how a figure that is calculated here comes about."""
+    """A row of the table without its offers; ``formula`` says how a figure is calculated here."""
 
     key: str
     name: str
-    read: Callable[[Offer, Application], Figure]
+    read: Reader
     best: Literal["", "lowest", "highest"] = ""
     formula: str = ""
 
@@ -50,121 +56,130 @@ class Line(NamedTuple):
         return self.name if self.name.isupper() else self.name[:1].lower() + self.name[1:]
 
 
-# --- Reading one value ---
+# --- One value ---
 
 
-def told(record: Application | Offer, name: str) -> Any:
-    """A field as it was read or, where it could not be, as it came."""
+def reported_value(record: Application | Offer, name: str) -> Any:
+    """A field as decoded or, if it could not be, as the service sent it."""
     value = getattr(record, name)
     return record.raw.get(name) if value is None else value
 
 
-def _number(write: Callable[[Decimal], str | None], name: str, offer: Offer, _: Application) -> Figure:
-    value = exact(told(offer, name))
-    return _as_it_came(told(offer, name)) if value is None else Figure(value, write(value))
+def _reported(name: str, write: Callable[[Decimal], str | None] | None = None) -> Reader:
+    """Read a field that should be a number written by ``write``; anything else is shown as sent."""
+
+    def read(offer: Offer, _: Application) -> Figure:
+        raw = reported_value(offer, name)
+        number, text = decimal_or_none(raw), as_text(raw)
+        if number is None:
+            return Figure(text, text)
+        return Figure(number, write(number) if write else text)
+
+    return read
 
 
-def _day(name: str, offer: Offer, _: Application) -> Figure:
-    raw = told(offer, name)
-    value = raw if isinstance(raw, date) else calendar_day(raw)
-    return Figure(value, wording.day(value)) if value else _as_it_came(raw)
+def _day(name: str) -> Reader:
+    def read(offer: Offer, application: Application) -> Figure:
+        raw = reported_value(offer, name)
+        value = raw if isinstance(raw, date) else calendar_day(raw)
+        return Figure(value, wording.day(value)) if value else _reported(name)(offer, application)
+
+    return read
 
 
-def _anything(name: str, offer: Offer, _: Application) -> Figure:
-    return _as_it_came(told(offer, name))
-
-
-def _as_it_came(raw: Any) -> Figure:
-    value, text = exact(raw), as_text(raw)
-    return Figure(text if value is None else value, text)
-
-
-def _term(offer: Offer, _: Application) -> Figure:
-    term, frequency = _as_it_came(told(offer, "term")), wording.human(offer.term_frequency)
+def _term(offer: Offer, application: Application) -> Figure:
+    term, frequency = _reported("term")(offer, application), wording.human(offer.term_frequency)
     if term.text is None and frequency is None:
         return term
     return Figure(term.value, f"{term.text or '—'}, {frequency or '—'}")
 
 
-# --- Calculating one value ---
+INPUTS: Final[dict[str, Callable[[Offer, Application], Any]]] = {
+    "amount": lambda offer, _: offer.amount,
+    "requested amount": lambda _, application: application.amount,
+    "origination fee": lambda offer, _: offer.origination_fee,
+    "installment": lambda offer, _: offer.installment,
+    "term": lambda offer, _: offer.term,
+}
 
 
-def _difference(offer: Offer, application: Application) -> Figure:
-    inputs = {"amount": offer.amount, "requested amount": application.amount}
-    return _calculated(lambda offered, requested: offered - requested, inputs)
+def _calculated(formula: Callable[..., Decimal], *names: str) -> Reader:
+    """Calculate an amount from inputs; over a term with an interest-only period no simple product is true."""
 
+    def read(offer: Offer, application: Application) -> Figure:
+        if "term" in names and reported_value(offer, "interest_only_period"):
+            return Figure(missing="Not provided for an interest-only period")
+        values = {name: decimal_or_none(INPUTS[name](offer, application)) for name in names}
+        if missing := [name for name, value in values.items() if value is None]:
+            return Figure(
+                missing=f"Needs {' and '.join(filter(None, (', '.join(missing[:-1]), missing[-1])))}"
+            )
+        result = formula(*values.values())
+        return Figure(result, wording.money(result))
 
-def _net_proceeds(offer: Offer, _: Application) -> Figure:
-    inputs = {"amount": offer.amount, "origination fee": offer.origination_fee}
-    return _calculated(lambda amount, fee: amount - fee, inputs)
-
-
-def _total_of_payments(offer: Offer, _: Application) -> Figure:
-    return _over_the_term(offer, lambda installment, term: installment * term, {})
-
-
-def _cost(offer: Offer, _: Application) -> Figure:
-    amount = {"amount": offer.amount}
-    return _over_the_term(offer, lambda installment, term, amount: installment * term - amount, amount)
-
-
-def _over_the_term(offer: Offer, formula: Callable[..., Decimal], more: Mapping[str, Any]) -> Figure:
-    """Of installment and term; where only interest is paid for a while, no simple product is the truth."""
-    if told(offer, "interest_only_period"):
-        return Figure(needs="Not told for an interest-only period")
-    return _calculated(formula, {"installment": offer.installment, "term": offer.term, **more})
-
-
-def _calculated(formula: Callable[..., Decimal], inputs: Mapping[str, Any]) -> Figure:
-    values = {name: exact(value) for name, value in inputs.items()}
-    if missing := [name for name, value in values.items() if value is None]:
-        return Figure(needs=f"Needs {', '.join(missing[:-1])}{' and ' if missing[1:] else ''}{missing[-1]}")
-    result = formula(*values.values())
-    return Figure(result, wording.money(result))
+    return read
 
 
 # --- The rows ---
 
-
-def _money(name: str) -> Callable[[Offer, Application], Figure]:
-    return partial(_number, wording.money, name)
-
-
-def _rate(name: str) -> Callable[[Offer, Application], Figure]:
-    return partial(_number, wording.rate, name)
-
-
 REPORTED: Final = (
-    Line("amount", "Amount", _money("amount")),
-    Line("difference", "Difference to requested", _difference, formula="amount − requested amount"),
-    Line("fee", "Origination fee", _money("origination_fee"), "lowest"),
-    Line("apr", "APR", _rate("apr"), "lowest"),
-    Line("rate", "Interest rate", _rate("interest_rate"), "lowest"),
+    Line("amount", "Amount", _reported("amount", wording.money)),
+    Line(
+        "difference",
+        "Difference from requested",
+        _calculated(lambda offered, requested: offered - requested, "amount", "requested amount"),
+        formula="amount − requested amount",
+    ),
+    Line("fee", "Origination fee", _reported("origination_fee", wording.money), "lowest"),
+    Line("apr", "APR", _reported("apr", wording.rate), "lowest"),
+    Line("rate", "Interest rate", _reported("interest_rate", wording.rate), "lowest"),
     Line("term", "Term", _term),
-    Line("installment", "Installment", _money("installment"), "lowest"),
-    Line("interest", "Interest amount", _money("interest_amount"), "lowest"),
-    Line("interest_only", "Interest-only period", partial(_anything, "interest_only_period")),
-    Line("interest_only_installment", "Interest-only installment", _money("interest_only_installment")),
-    Line("start", "Start", partial(_day, "start_date")),
-    Line("maturity", "Maturity", partial(_day, "maturity_date")),
-    Line("explanation", "Explanation", partial(_anything, "explanation")),
+    Line("installment", "Installment", _reported("installment", wording.money), "lowest"),
+    Line("interest", "Interest amount", _reported("interest_amount", wording.money), "lowest"),
+    Line("interest_only", "Interest-only period", _reported("interest_only_period")),
+    Line(
+        "interest_only_installment",
+        "Interest-only installment",
+        _reported("interest_only_installment", wording.money),
+    ),
+    Line("start", "Start", _day("start_date")),
+    Line("maturity", "Maturity", _day("maturity_date")),
+    Line("explanation", "Explanation", _reported("explanation")),
 )
-NET_PROCEEDS: Final = Line("net", "Net proceeds", _net_proceeds, "highest", "amount − origination fee")
+NET_PROCEEDS: Final = Line(
+    "net",
+    "Net proceeds",
+    _calculated(lambda amount, fee: amount - fee, "amount", "origination fee"),
+    "highest",
+    "amount − origination fee",
+)
 CALCULATED: Final = (
-    Line("total", "Total of payments", _total_of_payments, "lowest", "installment × term"),
-    Line("cost", "Cost above amount", _cost, "lowest", "total of payments − amount"),
+    Line(
+        "total",
+        "Total of payments",
+        _calculated(lambda installment, term: installment * term, "installment", "term"),
+        "lowest",
+        "installment × term",
+    ),
+    Line(
+        "cost",
+        "Cost over principal",
+        _calculated(
+            lambda installment, term, amount: installment * term - amount, "installment", "term", "amount"
+        ),
+        "lowest",
+        "total of payments − amount",
+    ),
 )
-
-
-def calculated_lines() -> tuple[Line, ...]:
-    """What is calculated here; net proceeds only where the fee is taken from the amount, which is a setting."""
-    return (NET_PROCEEDS, *CALCULATED) if settings.SERVICING_FEE_DEDUCTED else CALCULATED
-
-
 LINES: Final = {line.key: line for line in (*REPORTED, NET_PROCEEDS, *CALCULATED)}
 
 
-def every_line() -> tuple[Line, ...]:
+def calculated_lines() -> tuple[Line, ...]:
+    """Rows calculated here; net proceeds only if the fee is deducted from the amount, which is a setting."""
+    return (NET_PROCEEDS, *CALCULATED) if settings.SERVICING_FEE_DEDUCTED else CALCULATED
+
+
+def all_lines() -> tuple[Line, ...]:
     """All rows from top to bottom."""
     return (*REPORTED, *calculated_lines())
 
@@ -173,7 +188,7 @@ def every_line() -> tuple[Line, ...]:
 
 
 class View(NamedTuple):
-    """What a person wants to see, as the query string says it; whatever is not understood is left out."""
+    """Sorting, filter and chosen offers from the query string; what is not understood is left out."""
 
     sort: str = ""
     differing: bool = False
@@ -182,48 +197,31 @@ class View(NamedTuple):
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         sort = query.get("sort", "")
-        keys = {line.key for line in every_line()}
-        return cls(
-            sort=sort if sort.removeprefix("-") in keys else "",
-            differing="differing" in query,
-            picked=frozenset(query.getlist("offer")),
-        )
+        is_known = sort.removeprefix("-") in {line.key for line in all_lines()}
+        return cls(sort if is_known else "", "differing" in query, frozenset(query.getlist("offer")))
 
     @property
     def reversed(self) -> str:
-        """The row that it is sorted by from its last value, as it stands in a sentence; empty otherwise."""
-        key = self.sort.removeprefix("-")
-        return next((line.in_sentence for line in every_line() if line.key == key != self.sort), "")
-
-
-class Figures(dict[str, Figure]):
-    """What one offer says, each row read when it is asked for: of 2,000 offers four are shown."""
-
-    def __init__(self, offer: Offer, application: Application) -> None:
-        super().__init__()
-        self._of = offer, application
-
-    def __missing__(self, key: str) -> Figure:
-        figure = self[key] = LINES[key].read(*self._of)
-        return figure
+        """The row of a descending order in the middle of a sentence; empty otherwise."""
+        return LINES[self.sort[1:]].in_sentence if self.sort.startswith("-") else ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One offer, under a letter that it keeps however the table is sorted."""
+    """One offer, under a letter that it keeps in any order."""
 
     letter: str
     offer: Offer
-    figures: Mapping[str, Figure]
+    application: Application
 
-    @classmethod
-    def of(cls, n: int, offer: Offer, application: Application) -> Self:
-        return cls(letter(n), offer, Figures(offer, application))
+    def figure(self, key: str) -> Figure:
+        """What the offer has in one row."""
+        return LINES[key].read(self.offer, self.application)
 
-    def order(self, key: str) -> tuple[int, Value]:
-        """Numbers before days before words."""
-        value = self.figures[key].value
-        return ((Decimal, date, str).index(type(value)), value)
+    @property
+    def summary(self) -> str:
+        """Amount and APR, to choose the offer by."""
+        return ", ".join(self.figure(key).text or "—" for key in ("amount", "apr"))
 
 
 class Cell(NamedTuple):
@@ -232,38 +230,48 @@ class Cell(NamedTuple):
     figure: Figure
     best: str = ""
 
+    @property
+    def html(self) -> SafeString:
+        """The content of the cell."""
+        if self.best:
+            mark = format_html('<small class="sd-best">{}{}</small>', icon("star-filled", 13), self.best)
+            return format_html("<b>{}</b>{}", self.figure.text, mark)
+        if self.figure.missing:
+            return format_html("<small>{}</small>", self.figure.missing)
+        return format_html("{}", or_dash(self.figure.text))
+
 
 @dataclass(frozen=True)
 class Row:
-    """One row over the shown offers; with a gap, or where all are equal, nobody is best in it."""
+    """One row over the shown offers; ``remark`` says why none of them is marked as best."""
 
     line: Line
     cells: Sequence[Cell]
-    has_gap: bool
-    is_even: bool
+    remark: str
     sorted: Literal["", "ascending", "descending"]
 
     @property
     def next_sort(self) -> str:
-        """What pressing its name sorts by."""
+        """The order after a click on its name."""
         return f"-{self.line.key}" if self.sorted == "ascending" else self.line.key
 
     @property
     def differs(self) -> bool:
         return len({cell.figure for cell in self.cells}) > 1
 
-
-class Card(NamedTuple):
-    """One shown offer by itself, its rows in the same order."""
-
-    column: Column
-    reported: Sequence[tuple[Line, Cell]]
-    calculated: Sequence[tuple[Line, Cell]]
+    @property
+    def html(self) -> SafeString:
+        """Its table cells."""
+        cells = (
+            (" class=sd-text" if len(cell.figure.text or "") > LONG_TEXT else "", cell.html)
+            for cell in self.cells
+        )
+        return format_html_join("", "<td{}>{}</td>", cells)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The offers of an application as they are wanted."""
+    """The offers of an application in the wanted order; ``columns`` are those side by side."""
 
     view: View
     everyone: Sequence[Column]
@@ -271,57 +279,58 @@ class Comparison:
     reported: Sequence[Row]
     calculated: Sequence[Row]
     left_out: int
-    """How many rows are the same for all shown offers and therefore not wanted."""
+    """Rows that are the same for all shown offers and therefore not wanted."""
 
     @property
     def lines(self) -> Sequence[Line]:
-        """What the offers can be sorted by."""
-        return every_line()
+        """Rows to sort by."""
+        return all_lines()
 
     @property
     def is_fee_deducted(self) -> bool:
-        return NET_PROCEEDS in every_line()
+        return bool(settings.SERVICING_FEE_DEDUCTED)
 
     @property
     def menu(self) -> Sequence[Column]:
         """The offers to choose from."""
-        return self.everyone[:MENU]
+        return self.everyone[:MAX_IN_MENU]
 
     @property
     def unlisted(self) -> int:
         """How many offers are not in the menu."""
-        return max(0, len(self.everyone) - MENU)
-
-    @property
-    def cards(self) -> list[Card]:
-        """The same offer by offer."""
-        return [
-            Card(
-                column,
-                [(row.line, row.cells[n]) for row in self.reported],
-                [(row.line, row.cells[n]) for row in self.calculated],
-            )
-            for n, column in enumerate(self.columns)
-        ]
+        return max(0, len(self.everyone) - MAX_IN_MENU)
 
 
 def compare(application: Application, view: View) -> Comparison:
     """The table of an application's offers. Best values are the best of all offers, shown or not."""
-    sent = [Column.of(n, offer, application) for n, offer in enumerate(application.offers)]
+    sent = [Column(letter(n), offer, application) for n, offer in enumerate(application.offers)]
     everyone = _ordered(sent, view.sort)
     picked = [column for column in everyone if column.letter in view.picked]
-    columns = (picked or everyone)[:SIDE_BY_SIDE]
-    reported = [_row(line, everyone, columns, view.sort) for line in REPORTED]
-    calculated = [_row(line, everyone, columns, view.sort) for line in calculated_lines()]
-    unwanted = _same_for_all([*reported, *calculated]) if view.differing and len(columns) > 1 else []
-    return Comparison(
-        view=view,
-        everyone=everyone,
-        columns=columns,
-        reported=[row for row in reported if row not in unwanted],
-        calculated=[row for row in calculated if row not in unwanted],
-        left_out=len(unwanted),
+    columns = (picked or everyone)[:MAX_COLUMNS]
+    is_filtered = view.differing and len(columns) > 1
+    reported, calculated = (
+        [
+            row
+            for row in (_row(line, everyone, columns, view.sort) for line in lines)
+            if row.differs or not is_filtered
+        ]
+        for lines in (REPORTED, calculated_lines())
     )
+    left_out = len(all_lines()) - len(reported) - len(calculated)
+    return Comparison(view, everyone, columns, reported, calculated, left_out)
+
+
+def column_facts(rows: Sequence[Row], index: int) -> SafeString:
+    """The rows of one offer as a list of terms, for narrow screens."""
+    facts = (
+        (
+            row.line.name,
+            format_html("<small>{}</small>", row.line.formula) if row.line.formula else "",
+            row.cells[index].html,
+        )
+        for row in rows
+    )
+    return format_html_join("", "<div><dt>{}{}</dt><dd>{}</dd></div>", facts)
 
 
 def letter(n: int) -> str:
@@ -330,44 +339,39 @@ def letter(n: int) -> str:
     return (letter(before - 1) if before else "") + ascii_uppercase[last]
 
 
-def _same_for_all(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows if not row.differs]
-
-
 def _ordered(columns: list[Column], sort: str) -> list[Column]:
-    """By a row's value, last first after a minus; those without one come last, equals stay in the order sent."""
+    """Sort by a row's value, descending after a minus; offers without one come last, equal ones stay as sent."""
     if not sort:
         return columns
-    key = sort.removeprefix("-")
-    known = [column for column in columns if column.figures[key].value is not None]
-    unknown = [column for column in columns if column.figures[key].value is None]
-    return sorted(known, key=lambda column: column.order(key), reverse=sort != key) + unknown
+    values = [(column.figure(sort.removeprefix("-")).value, column) for column in columns]
+    present = [pair for pair in values if pair[0] is not None]
+    present.sort(key=lambda pair: _sort_key(pair[0]), reverse=sort.startswith("-"))
+    return [column for _, column in (*present, *(pair for pair in values if pair[0] is None))]
+
+
+def _sort_key(value: Value) -> tuple[int, Value]:
+    """Numbers before days before words."""
+    return ((Decimal, date, str).index(type(value)), value)
 
 
 def _row(line: Line, everyone: Sequence[Column], columns: Sequence[Column], sort: str) -> Row:
-    values = [column.figures[line.key].value for column in everyone] if line.best else []
-    best, words = _best(line, values)
-    figures = [column.figures[line.key] for column in columns]
-    is_even, is_told = _is_even(values), any(value is not None for value in values)
+    values = [column.figure(line.key).value for column in everyone] if line.best else []
+    numbers = [value for value in values if isinstance(value, Decimal)]
+    best, words, remark = None, "", ""
+    if len(values) > 1 and len(numbers) < len(values):
+        remark = "Not marked: value missing" if any(value is not None for value in values) else ""
+    elif len(values) > 1 and len(set(numbers)) == 1:
+        remark = "The same for all"
+    elif len(values) > 1:
+        best = min(numbers) if line.best == "lowest" else max(numbers)
+        shared = numbers.count(best)
+        words = (
+            f"{line.best}{' APR' if line.key == 'apr' else ''}{f', shared by {shared}' if shared > 1 else ''}"
+        )
+    figures = [column.figure(line.key) for column in columns]
     return Row(
         line=line,
         cells=[Cell(figure, words if words and figure.value == best else "") for figure in figures],
-        has_gap=len(values) > 1 and is_told and not (words or is_even),
-        is_even=is_even,
+        remark=remark,
         sorted="ascending" if sort == line.key else "descending" if sort == f"-{line.key}" else "",
     )
-
-
-def _is_even(values: Sequence[Value]) -> bool:
-    return len(values) > 1 and isinstance(values[0], Decimal) and all(one == values[0] for one in values)
-
-
-def _best(line: Line, values: Sequence[Value]) -> tuple[Value, str]:
-    """The best value of a row and the words for it; none where one is missing, or none is better than another."""
-    numbers = [value for value in values if isinstance(value, Decimal)]
-    if len(values) < 2 or len(numbers) < len(values) or _is_even(values):
-        return None, ""
-    best = min(numbers) if line.best == "lowest" else max(numbers)
-    name = " APR" if line.key == "apr" else ""
-    shared = numbers.count(best)
-    return best, f"{line.best}{name}{f', shared by {shared}' if shared > 1 else ''}"

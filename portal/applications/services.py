@@ -8,9 +8,9 @@ from django.db import transaction
 
 from portal.applications.models import Preference
 from portal.audit.chain import append
-from portal.audit.intents import Write
 from portal.audit.models import Actor
-from portal.registry import memory
+from portal.audit.writes import Write
+from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from servicing import Client, NotFound
@@ -55,7 +55,7 @@ def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Rec
         (kind for kind, read in reads.items() if _exists(read, record.borrower_uuid, offer_uuid)), ""
     )
     note(actor, "applications.follow", record, detail={"offer": offer_uuid, "found": found})
-    return memory.find(found, offer_uuid) if found else None
+    return store.find(found, offer_uuid) if found else None
 
 
 def note(actor: Actor, action: str, record: Record, **fields: Any) -> None:

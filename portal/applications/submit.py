@@ -13,20 +13,21 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
+from django_htmx.http import reswap, retarget, trigger_client_event
 
 from portal.accounts.roles import requires
 from portal.applications import services
 from portal.applications.amounts import in_words
 from portal.applications.forms import ConfirmForm, OpenForm, SubmitForm
-from portal.audit.intents import AlreadySubmitted, Blocked
 from portal.audit.models import Actor, WriteIntent
-from portal.audit.sightings import log_record
-from portal.gateway import StaffRequest, writing
-from portal.registry import memory
-from portal.registry.lists import known
+from portal.audit.view_log import log_record
+from portal.audit.writes import AlreadySubmitted, Blocked
+from portal.gateway import StaffRequest, client_for_write
+from portal.registry import store
 from portal.registry.models import Kind, Record
+from portal.registry.records import active_records
 from portal.ui import wording
-from portal.ui.htmx import done, render_page, toast
+from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Application, InvalidInput, NotFound, NotSent, Rejected
 
 PAGE = "applications/submit.html"
@@ -67,10 +68,8 @@ def form_page(
     if request.htmx.target != "dialog":
         return render_page(request, PAGE, context, partial="amount-words", status=status)
     response = render_page(request, f"{PAGE}#application-form", context, status=status)
-    response["HX-Retarget"] = "#application-form"
-    response["HX-Reswap"] = "outerHTML"
-    response["HX-Trigger"] = "dialog:close"
-    return response
+    reswap(retarget(response, "#application-form"), "outerHTML")
+    return trigger_client_event(response, "dialog:close")
 
 
 def form_again(
@@ -96,13 +95,12 @@ def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpR
         "record": borrower,
         "crumb": "New application",
         "title": f"Send an application for {dollars}?",
-        "text": f"{in_words(amount).capitalize()}, for {wording.ended(borrower)} It cannot be taken back, "
-        "and its answer can be read only once.",
+        "text": f"{in_words(amount).capitalize()}, for {wording.with_full_stop(borrower)} This can’t be undone.",
         "note": reminder(earlier(borrower), amount),
         "action": address,
         "act": f"Send application for {dollars}",
         "busy": "Sending…",
-        "safe": "Do not send",
+        "safe": "Don’t send",
         "back": f"{address}?amount={amount}",
         "form": ConfirmForm(initial={"amount": amount, "submit_id": form.cleaned_data["submit_id"]}),
     }
@@ -111,9 +109,9 @@ def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpR
 
 def earlier(borrower: Record) -> Earlier:
     """The borrower's last applications, so that none is repeated by mistake."""
-    records = known(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid)
+    records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid)
     return [
-        (record, memory.last(record, Application))
+        (record, store.last_answer(record, Application))
         for record in records.order_by("-created_at", "-id")[:EARLIER]
     ]
 
@@ -125,7 +123,7 @@ def reminder(before: Earlier, amount: Decimal) -> str:
         opening = "An application for the same amount" if equal else "The last application"
         decision = wording.status(record.status).word.lower() if record.status else "decision not known"
         return f"{opening}: {wording.money(record.amount) or '—'}, {day_of(record, application)}, {decision}."
-    return "No earlier application of this borrower is known here."
+    return "No earlier applications on file."
 
 
 def day_of(record: Record, application: Application | None) -> str:
@@ -153,14 +151,14 @@ def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpRespo
     amount: Decimal = form.cleaned_data["amount"].quantize(Decimal("0.01"))
     write = services.submission(borrower, amount, str(form.cleaned_data["submit_id"]))
     try:
-        application = writing(request, write).applications.submit(borrower.uuid, amount=amount)
+        application = client_for_write(request, write).applications.submit(borrower.uuid, amount=amount)
     except AlreadySubmitted as error:
         return sent_before(request, borrower, error.intent)
     except Blocked:
-        reason = "An equal application is open: nobody knows yet whether it went through."
+        reason = "The same application was already sent; its outcome is unknown."
         return form_again(request, borrower, reason, status=409)
     except NotSent:
-        reason = "The lending service cannot be reached. Try again in a moment."
+        reason = "The service can’t be reached. Try again in a moment."
         return form_again(request, borrower, reason, status=503)
     except InvalidInput as error:
         return form_again(request, borrower, error.message, status=422)
@@ -168,20 +166,20 @@ def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpRespo
         return form_again(request, borrower, quotes=error.reasons or (error.message,), status=422)
     intent = WriteIntent.objects.get(submit_id=write.submit_id)
     toast(request, f"{write.label}: {outcome_of(application)}", url=intent.get_absolute_url())
-    return done(request, reverse("applications:detail", args=[borrower.uuid, application.uuid]))
+    return finish_action(request, reverse("applications:detail", args=[borrower.uuid, application.uuid]))
 
 
 def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) -> HttpResponse:
     """This page was sent before: on to what came of it, or once more if nothing did."""
-    made = memory.find(intent.subject_kind, intent.subject_uuid)
+    made = store.find(intent.subject_kind, intent.subject_uuid)
     if intent.state == WriteIntent.State.CONFIRMED and made:
         messages.info(request, f"{intent.label} was sent before; nothing was sent twice.")
-        return done(request, made.get_absolute_url())
-    if intent.state in WriteIntent.CAME_TO_NOTHING:
-        reason = "This page was sent before and nothing came of it. Check the amount and send it again."
+        return finish_action(request, made.get_absolute_url())
+    if intent.state in WriteIntent.WITHOUT_EFFECT:
+        reason = "Already submitted; it didn’t go through. Check the amount and send again."
         return form_again(request, borrower, reason, status=409)
     messages.warning(request, f"{intent.label} was sent before; nothing was sent twice.")
-    return done(request, intent.get_absolute_url())
+    return finish_action(request, intent.get_absolute_url())
 
 
 def outcome_of(application: Application) -> str:
@@ -207,11 +205,11 @@ def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
                 request.servicing, Actor.of(request), borrower, form.cleaned_data["uuid"]
             )
         except NotFound as error:
-            form.add_error("uuid", f"{borrower} has no application for a line under this identifier.")
+            form.add_error("uuid", f"{borrower} has no line application with this ID.")
             form.add_rejection(*(error.reasons or (error.message,)))
         else:
-            toast(request, "The application was read and is known here now.")
-            return done(request, record.get_absolute_url())
+            toast(request, "Application opened.")
+            return finish_action(request, record.get_absolute_url())
     log_record(request, borrower)
     context = {"form": form, "borrower": borrower}
     return render_page(request, "applications/open.html", context, status=422 if form.is_bound else 200)

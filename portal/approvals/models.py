@@ -1,7 +1,7 @@
-"""A change that one person made and another must look at before it is sent.
+"""A change that one person requests and another approves before it is sent.
 
-What waits holds no SSN and no report: those are given with the sending. The rest of it is personal, so it rests sealed,
-and is deleted once it was sent, refused, withdrawn or forgotten.
+A waiting request holds no SSN and no report: those are given when it is sent. The rest is personal, so it is stored
+encrypted, and deleted once the request was sent, rejected, withdrawn or expired.
 """
 
 import json
@@ -12,11 +12,11 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.accounts.seal import Broken, seal, unseal
+from portal.accounts.encryption import CannotDecrypt, decrypt, encrypt
 
 
 class Approval(models.Model):
-    """One change with its state."""
+    """One requested change with its state."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
@@ -30,7 +30,7 @@ class Approval(models.Model):
 
     OPEN = [State.WAITING, State.APPROVED]
     IN_FLIGHT = [State.SENDING, State.UNKNOWN]
-    """Its write (``intent_id``) was committed and is not known to have been carried out."""
+    """Its write (``intent_id``) was committed and is not confirmed."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING, db_index=True)
@@ -42,9 +42,7 @@ class Approval(models.Model):
     url = models.CharField(max_length=300, help_text="Where its maker sends it.")
     version = models.CharField(max_length=64, help_text="The copy that it changes.")
     acts = models.JSONField(default=list, help_text="What of it needs a second person.")
-    sealed = models.TextField(
-        blank=True, help_text="What was typed and what it changes, for this desk alone."
-    )
+    sealed = models.TextField(blank=True, help_text="What was typed and what it changes.")
     reason = models.CharField(max_length=500, blank=True)
     maker_id = models.BigIntegerField(db_index=True)
     maker_name = models.CharField(max_length=300)
@@ -66,7 +64,7 @@ class Approval(models.Model):
 
     @property
     def send_url(self) -> str:
-        """Where its maker goes on once it is approved."""
+        """Where the requester sends it once it is approved."""
         return f"{self.url}?approval={self.pk}"
 
     @property
@@ -75,18 +73,18 @@ class Approval(models.Model):
 
     @property
     def may_be_sent(self) -> bool:
-        """Whether its maker may send it; once more, if the outcome of the first time is unknown."""
+        """Whether the requester may send it; once more, if the outcome of the first time is unknown."""
         return self.state in (self.State.APPROVED, self.State.UNKNOWN)
 
     @property
     def proposal(self) -> dict[str, Any]:
-        """``typed`` (the form), ``rows`` (field, now, new), ``meaning``; empty once it ended."""
+        """``typed`` (the form), ``rows`` (field, now, new) and ``meaning``; empty once it is closed."""
         try:
-            found: dict[str, Any] = json.loads(unseal(self.sealed)) if self.sealed else {}
-        except Broken:
-            return {}  # Under a key that is gone: it can only be asked for again.
+            found: dict[str, Any] = json.loads(decrypt(self.sealed)) if self.sealed else {}
+        except CannotDecrypt:
+            return {}  # The key was replaced: approval can only be requested again.
         return found
 
-    def put(self, proposal: dict[str, Any]) -> None:
-        """Keep what is proposed."""
-        self.sealed = seal(json.dumps(proposal))
+    def store_proposal(self, proposal: dict[str, Any]) -> None:
+        """Store the proposal encrypted."""
+        self.sealed = encrypt(json.dumps(proposal))

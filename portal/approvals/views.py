@@ -1,40 +1,61 @@
-"""Changes that wait for a second person: the list, one of them, and the words on it."""
+"""Pages of changes that need a second person: the list, one of them, and the decision on it."""
 
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from portal.accounts.roles import RoleMissing, requires
-from portal.approvals import steps
-from portal.approvals.forms import DecideForm
+from portal.approvals import lifecycle
 from portal.approvals.models import Approval
 from portal.audit.models import Actor
-from portal.audit.sightings import log_list, saw
+from portal.audit.view_log import log_list, log_view
 from portal.gateway import StaffRequest
-from portal.ui.htmx import done, render_page, toast
+from portal.ui.forms import StaffForm, TextField
+from portal.ui.htmx import finish_action, render_page, toast
 
-SHOWN = 100
+MAX_CLOSED = 100
+
+
+class DecisionForm(StaffForm):
+    """Approve or reject; a rejection says why."""
+
+    nothing_happened = "Nothing was decided."
+
+    comment = TextField(
+        label="Comment",
+        required=False,
+        max_length=200,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Shown to the requester and kept in the audit trail. Required to reject.",
+    )
+
+    def __init__(self, data: Any = None, *, approves: bool = True) -> None:
+        super().__init__(data)
+        if not approves:
+            self.fields["comment"].required = True
+            self.fields["comment"].error_messages["required"] = "Enter a reason."
 
 
 @requires("approvals.index")
 def index(request: StaffRequest) -> HttpResponse:
-    """What waits, and what came of the latest."""
-    waiting = steps.open_ones()
-    ended = Approval.objects.exclude(state__in=[*Approval.OPEN, *Approval.IN_FLIGHT])[:SHOWN]
-    log_list(request, count=len(waiting) + len(ended))
-    return render_page(request, "approvals/index.html", {"waiting": waiting, "ended": ended})
+    """The open requests, and the latest closed ones."""
+    waiting = lifecycle.open_approvals()
+    closed = Approval.objects.exclude(state__in=[*Approval.OPEN, *Approval.IN_FLIGHT])[:MAX_CLOSED]
+    log_list(request, count=len(waiting) + len(closed))
+    return render_page(request, "approvals/index.html", {"waiting": waiting, "closed": closed})
 
 
 @requires("approvals.index")
 def detail(request: StaffRequest, approval_id: UUID) -> HttpResponse:
-    """One change: what it is, why, and what this person may do about it."""
-    steps.expire_old()
+    """One request: what it changes, why, and what this person may do about it."""
+    lifecycle.expire_old()
     approval = get_object_or_404(Approval, pk=approval_id)
-    saw(
+    log_view(
         Actor.of(request),
         "approvals.detail",
         kind=approval.subject_kind,
@@ -42,51 +63,53 @@ def detail(request: StaffRequest, approval_id: UUID) -> HttpResponse:
         label=approval.label,
         borrower_uuid=approval.borrower_uuid,
     )
-    return _page(request, approval, DecideForm())
+    return detail_page(request, approval)
 
 
 @requires("approvals.decide")
 @require_POST
 def decide(request: StaffRequest, approval_id: UUID) -> HttpResponse:
-    """Approve or refuse somebody else's change."""
-    steps.expire_old()
+    """Approve or reject somebody else's change."""
+    lifecycle.expire_old()
     approval = get_object_or_404(Approval, pk=approval_id)
     if approval.maker_id == request.user.pk:
         raise RoleMissing("approvals.decide")
     approves = request.POST.get("decision") == "approve"
-    form = DecideForm(request.POST, approves=approves)
+    form = DecisionForm(request.POST, approves=approves)
     if not form.is_valid():
-        return _page(request, approval, form, status=422)
-    if approves and steps.has_moved(approval):
-        return _page(request, approval, form, status=409)
+        return detail_page(request, approval, form, status=422)
+    if approves and lifecycle.is_outdated(approval):
+        return detail_page(request, approval, form, status=409)
     try:
-        steps.decide(Actor.of(request), approval, approves=approves, comment=form.cleaned_data["comment"])
-    except steps.Gone as error:
-        return _page(request, error.approval, DecideForm(), status=409)
-    toast(request, "Approved: its maker can send it now." if approves else "Refused: nothing is sent.")
-    return done(request, reverse("approvals:index"))
+        lifecycle.decide(Actor.of(request), approval, approves=approves, comment=form.cleaned_data["comment"])
+    except lifecycle.StateChanged as error:
+        return detail_page(request, error.approval, status=409)
+    toast(request, "Approved. The requester can send it now." if approves else "Rejected. Nothing is sent.")
+    return finish_action(request, reverse("approvals:index"))
 
 
 @requires("approvals.withdraw")
 @require_POST
 def withdraw(request: StaffRequest, approval_id: UUID) -> HttpResponse:
-    """Take back one's own change."""
+    """Take back one's own request."""
     approval = get_object_or_404(Approval, pk=approval_id, maker_id=request.user.pk, state__in=Approval.OPEN)
     try:
-        steps.withdraw(Actor.of(request), approval)
-    except steps.Gone as error:
-        return _page(request, error.approval, DecideForm(), status=409)
-    toast(request, "Withdrawn: nothing is sent.")
-    return done(request, approval.url)
+        lifecycle.withdraw(Actor.of(request), approval)
+    except lifecycle.StateChanged as error:
+        return detail_page(request, error.approval, status=409)
+    toast(request, "Request withdrawn. Nothing is sent.")
+    return finish_action(request, approval.url)
 
 
-def _page(request: StaffRequest, approval: Approval, form: DecideForm, *, status: int = 200) -> HttpResponse:
+def detail_page(
+    request: StaffRequest, approval: Approval, form: DecisionForm | None = None, *, status: int = 200
+) -> HttpResponse:
     context: dict[str, Any] = {
         "approval": approval,
-        "form": form,
+        "form": form or DecisionForm(),
         "rows": approval.proposal.get("rows", []),
-        "why_not": steps.why_not(request.user, approval),
+        "why_not": lifecycle.reason_against_deciding(request.user, approval),
         "is_mine": approval.maker_id == request.user.pk,
-        "has_moved": (approval.is_open or approval.may_be_sent) and steps.has_moved(approval),
+        "is_outdated": (approval.is_open or approval.may_be_sent) and lifecycle.is_outdated(approval),
     }
     return render_page(request, "approvals/detail.html", context, status=status)

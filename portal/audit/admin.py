@@ -1,4 +1,4 @@
-"""The trail in the Django admin: searched, filtered, taken along as a file, and read-only for everybody."""
+"""The trail in the Django admin: search, filters and export, read-only for everyone."""
 
 import json
 import re
@@ -14,14 +14,14 @@ from portal.accounts.admin import site
 from portal.accounts.roles import can
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
-from portal.audit.sightings import log_list, log_page
+from portal.audit.view_log import log_list, log_page
 from portal.ui.exports import csv_file
 
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Shows and exports, and does nothing else."""
+    """Lists, shows and exports rows; changes none."""
 
     actions = None
     change_list_template = "admin/audit/change_list.html"
@@ -80,7 +80,7 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
         return [path("export/", self.admin_site.admin_view(self.export), name=name), *super().get_urls()]
 
     def export(self, request: HttpRequest) -> StreamingHttpResponse:
-        """What the filters leave, as CSV; who took it along is an entry."""
+        """The filtered rows as CSV; who exported them is an entry."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         found = self.get_changelist_instance(request).get_queryset(request)
@@ -98,7 +98,7 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 def _plain(value: Any) -> Any:
-    """A value as a cell holds it."""
+    """A value as a cell of the file."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
 
 

@@ -1,10 +1,7 @@
-"""Connects the trail to sign-ins, and keeps the database's own guard of it through migrations."""
-
-from typing import Any
+"""Connects the trail to what happens to accounts, and maintains the database's guard of it through migrations."""
 
 from django.apps import AppConfig
-from django.db import connections
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class AuditConfig(AppConfig):
@@ -13,14 +10,8 @@ class AuditConfig(AppConfig):
     name = "portal.audit"
 
     def ready(self) -> None:
-        """Listen to sign-ins, sign-outs and failures; look at the guard after every migration."""
-        from portal.audit import sign_ins
+        """Listen to sign-ins and changes of accounts; inspect and repair the guard around every migration."""
+        from portal.audit import events, integrity  # noqa: F401
 
-        sign_ins.listen()
-        post_migrate.connect(_keep_guard, sender=self)
-
-
-def _keep_guard(*, using: str, **_: Any) -> None:
-    from portal.audit import guard
-
-    guard.install(connections[using])
+        pre_migrate.connect(integrity.inspect_guard, sender=self)
+        post_migrate.connect(integrity.repair_guard, sender=self)

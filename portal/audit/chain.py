@@ -9,13 +9,13 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
 from django.utils import timezone
 
-from portal.audit.guard import FIRST
+from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry
 from servicing.masking import masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904
-# The fields that the hash covers, by the format that an entry names. Entries are never hashed anew, so a format in use
-# stays as it is: a new field, or another way to write one down, is a new format.
+# The fields that the hash covers, by the format that an entry names. Entries are never hashed again, so a format in use
+# never changes: a new field, or another way to encode one, is a new format.
 _FORMAT_1 = (
     "at", "actor_id", "actor_name", "actor_role", "ip", "user_agent", "request_id", "action", "phase", "intent_id",
     "result", "subject_kind", "subject_uuid", "subject_label", "borrower_uuid", "reason", "changes", "detail",
@@ -23,16 +23,16 @@ _FORMAT_1 = (
 )  # fmt: skip
 HASHED_FIELDS = {1: _FORMAT_1, 2: (*_FORMAT_1, "hash_format")}
 HASH_FORMAT = max(HASHED_FIELDS)
-# These may hold what people typed.
-TYPED = frozenset({"subject_label", "reason", "detail"})
+# What people typed may be in these.
+FREE_TEXT_FIELDS = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
-    """Add one entry at the end of the chain, in the caller's transaction if there is one."""
-    told = {name: masked(value) if name in TYPED else value for name, value in fields.items()}
-    # The name of a field that was changed hides nothing: what stands there for an SSN is that it was sent.
-    told["changes"] = {masked_text(name): masked(value) for name, value in fields.get("changes", {}).items()}
+    """Append one entry to the chain, in the caller's transaction if there is one."""
+    safe = {name: masked(value) if name in FREE_TEXT_FIELDS else value for name, value in fields.items()}
+    # By value, not by field name: for an SSN the value only says that one was sent.
+    safe["changes"] = {masked_text(name): masked(value) for name, value in fields.get("changes", {}).items()}
     entry = Entry(
         at=timezone.now(),
         actor_id=actor.id,
@@ -43,30 +43,30 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         request_id=actor.request_id,
         action=action,
         hash_format=HASH_FORMAT,
-        **told,
+        **safe,
     )
     with transaction.atomic():
-        _wait_for_turn()
-        last = Entry.objects.order_by("-id").values_list("id", "hash").first() or (0, FIRST)
+        lock_chain()
+        last = Entry.objects.order_by("-id").values_list("id", "hash").first() or (0, GENESIS_HASH)
         entry.pk, entry.previous_hash = last[0] + 1, last[1]
-        entry.hash = seal(entry)
-        entry.save()
+        entry.hash = entry_hash(entry)
+        entry.save(force_insert=True)
     return entry
 
 
-def seal(entry: Entry) -> str:
-    """The hash that belongs to what an entry says."""
-    return seal_of(vars(entry))
+def entry_hash(entry: Entry) -> str:
+    """The hash of an entry as it is now."""
+    return hash_fields(vars(entry))
 
 
-def seal_of(fields: Mapping[str, Any]) -> str:
+def hash_fields(fields: Mapping[str, Any]) -> str:
     """The SHA-256 over the predecessor's hash and the other fields of an entry, in the format that it names."""
     covered = {name: fields[name] for name in HASHED_FIELDS[fields["hash_format"]]}
     text = _encode({**covered, "at": fields["at"].astimezone(UTC).isoformat()})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _wait_for_turn() -> None:
+def lock_chain() -> None:
     """Writers queue: PostgreSQL by an advisory lock, SQLite because every transaction here is IMMEDIATE."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

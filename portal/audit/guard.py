@@ -10,53 +10,55 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 TABLE = "audit_entry"
-FIRST = "0" * 64
-REPAIR = "manage.py upgrade makes it again."
+GENESIS_HASH = "0" * 64
+REPAIR_HINT = "manage.py upgrade makes it again."
 
 
 def create(apps: Any, schema_editor: Any) -> None:
-    """Make the triggers (for a migration)."""
-    install(schema_editor.connection)
+    """Create the triggers (for a migration)."""
+    install_triggers(schema_editor.connection)
 
 
 def renew(apps: Any, schema_editor: Any) -> None:
-    """Make PostgreSQL's triggers as they are made today (for a migration)."""
+    """Create PostgreSQL's triggers again, as this version defines them (for a migration)."""
     if schema_editor.connection.vendor == "postgresql":
-        remove(schema_editor.connection)
-        install(schema_editor.connection)
+        remove_triggers(schema_editor.connection)
+        install_triggers(schema_editor.connection)
 
 
 def drop(apps: Any, schema_editor: Any) -> None:
-    """Take the triggers away (for a migration that is undone)."""
-    remove(schema_editor.connection)
+    """Drop the triggers (for a migration that is undone)."""
+    remove_triggers(schema_editor.connection)
 
 
-def install(connection: BaseDatabaseWrapper) -> None:
-    """Make the triggers anew unless they are as they should be, where there is a table to guard."""
-    with connection.cursor() as cursor:
-        if TABLE in connection.introspection.table_names(cursor) and differences(connection):
-            remove(connection)
+def install_triggers(connection: BaseDatabaseWrapper) -> None:
+    """Create the triggers again if they differ from what they should be."""
+    if find_differences(connection):
+        remove_triggers(connection)
+        with connection.cursor() as cursor:
             for statement in _STATEMENTS[connection.vendor]:
                 cursor.execute(statement)
 
 
-def remove(connection: BaseDatabaseWrapper) -> None:
-    """Take the triggers away."""
+def remove_triggers(connection: BaseDatabaseWrapper) -> None:
+    """Drop the triggers."""
     where = f" ON {TABLE}" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
         for name in _DEFINITIONS[connection.vendor]:
             cursor.execute(f"DROP TRIGGER IF EXISTS {name}{where}")
 
 
-def differences(connection: BaseDatabaseWrapper) -> list[str]:
-    """How the guard differs from what is made here, as sentences: triggers are compared by what they do."""
+def find_differences(connection: BaseDatabaseWrapper) -> list[str]:
+    """How the guard differs from this version's, as sentences: triggers are compared by what they do."""
     expected = _DEFINITIONS[connection.vendor]
     with connection.cursor() as cursor:
+        if TABLE not in connection.introspection.table_names(cursor):
+            return []
         cursor.execute(_FOUND[connection.vendor])
         found = {name: definition for name, *definition in cursor.fetchall()}
-    missing = [f"The trigger {name} is missing. {REPAIR}" for name in expected if name not in found]
+    missing = [f"The trigger {name} is missing. {REPAIR_HINT}" for name in expected if name not in found]
     replaced = [
-        f"The trigger {name} does not do what it should. {REPAIR}"
+        f"The trigger {name} does not do what it should. {REPAIR_HINT}"
         for name, definition in expected.items()
         if found.get(name, definition) != definition
     ]
@@ -68,8 +70,8 @@ def differences(connection: BaseDatabaseWrapper) -> list[str]:
     return missing + replaced + added
 
 
-def is_owned(connection: BaseDatabaseWrapper) -> bool:
-    """Whether this role owns the table, and so could take its triggers away; SQLite has no roles."""
+def owns_audit_table(connection: BaseDatabaseWrapper) -> bool:
+    """Whether this role owns the table and so could drop its triggers; SQLite has no roles."""
     if connection.vendor != "postgresql":
         return False
     with connection.cursor() as cursor:
@@ -77,7 +79,7 @@ def is_owned(connection: BaseDatabaseWrapper) -> bool:
         return cursor.fetchone() is not None
 
 
-OWNED = (
+OWNER_WARNING = (
     "This role owns the audit's table and could take its triggers away. "
     "docker/audit-roles.sql says what another one needs."
 )

@@ -1,9 +1,11 @@
-"""What happened here: append-only entries, one row for each remote call, and the one mutable state of a write."""
+"""The audit trail's tables: append-only entries, views of records, writes and their state, calls of the service."""
 
 import ipaddress
+import os
+import pwd
 import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -18,7 +20,7 @@ from servicing.masking import masked_text
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """Who acts, as it is kept with every row: name and role stay readable when the account is gone."""
+    """Who acts, as every row stores it: name and role stay readable when the account is gone."""
 
     id: int | None = None
     name: str
@@ -29,7 +31,7 @@ class Actor:
 
     @classmethod
     def of(cls, request: HttpRequest, person: Any = None) -> "Actor":
-        """The person behind a request, or *anonymous*; ``person`` where the request does not say it yet."""
+        """The person behind a request, or *anonymous*; ``person`` if the request doesn't know it yet."""
         person = person or getattr(request, "user", None)
         user = person if isinstance(person, User) else None
         return cls(
@@ -43,20 +45,29 @@ class Actor:
 
     @classmethod
     def system(cls, task: str) -> "Actor":
-        """Work that nobody clicked: a command or a background task."""
+        """A command or a background task."""
         return cls(name="system", role="system", request_id=f"{task}-{uuid.uuid4().hex[:8]}")
+
+    @classmethod
+    def operator(cls, command: str, name: str = "") -> "Actor":
+        """The person who runs a command: the name they give, else their name in the operating system."""
+        try:
+            name = name.strip() or pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:  # A container's user may have a number only.
+            name = f"user {os.getuid()}"
+        return replace(cls.system(command), name=f"{masked_text(name)[:280]} (command line)")
 
 
 def _plain_address(text: str) -> str | None:
-    """An address as every database gives it back; none where the server listens on a file."""
+    """An IP address in the form every database returns; none if the server listens on a socket file."""
     try:
         return str(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:
         return None
 
 
-class Append(models.QuerySet["Entry"]):
-    """Entries can be read and appended, nothing else."""
+class AppendOnlyQuerySet(models.QuerySet["Entry"]):
+    """A query set that can only read; entries are added by ``chain.append``."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("Audit entries are append-only.")
@@ -65,7 +76,7 @@ class Append(models.QuerySet["Entry"]):
 
 
 class Entry(models.Model):
-    """One audit entry. An attempted write has one *attempt* and exactly one *outcome*, tied by the intent's id."""
+    """One audit entry. A write has one *attempt* and exactly one *outcome*, joined by the intent's ID."""
 
     class Phase(models.TextChoices):
         EVENT = "event"
@@ -94,7 +105,7 @@ class Entry(models.Model):
     hash = models.CharField(max_length=64, unique=True)
     hash_format = models.PositiveSmallIntegerField(db_default=1)
 
-    objects = Append.as_manager()
+    objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]
@@ -112,31 +123,31 @@ class Entry(models.Model):
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name} {self.action} {self.phase}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Only ever insert."""
+        """Insert; an update would fail."""
         super().save(*args, **(kwargs | {"force_insert": True}))
 
     def get_absolute_url(self) -> str:
-        """The page with its proof."""
+        """The page of this entry."""
         return reverse("audit:detail", args=[self.pk])
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Never."""
+        """Refuse: entries stay."""
         raise TypeError("Audit entries are append-only.")
 
 
-class SightingQuerySet(models.QuerySet["Sighting"]):
-    """Looks, and those of them that the trail does not know."""
+class RecordViewQuerySet(models.QuerySet["RecordView"]):
+    """Views of records."""
 
-    def unrecorded(self) -> "SightingQuerySet":
-        """Looks whose entry is gone, or is about something else."""
+    def unrecorded(self) -> "RecordViewQuerySet":
+        """Views whose entry is gone, or is about something else."""
         recorded = Entry.objects.filter(
             pk=models.OuterRef("entry_id"), subject_uuid=models.OuterRef("subject_uuid")
         )
         return self.exclude(models.Exists(recorded))
 
 
-class Sighting(models.Model):
-    """How often somebody looked at something within ten minutes of the entry that recorded the first look."""
+class RecordView(models.Model):
+    """How often somebody viewed something within ten minutes of the entry that recorded the first view."""
 
     entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
     actor_id = models.BigIntegerField()
@@ -147,9 +158,10 @@ class Sighting(models.Model):
     count = models.PositiveIntegerField(default=1)
     shown = models.CharField(max_length=64, blank=True, help_text="The digest of the answer they saw last.")
 
-    objects = SightingQuerySet.as_manager()
+    objects = RecordViewQuerySet.as_manager()
 
     class Meta:
+        db_table = "audit_sighting"
         ordering = ["-last_at"]
 
     def __str__(self) -> str:
@@ -157,7 +169,7 @@ class Sighting(models.Model):
 
 
 class WriteIntent(models.Model):
-    """One intended change of the remote service: committed before the call, settled once after it."""
+    """One intended change at the service: committed before the call, given one outcome after it."""
 
     class State(models.TextChoices):
         SENDING = "sending", "Sending"
@@ -168,7 +180,7 @@ class WriteIntent(models.Model):
         RELEASED = "released", "Not carried out"
 
     OPEN = [State.SENDING, State.UNKNOWN]
-    CAME_TO_NOTHING = [State.REJECTED, State.NOT_SENT, State.RELEASED]
+    WITHOUT_EFFECT = [State.REJECTED, State.NOT_SENT, State.RELEASED]
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     submit_id = models.CharField(max_length=64, unique=True)
@@ -213,17 +225,17 @@ class WriteIntent(models.Model):
         return f"{self.label}: {self.get_state_display()}"
 
     def get_absolute_url(self) -> str:
-        """The page that tells what is known about this write."""
+        """The page of this write."""
         return reverse("audit:write", args=[self.pk])
 
     @property
     def borrower_url(self) -> str:
-        """The page of the borrower it concerns, where there is one."""
+        """The page of its borrower; empty without one."""
         return reverse("borrowers:detail", args=[self.borrower_uuid]) if self.borrower_uuid else ""
 
 
 class RemoteCall(models.Model):
-    """One call of the remote service, bodies masked. Kept for support; not part of the chain."""
+    """One call of the service, bodies masked. For support; not part of the chain."""
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     operation = models.CharField(max_length=60, db_index=True)
@@ -249,8 +261,8 @@ class RemoteCall(models.Model):
         return f"{self.operation} {self.status or self.outcome}"
 
     @property
-    def click(self) -> str:
-        """The reference of whatever asked for it: that of the call without its own end."""
+    def origin_request_id(self) -> str:
+        """The reference of the request or task that made the call: the call's own without its last part."""
         return self.request_id.rpartition("-")[0] or self.request_id
 
     @property
@@ -260,7 +272,7 @@ class RemoteCall(models.Model):
 
 
 class Outage(models.Model):
-    """That the service leaves tries without an answer; the one row of it ends with the first answer."""
+    """Circuit-breaker state: one row while the service is down."""
 
     since = models.DateTimeField()
     tries = models.PositiveIntegerField(default=0, help_text="So many in a row got no answer.")

@@ -1,6 +1,6 @@
-"""Entries as people read them: sentences with the fields that changed, pages of them, and the neighbours of one.
+"""Entries as people read them: sentences with the fields that changed, pages of them, and the neighbors of one.
 
-Hides that what a write changed stands with its attempt, while its outcome is what is read.
+Hides that what a write changed is stored with its attempt, while its outcome is what people read.
 """
 
 import json
@@ -13,16 +13,16 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 
-from portal.audit.models import Entry, Sighting
-from portal.audit.sentences import field_words, sentence
+from portal.accounts.roles import ACTS
+from portal.audit.models import Entry, RecordView
 
-# Further than this nobody pages, and counting would be the slowest part.
-COUNTED = 10_000
+MAX_COUNTED = 10_000
+"""Nobody pages further, and counting would be the slowest part."""
 BATCH = 500
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """One field before and after."""
 
     label: str
@@ -31,60 +31,62 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Line:
+class EntryLine:
     """One entry as a line of a list."""
 
     entry: Entry
     sentence: str
-    changes: Sequence[Change]
-    looks: int
-    """How often somebody looked within ten minutes, where the entry is a look."""
+    changes: Sequence[FieldChange]
+    view_count: int
+    """How often somebody viewed within ten minutes, if the entry is a view."""
 
 
-class Pages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Pages of entries with a count that stops where counting would be slow."""
+class EntryPages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
+    """Pages of entries with a count that stops at :data:`MAX_COUNTED`."""
 
     object_list: QuerySet[Entry]
 
     @cached_property
     def count(self) -> int:
-        """How many, at most :data:`COUNTED`."""
-        return self.object_list.order_by()[:COUNTED].count()
+        """How many, at most :data:`MAX_COUNTED`."""
+        return self.object_list.order_by()[:MAX_COUNTED].count()
 
     @property
     def words(self) -> str:
-        """The same as it is shown."""
-        return f"{self.count:,}{'+' if self.count >= COUNTED else ''}"
+        """The count as it is shown."""
+        return f"{self.count:,}{'+' if self.count >= MAX_COUNTED else ''}"
 
 
-def lines(entries: Iterable[Entry]) -> list[Line]:
+def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
     """These entries as lines, with two more queries for all of them."""
     rows = list(entries)
     outcomes = [entry.intent_id for entry in rows if entry.phase == Entry.Phase.OUTCOME]
     attempts = Entry.objects.filter(intent_id__in=outcomes, phase=Entry.Phase.ATTEMPT).order_by()
-    asked = dict(attempts.values_list("intent_id", "changes"))
-    looks = dict(
-        Sighting.objects.filter(entry__in=[entry.pk for entry in rows]).values_list("entry_id", "count")
-    )
-    return [_line(entry, entry.changes or asked.get(entry.intent_id, {}), looks) for entry in rows]
+    attempted = dict(attempts.values_list("intent_id", "changes"))
+    views = RecordView.objects.filter(entry__in=[entry.pk for entry in rows])
+    counts = dict(views.values_list("entry_id", "count"))
+    return [
+        _line(entry, entry.changes or attempted.get(entry.intent_id, {}), counts.get(entry.pk, 0))
+        for entry in rows
+    ]
 
 
-def streamed(entries: QuerySet[Entry]) -> Iterator[Line]:
+def stream_lines(entries: QuerySet[Entry]) -> Iterator[EntryLine]:
     """Every entry as a line, a batch at a time."""
-    left = entries.iterator(BATCH)
-    while batch := list(islice(left, BATCH)):
-        yield from lines(batch)
+    remaining = entries.iterator(BATCH)
+    while batch := list(islice(remaining, BATCH)):
+        yield from entry_lines(batch)
 
 
-def history(kind: str, uuid: str) -> QuerySet[Entry]:
-    """What happened to one record, of a borrower also to what it has; of a settled write the outcome alone."""
+def record_entries(kind: str, uuid: str) -> QuerySet[Entry]:
+    """What happened to a record, and to what a borrower has; of a finished write only the outcome."""
     named = {"borrower_uuid": uuid} if kind == "borrower" else {"subject_uuid": uuid}
     entries = Entry.objects.filter(**named)
     outcomes = entries.filter(phase=Entry.Phase.OUTCOME).order_by().values("intent_id")
     return entries.exclude(phase=Entry.Phase.ATTEMPT, intent_id__in=outcomes)
 
 
-def neighbours(entry: Entry) -> tuple[Entry | None, Entry | None]:
+def adjacent_entries(entry: Entry) -> tuple[Entry | None, Entry | None]:
     """The entries of the same object before and after this one."""
     if not entry.subject_uuid:
         return None, None
@@ -92,17 +94,161 @@ def neighbours(entry: Entry) -> tuple[Entry | None, Entry | None]:
     return same.filter(pk__lt=entry.pk).first(), same.filter(pk__gt=entry.pk).order_by("pk").first()
 
 
-def _line(entry: Entry, changes: dict[str, Any], looks: dict[int, int]) -> Line:
-    told = [Change(field_words(name), *_pair(pair)) for name, pair in changes.items()]
-    return Line(entry, sentence(entry, list(changes)), told, looks.get(entry.pk, 0))
-
-
-def _pair(pair: Any) -> tuple[str, str]:
-    old, new = pair if isinstance(pair, list) and len(pair) == 2 else ("", pair)
-    return _text(old), _text(new)
+def _line(entry: Entry, changes: dict[str, Any], view_count: int) -> EntryLine:
+    pairs = {
+        name: pair if isinstance(pair, list) and len(pair) == 2 else ("", pair)
+        for name, pair in changes.items()
+    }
+    fields = [FieldChange(field_words(name), _text(old), _text(new)) for name, (old, new) in pairs.items()]
+    return EntryLine(entry, sentence(entry, list(changes)), fields, view_count)
 
 
 def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# --- Sentences ---
+
+_VERBS = {
+    "borrowers.create_commercial": "created borrower",
+    "borrowers.update": "changed the profile of",
+    "borrowers.update_key_person": "changed key person",
+    "borrowers.no_change": "changed nothing of",
+    "applications.submit": "sent",
+    "applications.open": "opened by ID",
+    "applications.prefer": "changed the preferred offer of",
+    "applications.follow": "checked the funding of",
+    "applications.export": "exported applications:",
+    "applications.export_offers": "exported the offers of",
+    "lookup.record": "opened the record of",
+    "lookup.add": "added",
+    "lookup.correct": "corrected the record of",
+    "lookup.archive": "archived",
+    "lookup.restore": "restored",
+    "lookup.upload": "uploaded for import",
+    "lookup.import_records": "imported",
+    "operations.forget_old": "deleted expired records",
+    "operations.backup": "copied the whole database into",
+    "operations.restore": "replaced the whole database by",
+    "lookup.refresh_portfolio": "refreshed all accounts",
+    "operations.cancel": "canceled the job:",
+    "operations.support_bundle": "downloaded",
+    "notes.add": "wrote a note on",
+    "notes.unpin": "unpinned a note:",
+    "notes.add_follow_up": "planned a follow-up on",
+    "notes.finish": "finished a follow-up:",
+    "saved_views.save": "saved the view",
+    "saved_views.delete": "deleted the view",
+    "accounts.sign_in": "signed in",
+    "accounts.sign_in_failed": "failed to sign in as",
+    "accounts.sign_out": "signed out",
+    "accounts.refused": "was not allowed to",
+    "accounts.keep_number": "confirmed that nine digits are not an SSN or EIN",
+    "accounts.profile": "changed their preferences",
+    "accounts.staff_created": "created the account",
+    "accounts.staff_deleted": "deleted the account",
+    "accounts.staff_changed": "changed the account",
+    "accounts.session_ended": "ended sessions of",
+    "accounts.password_changed": "changed the password of",
+    "accounts.single_sign_on_connected": "connected single sign-on to",
+    "accounts.single_sign_on_changed": "changed the single sign-on of",
+    "accounts.single_sign_on_removed": "disconnected single sign-on from",
+    "accounts.second_factor_added": "added a second factor to",
+    "accounts.second_factor_changed": "changed a second factor of",
+    "accounts.second_factor_removed": "removed a second factor of",
+    "approvals.detail": "opened the change to be approved:",
+    "approvals.ask": "requested approval for:",
+    "approvals.approve": "approved:",
+    "approvals.refuse": "refused:",
+    "approvals.withdraw": "withdrew:",
+    "approvals.expire": "let expire:",
+    "approvals.send": "sent as approved:",
+    "borrowers.detail": "opened borrower",
+    "borrowers.edit": "opened the form to change",
+    "borrowers.export": "exported borrowers:",
+    "loans.schedule": "exported the schedule of",
+    "loans.export": "exported loans:",
+    "lookup.export": "exported the rejected lines of",
+    "credit_lines.pdf": "opened",
+    "credit_lines.download": "downloaded",
+    "credit_lines.export": "exported lines of credit:",
+    "messaging.download": "downloaded message",
+    "messaging.export": "exported messages:",
+    "messaging.sync": "synced messages",
+    "messaging.link": "linked the bank account of",
+    "summaries.borrower": "opened the summary of",
+    "summaries.print": "printed",
+    "summaries.verify": "compared a file with document",
+    "summaries.batch": "started printing",
+    "summaries.download": "fetched",
+    "home.snooze": "snoozed",
+    "home.wake": "restored:",
+    "repayments.export": "exported repayments:",
+    "audit.resolve": "resolved the unknown outcome of",
+    "audit.discard_answer": "discarded the answer of a write that this database lacks:",
+    "audit.export": "exported the audit trail as",
+    "audit.verify": "checked the whole audit trail",
+    "audit.checkpoint": "signed the audit trail",
+    "audit.accept": "accepted an audit trail that differs from its checkpoints",
+    "audit.guard": "repaired the database's protection of the audit trail",
+}
+_VERBS_BY_ENDING = {
+    **dict.fromkeys(["view", "detail", "preview"], "opened"),
+    "index": "viewed",
+    "suggest": "was shown",
+    "refresh": "refreshed",
+}
+_ATTEMPT_VERBS = {
+    "borrowers.create_commercial": "started creating borrower",
+    "borrowers.update": "started changing the profile of",
+    "borrowers.update_key_person": "started changing key person",
+    "applications.submit": "started sending",
+}
+# Acts whose sentence names the fields that changed.
+_OF_FIELDS = {"borrowers.update", "borrowers.update_key_person", "accounts.staff_changed", "lookup.correct"}
+_FIELDS = {
+    "first_name": "name",
+    "email": "email",
+    "dob": "date of birth",
+    "ssn": "SSN",
+    "credit_report_gzip": "credit report",
+    "asset_report_gzip": "asset report",
+    "borrower_uuid": "borrower",
+}
+_MAX_NAMED_FIELDS = 3
+_OUTCOME_WORDS = {
+    "confirmed": "",
+    "rejected": "the service rejected",
+    "not_sent": "nothing was sent",
+    "unknown": "the outcome is unknown",
+}
+
+
+def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
+    """What happened, without the actor's name: "changed phone and email of Northwind LLC"."""
+    is_done = entry.phase == Entry.Phase.EVENT or entry.result == "confirmed"
+    if fields and entry.action in _OF_FIELDS:
+        verb = f"{'changed' if is_done else 'started changing'} {_join_fields(fields)} of"
+    else:
+        usual = _VERBS_BY_ENDING.get(entry.action.rpartition(".")[2], entry.action)
+        verb = (_VERBS if is_done else _ATTEMPT_VERBS).get(entry.action, usual)
+    subject = entry.subject_label
+    if entry.action == "accounts.refused":
+        subject = ACTS[subject].words if subject in ACTS else subject
+    text = f"{verb} {subject}".strip()
+    ending = _OUTCOME_WORDS.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
+    return f"{text}: {ending}" if ending else text
+
+
+def field_words(name: str) -> str:
+    """A field as people call it."""
+    return _FIELDS.get(name, name.replace("_", " "))
+
+
+def _join_fields(fields: Sequence[str]) -> str:
+    words = [field_words(name) for name in fields[:_MAX_NAMED_FIELDS]]
+    if len(fields) > _MAX_NAMED_FIELDS:
+        words[-1] = f"{len(fields) - _MAX_NAMED_FIELDS + 1} more fields"
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

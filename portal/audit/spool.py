@@ -1,7 +1,7 @@
-"""One file of this host for answers of writes, so that neither a database that is away nor a kill loses one.
+"""Files of this host for what the database cannot take now: answers of writes, and views of records.
 
-Hides that the file's space is taken beforehand, so that a full disk cannot refuse an answer; that all processes of the
-host share it; and that an entry whose writing was cut off is passed over.
+Hides that a file's space is taken in advance, so that a full disk cannot refuse an entry; that all processes of the
+host share it; and that an entry whose writing was cut off is skipped.
 """
 
 import fcntl
@@ -19,105 +19,122 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 
-FILE_BYTES = 1024 * 1024
-BLOCK_BYTES = 4096
 LOCK_WAIT_SECONDS = 1.0
-_HEADER = re.compile(rb"answer (\d{1,7}) (\d{1,10})\n")
-_STDERR = 2
+_MARK = b"answer "
+_HEADER = re.compile(_MARK + rb"(\d{1,7}) (\d{1,10})\n")
 
 logger = logging.getLogger(__name__)
-Entry = Mapping[str, Any]
 
 
 class Ticket(NamedTuple):
-    """Where an entry lies, and its bytes: its place may have been given to another one."""
+    """Where an entry is, and its bytes: its blocks may have been given to another one."""
 
     offset: int
     content: bytes
 
 
-def path() -> Path:
-    """The file of this host; a container keeps it on a volume."""
-    return Path(settings.DATA_DIR) / "spool" / "answers"
+class Spool:
+    """One file of blocks; an entry is a header with length and checksum, and JSON, from the start of a block."""
 
+    def __init__(self, name: str, *, file_bytes: int, block_bytes: int) -> None:
+        self.name, self.file_bytes, self.block_bytes = name, file_bytes, block_bytes
 
-def allocate() -> None:
-    """Take the file's whole space now; ``OSError`` if the disk has none."""
-    file = path()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)
-        if os.fstat(descriptor).st_size < FILE_BYTES:
-            os.posix_fallocate(descriptor, 0, FILE_BYTES)
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    @property
+    def path(self) -> Path:
+        """The file of this host; a container keeps it on a volume."""
+        return Path(settings.DATA_DIR) / "spool" / self.name
 
+    def allocate(self) -> None:
+        """Take the file's whole space now; ``OSError`` if the disk has none."""
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(descriptor, 0o600)
+            if os.fstat(descriptor).st_size < self.file_bytes:
+                os.posix_fallocate(descriptor, 0, self.file_bytes)
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
-def put(*forms: Entry) -> Ticket | None:
-    """Write the first of these forms of an entry for which there is room, and wait for the disk; none if it cannot."""
-    try:
-        if not path().exists():
-            allocate()
-        return next(filter(None, map(_put, forms)), None)
-    except OSError:
-        logger.exception("An answer could not be written to %s.", path())
-        return None
-
-
-def entries() -> Sequence[tuple[Ticket, dict[str, Any]]]:
-    """Every whole entry; none where there is no file yet."""
-    try:
-        with _locked() as descriptor:
-            found = list(_walk(os.pread(descriptor, FILE_BYTES, 0)))
-    except FileNotFoundError:
-        return []
-    return [(ticket, json.loads(_HEADER.sub(b"", ticket.content, count=1))) for ticket in found]
-
-
-def remove(ticket: Ticket) -> None:
-    """Free the place of an entry, unless somebody did so before."""
-    with _locked() as descriptor:
-        if os.pread(descriptor, len(ticket.content), ticket.offset) == ticket.content:
-            os.pwrite(descriptor, bytes(len(ticket.content)), ticket.offset)
-
-
-def write_to_stderr(entry: Entry) -> None:
-    """The last resort: one line of JSON that a person can enter by hand."""
-    told = {
-        "level": "CRITICAL",
-        "logger": __name__,
-        "message": "The answer of a write is saved nowhere else.",
-    }
-    os.write(_STDERR, json.dumps(told | dict(entry), cls=DjangoJSONEncoder).encode() + b"\n")
-
-
-def _put(entry: Entry) -> Ticket | None:
-    text = json.dumps(entry, cls=DjangoJSONEncoder, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    content = b"answer %d %d\n%s" % (len(text), zlib.crc32(text), text)
-    with _locked() as descriptor:
-        offset = _free_place(os.pread(descriptor, FILE_BYTES, 0), len(content))
-        if offset is None:
+    def put(self, *forms: Mapping[str, Any]) -> Ticket | None:
+        """Write the first of these forms of an entry that has room, and wait for the disk; ``None`` if none can be."""
+        try:
+            if not self.path.exists():
+                self.allocate()
+            return next(filter(None, map(self._put, forms)), None)
+        except OSError:
+            logger.exception("An entry could not be written to %s.", self.path)
             return None
-        os.pwrite(descriptor, content, offset)
-    with open(path(), "rb") as file:
-        os.fdatasync(file.fileno())
-    return Ticket(offset, content)
 
+    def entries(self) -> Sequence[tuple[Ticket, dict[str, Any]]]:
+        """Every complete entry; none if there is no file, or if it can't be read."""
+        try:
+            with self._locked() as descriptor:
+                found = list(self._walk(os.pread(descriptor, self.file_bytes, 0)))
+        except FileNotFoundError:
+            return []
+        except OSError:
+            logger.exception("%s cannot be read.", self.path)
+            return []
+        return [(ticket, json.loads(_HEADER.sub(b"", ticket.content, count=1))) for ticket in found]
 
-@contextmanager
-def _locked() -> Iterator[int]:
-    descriptor = os.open(path(), os.O_RDWR | os.O_CLOEXEC)
-    try:
-        _lock(descriptor)
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    def remove(self, ticket: Ticket) -> None:
+        """Free the blocks of an entry, unless that happened before; one that stays is skipped by the next replay."""
+        try:
+            with self._locked() as descriptor:
+                if os.pread(descriptor, len(ticket.content), ticket.offset) == ticket.content:
+                    os.pwrite(descriptor, bytes(len(ticket.content)), ticket.offset)
+        except OSError:
+            logger.exception("An entry that is recorded could not be removed from %s.", self.path)
+
+    def _put(self, entry: Mapping[str, Any]) -> Ticket | None:
+        text = json.dumps(entry, cls=DjangoJSONEncoder, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        content = _MARK + b"%d %d\n%s" % (len(text), zlib.crc32(text), text)
+        with self._locked() as descriptor:
+            offset = self._free_offset(os.pread(descriptor, self.file_bytes, 0), len(content))
+            if offset is None:
+                return None
+            os.pwrite(descriptor, content, offset)
+        with open(self.path, "rb") as file:
+            os.fdatasync(file.fileno())
+        return Ticket(offset, content)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            _lock(descriptor)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _walk(self, data: bytes) -> Iterator[Ticket]:
+        """The complete entries of a file; what was cut off counts as free."""
+        offset = data.find(_MARK)
+        while offset >= 0:
+            length = 0
+            if offset % self.block_bytes == 0 and (header := _HEADER.match(data, offset)):
+                text = data[header.end() : header.end() + int(header[1])]
+                if zlib.crc32(text) == int(header[2]):
+                    length = header.end() - offset + len(text)
+                    yield Ticket(offset, data[offset : offset + length])
+            offset = data.find(_MARK, offset + max(self._rounded(length), 1))
+
+    def _free_offset(self, data: bytes, length: int) -> int | None:
+        """The first run of free blocks that is long enough."""
+        begin = 0
+        for ticket in self._walk(data):
+            if begin + length <= ticket.offset:
+                return begin
+            begin = ticket.offset + self._rounded(len(ticket.content))
+        return begin if begin + length <= self.file_bytes else None
+
+    def _rounded(self, length: int) -> int:
+        return -(-length // self.block_bytes) * self.block_bytes
 
 
 def _lock(descriptor: int) -> None:
-    """Wait for the others, but not for a process that was stopped while it had the file."""
+    """Wait for other processes, but not for one that was stopped while it had the file."""
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:
@@ -128,28 +145,5 @@ def _lock(descriptor: int) -> None:
             time.sleep(0.01)
 
 
-def _walk(data: bytes) -> Iterator[Ticket]:
-    """Entries begin with a block; one that is not whole is as good as none."""
-    offset = 0
-    while offset < len(data):
-        length = 0
-        if header := _HEADER.match(data, offset):
-            text = data[header.end() : header.end() + int(header[1])]
-            if zlib.crc32(text) == int(header[2]):
-                length = header.end() - offset + len(text)
-                yield Ticket(offset, data[offset : offset + length])
-        offset += max(_blocks(length), 1) * BLOCK_BYTES
-
-
-def _free_place(data: bytes, length: int) -> int | None:
-    """The first run of blocks that no entry uses and that is long enough."""
-    begin = 0
-    for ticket in _walk(data):
-        if begin + length <= ticket.offset:
-            return begin
-        begin = ticket.offset + _blocks(len(ticket.content)) * BLOCK_BYTES
-    return begin if begin + length <= FILE_BYTES else None
-
-
-def _blocks(length: int) -> int:
-    return -(-length // BLOCK_BYTES)
+ANSWERS = Spool("answers", file_bytes=1024 * 1024, block_bytes=4096)
+VIEWS = Spool("views", file_bytes=10 * 1024 * 1024, block_bytes=512)

@@ -1,7 +1,7 @@
 """What workers do for the audit trail beside jobs."""
 
-from portal.audit import outcomes, view_spool
+from portal.audit import view_log, writes
 from portal.jobs.kinds import chore
 
-chore(outcomes.prepare)
-chore(view_spool.replay)
+chore(writes.prepare_spool)
+chore(view_log.replay_views)

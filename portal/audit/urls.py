@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.audit import views, writes
+from portal.audit import views
 
 app_name = "audit"
 urlpatterns = [
@@ -10,6 +10,6 @@ urlpatterns = [
     path("export/", views.export, name="export"),
     path("<int:entry_id>/", views.detail, name="detail"),
     path("history/<str:kind>/<str:uuid>/", views.record_history, name="history"),
-    path("writes/<uuid:intent_id>/", writes.write, name="write"),
-    path("writes/<uuid:intent_id>/resolve/", writes.resolve, name="resolve"),
+    path("writes/<uuid:intent_id>/", views.write, name="write"),
+    path("writes/<uuid:intent_id>/resolve/", views.resolve, name="resolve"),
 ]

@@ -1,25 +1,37 @@
-"""The trail as a list of sentences and as files, one entry with its proof, and the history of one record."""
+"""The trail as a list and as files, one entry with its proof, the history of a record, and one write."""
 
 import json
+from datetime import UTC
 from typing import Any
+from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from portal.accounts.roles import can, requires
-from portal.audit import filters
+from portal.accounts.roles import can, reason_for, requires
 from portal.audit.chain import append
-from portal.audit.intents import settle_stale
-from portal.audit.models import Actor, Entry, RemoteCall
-from portal.audit.reading import Line, Pages, history, lines, neighbours, streamed
-from portal.audit.sightings import log_list, log_page
-from portal.audit.verification import holds
-from portal.registry.memory import find
-from portal.ui.exports import list_file
-from portal.ui.htmx import render_page
+from portal.audit.filters import HIDDEN_BY_DEFAULT, PERIODS, EntryFilters
+from portal.audit.forms import ResolveForm
+from portal.audit.integrity import is_intact
+from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.reading import (
+    EntryLine,
+    EntryPages,
+    adjacent_entries,
+    entry_lines,
+    record_entries,
+    stream_lines,
+)
+from portal.audit.view_log import log_list, log_page
+from portal.audit.writes import close_stale_writes
+from portal.registry.store import find
+from portal.ui.exports import format_name, list_file
+from portal.ui.htmx import finish_action, render_page
 
+State = WriteIntent.State
 PAGE_SIZE = 50
 COLUMNS = [
     *("Number", "Time (UTC)", "Person", "Role", "Address", "Browser", "Act", "Step", "Sentence", "Result"),
@@ -32,25 +44,21 @@ COLUMNS = [
 @requires("audit.index")
 def index(request: HttpRequest) -> HttpResponse:
     """The entries that the filters ask for, newest first."""
-    settle_stale()
-    found = filters.asked(request.GET)
-    pages = Pages(found.entries, PAGE_SIZE)
+    close_stale_writes()
+    filters = EntryFilters(request.GET)
+    pages = EntryPages(filters.entries, PAGE_SIZE)
     page = pages.get_page(request.GET.get("page"))
     context = {
-        "asked": found,
+        "filters": filters,
         "page": page,
         "pages": pages,
-        "lines": lines(page),
-        "people": filters.people(),
-        "groups": [(name, words) for name, (words, _) in filters.GROUPS.items()],
-        "kinds": filters.KINDS,
-        "results": filters.RESULTS,
-        "when": filters.WHEN,
-        "shown": filters.SHOWN,
+        "lines": entry_lines(page),
+        "periods": PERIODS,
+        "hidden_by_default": HIDDEN_BY_DEFAULT,
         "zone": f"{timezone.localtime():%Z}",
         "may_read": True,
     }
-    log_list(request, count=pages.count)  # Once the rows are read: this entry is none of them.
+    log_list(request, count=pages.count)  # After the rows are read, so that this entry is none of them.
     return render_page(request, "audit/index.html", context, partial="audit-rows")
 
 
@@ -58,24 +66,24 @@ def index(request: HttpRequest) -> HttpResponse:
 @requires("audit.export")
 def export(request: HttpRequest) -> StreamingHttpResponse:
     """The shown page, or with ``all`` everything that the filters leave up to the entry of this very export."""
-    found = filters.asked(request.GET)
+    filters = EntryFilters(request.GET)
     is_whole = "all" in request.GET
-    page = list(Pages(found.entries, PAGE_SIZE).get_page(request.GET.get("page")))
-    form = "JSON Lines" if request.GET.get("format") == "jsonl" else "CSV"
-    mine = append(
+    page = list(EntryPages(filters.entries, PAGE_SIZE).get_page(request.GET.get("page")))
+    rows = filters.entries.count() if is_whole else len(page)
+    own = append(
         Actor.of(request),
         "audit.export",
-        subject_label=form,
-        detail={"filters": found.words, "rows": found.entries.count() if is_whole else len(page)},
+        subject_label=format_name(request),
+        detail={"filters": filters.words, "rows": rows},
     )
-    shown = streamed(found.entries.filter(pk__lt=mine.pk)) if is_whole else lines(page)
-    return list_file(request, "audit", COLUMNS, map(cells, shown))
+    lines = stream_lines(filters.entries.filter(pk__lt=own.pk)) if is_whole else entry_lines(page)
+    return list_file(request, "audit", COLUMNS, map(_export_row, lines))
 
 
 @require_safe
 @requires("audit.detail")
 def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
-    """One entry: what changed, what was sent and answered, how long it took, its neighbours, and that it holds."""
+    """One entry: what changed, what was sent and answered, how long it took, its neighbors, and whether it holds."""
     entry = get_object_or_404(Entry, pk=entry_id)
     log_page(
         request,
@@ -84,75 +92,135 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
         label=f"audit entry {entry.pk}",
         borrower_uuid=entry.borrower_uuid,
     )
-    (line,) = lines([entry])
-    before, after = neighbours(entry)
+    before, after = adjacent_entries(entry)
+    facts = dict(entry.detail)
+    if entry.intent_id:  # The request is stored with the attempt, the response with the outcome.
+        for other in Entry.objects.filter(intent_id=entry.intent_id).values_list("detail", flat=True):
+            facts = other | facts
+    # The calls of one request have its reference and an ending of their own.
+    calls = RemoteCall.objects.filter(
+        request_id__gte=entry.request_id, request_id__lt=f"{entry.request_id}~"
+    ).order_by("id")
     context: dict[str, Any] = {
-        "line": line,
+        "line": entry_lines([entry])[0],
         "entry": entry,
         "subject": find(entry.subject_kind, entry.subject_uuid),
         "borrower": find("borrower", entry.borrower_uuid),
         "before": before,
         "after": after,
-        "holds": holds(entry),
+        "holds": is_intact(entry),
         "checked": Entry.objects.filter(action="audit.verify").first(),
-        "calls": calls_of(entry),
+        "calls": calls[:20] if entry.request_id else [],
+        "request_body": facts.pop("request", None),
+        "answer": facts.pop("answer", None),
+        "duration_ms": facts.pop("duration_ms", None),
+        "facts": facts,
     }
-    return render_page(request, "audit/detail.html", context | parts(entry))
+    return render_page(request, "audit/detail.html", context)
 
 
 @require_safe
 @requires("audit.history")
 def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """What happened to one record, as a page and as the panel of the record's own page."""
-    page = Pages(history(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = EntryPages(record_entries(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
     record = find(kind, uuid)
     context = {
         "page": page,
-        "lines": lines(page),
+        "lines": entry_lines(page),
         "record": record,
         "uuid": uuid,
         "may_read": can(request.user, "audit.detail"),
     }
-    log_page(
-        request,
-        kind=kind,
-        uuid=uuid,
-        label=f"the history of {record or uuid}",
-        borrower_uuid=(record.borrower_uuid if record else "") or uuid,
-    )
+    label = f"the history of {record or uuid}"
+    owner = (record.borrower_uuid if record else "") or uuid
+    log_page(request, kind=kind, uuid=uuid, label=label, borrower_uuid=owner)
     return render_page(request, "audit/history.html", context, partial="history")
 
 
-def parts(entry: Entry) -> dict[str, Any]:
-    """What a write sent and was answered, wherever of its two entries it stands; what else an entry tells."""
-    told = dict(entry.detail)
-    if entry.intent_id:
-        for detail in Entry.objects.filter(intent_id=entry.intent_id).values_list("detail", flat=True):
-            told = detail | told
-    sent, answer, took = (told.pop(name, None) for name in ("request", "answer", "duration_ms"))
-    return {"request_body": sent, "answer": answer, "duration_ms": took, "told": told}
+@requires("audit.write")
+def write(request: HttpRequest, intent_id: UUID) -> HttpResponse:
+    """One write: its state, when, by whom, what was sent (masked), what the service said, and what to do."""
+    close_stale_writes()
+    intent = get_object_or_404(WriteIntent, pk=intent_id)
+    form = ResolveForm(intent=intent) if intent.state == State.UNKNOWN else None
+    return _write_page(request, intent, form)
 
 
-def calls_of(entry: Entry) -> list[RemoteCall]:
-    """The calls of the lending service that the same click made."""
-    if not entry.request_id:
-        return []
-    click = RemoteCall.objects.filter(request_id__gte=entry.request_id, request_id__lt=f"{entry.request_id}~")
-    return list(click.order_by("id")[:20])
+@requires("audit.resolve")
+def resolve(request: HttpRequest, intent_id: UUID) -> HttpResponse:
+    """Say what became of a write whose answer was lost, on the page that holds the evidence."""
+    close_stale_writes()
+    intent = get_object_or_404(WriteIntent, pk=intent_id)
+    if intent.state != State.UNKNOWN:
+        messages.info(request, f"Nothing to resolve: {intent.get_state_display().lower()}.")
+        return finish_action(request, intent.get_absolute_url())
+    form = ResolveForm(request.POST if request.method == "POST" else None, intent=intent)
+    if form.is_valid():
+        if form.apply(Actor.of(request)):
+            messages.success(request, f"{intent.label}: {intent.get_state_display().lower()}.")
+        return finish_action(request, intent.get_absolute_url())
+    return _write_page(request, intent, form, status=422 if form.is_bound else 200)
 
 
-def cells(line: Line) -> list[Any]:
-    """One entry as a row of a file."""
+def _write_page(
+    request: HttpRequest, intent: WriteIntent, form: ResolveForm | None, *, status: int = 200
+) -> HttpResponse:
+    """The evidence, and beside it the form for those who may resolve the write."""
+    log_page(
+        request,
+        kind=intent.subject_kind,
+        uuid=intent.subject_uuid or intent.borrower_uuid or str(intent.pk),
+        label=intent.label,
+        borrower_uuid=intent.borrower_uuid,
+    )
+    user: Any = request.user
+    entries = Entry.objects.filter(intent_id=intent.pk)
+    context: dict[str, Any] = {
+        "intent": intent,
+        "form": form,
+        "subject": find(intent.subject_kind, intent.subject_uuid),
+        "is_maker": intent.actor_id == user.pk,
+        "calls": RemoteCall.objects.filter(intent_id=intent.pk),
+        "question": _question_for_service(intent),
+        "why_not": "" if can(user, "audit.resolve") else reason_for("audit.resolve"),
+        "resolution": entries.filter(action="audit.resolve").first(),
+    }
+    if can(user, "audit.index"):
+        context |= {"lines": entry_lines(entries.order_by("id")), "may_read": True}
+    return render_page(request, "audit/write.html", context, status=status)
+
+
+def _question_for_service(intent: WriteIntent) -> str:
+    """What to ask the lender about a write whose answer was lost, ready to copy."""
+    sent = intent.created_at.astimezone(UTC)
+    body = json.dumps(intent.request_body, ensure_ascii=False, default=str)
+    verb = "create" if intent.method == "POST" else "change"
+    return (
+        f"On {sent:%Y-%m-%d} at {sent:%H:%M:%S} UTC we sent {intent.method} {intent.path} and received no answer.\n"
+        f"It concerned “{intent.label}”; our reference is {intent.request_id}.\n"
+        f"What we sent, sensitive values masked: {body}\n"
+        f"Was it carried out? If so, which ID did it {verb}?"
+    )
+
+
+def _export_row(line: EntryLine) -> list[Any]:
     entry = line.entry
     changes = {change.label: [change.old, change.new] for change in line.changes}
     return [
         *(entry.pk, f"{entry.at:%Y-%m-%dT%H:%M:%S.%fZ}", entry.actor_name, entry.actor_role, entry.ip),
         *(entry.user_agent, entry.action, entry.phase, line.sentence, entry.result),
         *(entry.subject_kind, entry.subject_uuid, entry.subject_label, entry.borrower_uuid, entry.reason),
-        *(entry.request_id, as_text(changes), as_text(entry.detail), entry.previous_hash, entry.hash),
+        *(
+            entry.request_id,
+            _compact_json(changes),
+            _compact_json(entry.detail),
+            entry.previous_hash,
+            entry.hash,
+        ),
     ]
 
 
-def as_text(value: dict[str, Any]) -> str:
-    """An object as compact JSON, nothing where there is nothing."""
+def _compact_json(value: dict[str, Any]) -> str:
+    """An object as compact JSON; empty for an empty one."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""

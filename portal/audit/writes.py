@@ -1,87 +1,490 @@
-"""What is known about one write, and settling one whose answer was lost."""
+"""The life of a write: committed as an intent before it is sent, given exactly one outcome afterwards.
 
+A crash between the two leaves the intent *sending*, never a write without a row. Opening refuses a submit ID that was
+used before (double click, Back, two tabs), a creation equal to one whose outcome is still open, an update of a record
+while another one is being sent, and an update equal to somebody else's whose outcome is unknown: its maker may send it
+again, because it asks for the same values.
+
+Hides that an answer is safe in the spool before the database is asked, that the database is tried again on a fresh
+connection for as long as a person can wait, and which of two answers becomes the saved copy of a record.
+"""
+
+import hashlib
 import json
-from datetime import UTC
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
-from uuid import UUID
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
 
-from portal.accounts.roles import can, reason_for, requires
-from portal.audit.intents import settle_stale
+from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
-from portal.audit.reading import lines
-from portal.audit.resolving import ResolveForm, settle_as
-from portal.audit.sightings import log_page
-from portal.registry.memory import find
-from portal.ui.htmx import done, render_page
+from portal.audit.spool import ANSWERS, Ticket
+from portal.registry import store
+from portal.registry.models import Kind, Source
+from portal.registry.sources import operation_named
+from portal.runtime.clocks import match_recent
+from portal.runtime.database import fresh_connection
+from servicing import codec
 
 State = WriteIntent.State
+BODY_LIMIT = 20_000
+STALE_SECONDS = 60
+"""Added to the time limit of a call, for a slow last read and for saving its answer."""
+SAVE_WAIT_SECONDS = 5.0
+"""How long a person waits for the database to take an answer; then the spool keeps it."""
+RETRY_SECONDS = 0.2
+REPLAY_WAIT_SECONDS = 2.0
+_STDERR = 2
+
+logger = logging.getLogger(__name__)
 
 
-@requires("audit.write")
-def write(request: HttpRequest, intent_id: UUID) -> HttpResponse:
-    """One write: its state, when, by whom, what was sent (masked), what the service said, and what to do."""
-    settle_stale()
-    intent = get_object_or_404(WriteIntent, pk=intent_id)
-    form = ResolveForm(intent=intent) if intent.state == State.UNKNOWN else None
-    return page(request, intent, form)
+@dataclass(frozen=True, kw_only=True)
+class Write:
+    """What staff know of the write they are about to send; the rest comes from the call itself."""
+
+    submit_id: str
+    label: str
+    reason: str = ""
+    subject_kind: str = ""
+    subject_uuid: str = ""
+    borrower_uuid: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What makes two creations equal, EIN and SSN left out; empty for updates, which may be repeated."""
+    bind: Callable[[WriteIntent], None] | None = None
+    """Runs in the transaction that commits the intent, so that what it saves exists only with the intent."""
+
+    @property
+    def record_key(self) -> str:
+        """The remote record that it changes; empty for a creation."""
+        return f"{self.subject_kind}:{self.subject_uuid}" if self.subject_uuid else ""
+
+    def fingerprint(self, operation: str) -> str:
+        """The same text for equal creations; empty for updates."""
+        if not self.identity:
+            return ""
+        equal = {name: " ".join(str(value).casefold().split()) for name, value in self.identity.items()}
+        text = json.dumps([operation, self.borrower_uuid, equal], cls=DjangoJSONEncoder, sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@requires("audit.resolve")
-def resolve(request: HttpRequest, intent_id: UUID) -> HttpResponse:
-    """Say what became of a write whose answer was lost, on the page that holds the evidence."""
-    settle_stale()
-    intent = get_object_or_404(WriteIntent, pk=intent_id)
-    if intent.state != State.UNKNOWN:
-        messages.info(request, f"Nothing to settle: {intent.get_state_display().lower()}.")
-        return done(request, intent.get_absolute_url())
-    form = ResolveForm(request.POST if request.method == "POST" else None, intent=intent)
-    if form.is_valid():
-        if settle_as(form, intent, Actor.of(request)):
-            messages.success(request, f"{intent.label}: {intent.get_state_display().lower()}.")
-        return done(request, intent.get_absolute_url())
-    return page(request, intent, form, status=422 if form.is_bound else 200)
+class NotOpened(Exception):
+    """Nothing was sent, because of an earlier write (``intent``)."""
+
+    def __init__(self, intent: WriteIntent) -> None:
+        super().__init__(f"{type(self).__name__}: {intent}")
+        self.intent = intent
 
 
-def page(
-    request: HttpRequest, intent: WriteIntent, form: ResolveForm | None, *, status: int = 200
-) -> HttpResponse:
-    """The evidence, and for whom may the form beside it."""
-    log_page(
-        request,
-        kind=intent.subject_kind,
-        uuid=intent.subject_uuid or intent.borrower_uuid or str(intent.pk),
-        label=intent.label,
+class AlreadySubmitted(NotOpened):
+    """This submit ID was used before."""
+
+
+class Blocked(NotOpened):
+    """An equal write has no outcome yet."""
+
+
+class RecordBusy(Blocked):
+    """Another write to the same record is being sent."""
+
+
+# --- Before the call ---
+
+
+def open_intent(
+    write: Write, actor: Actor, *, operation: str, method: str, path: str, body: Any
+) -> WriteIntent:
+    """Commit the intent and its audit attempt, or raise :class:`AlreadySubmitted` or :class:`Blocked`."""
+    close_stale_writes()
+    intent = WriteIntent(
+        submit_id=write.submit_id,
+        fingerprint=write.fingerprint(operation),
+        record_key=write.record_key,
+        operation=operation,
+        label=write.label[:300],
+        reason=write.reason[:500],
+        subject_kind=write.subject_kind,
+        subject_uuid=write.subject_uuid,
+        borrower_uuid=write.borrower_uuid,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        request_id=actor.request_id,
+        method=method,
+        path=path,
+        request_body=body,
+    )
+    _refuse_repetition(intent)
+    if others := [one for one in unanswered_duplicates(intent) if one.actor_id != intent.actor_id]:
+        raise Blocked(others[0])
+    for is_last in (False, True):
+        try:
+            with transaction.atomic(durable=True):  # a caller's transaction could take it back after the call
+                intent.save(force_insert=True)
+                changes = dict(write.changes)
+                _append_entry(intent, actor, Entry.Phase.ATTEMPT, changes=changes, detail={"request": body})
+                if write.bind:
+                    write.bind(intent)
+            break
+        except IntegrityError:  # Another tab, or a colleague, was faster, and may be through by now.
+            _refuse_repetition(intent)
+            if is_last:
+                raise
+    return intent
+
+
+def unanswered_duplicates(intent: WriteIntent) -> list[WriteIntent]:
+    """Earlier updates with the same values that were never answered; creations have none."""
+    if intent.method == "POST":
+        return []
+    lost = WriteIntent.objects.filter(state=State.UNKNOWN, operation=intent.operation, path=intent.path)
+    body = json.loads(json.dumps(intent.request_body, cls=DjangoJSONEncoder))
+    return [one for one in lost.exclude(pk=intent.pk) if one.request_body == body]
+
+
+def _refuse_repetition(intent: WriteIntent) -> None:
+    if used := WriteIntent.objects.filter(submit_id=intent.submit_id).first():
+        raise AlreadySubmitted(used)
+    equal = WriteIntent.objects.filter(fingerprint=intent.fingerprint, state__in=WriteIntent.OPEN)
+    sending = WriteIntent.objects.filter(record_key=intent.record_key, state=State.SENDING)
+    for reason, key, found in (
+        (Blocked, intent.fingerprint, equal),
+        (RecordBusy, intent.record_key, sending),
+    ):
+        if key and (one := found.first()):
+            # The very same form may have been committed since the check above.
+            raise AlreadySubmitted(one) if one.submit_id == intent.submit_id else reason(one)
+
+
+# --- Outcomes ---
+
+
+def record_outcome(intent: WriteIntent, actor: Actor, state: str, *, detail: Mapping[str, Any]) -> None:
+    """Give an intent that is *sending*, and locked, its one outcome, with whatever else was set on it."""
+    intent.state, intent.finished_at = state, intent.finished_at or timezone.now()
+    intent.save()
+    _append_entry(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail))
+    if state == State.CONFIRMED:
+        for earlier in unanswered_duplicates(intent):
+            resolve(earlier, actor, State.CONFIRMED, note=f"sent again as {intent.request_id}, and confirmed")
+
+
+def resolve(
+    intent: WriteIntent,
+    actor: Actor,
+    state: str,
+    *,
+    note: str,
+    reason: str = "",
+    subject: tuple[str, str] | None = None,
+    before: str = State.UNKNOWN,
+) -> bool:
+    """Give an unknown write the state it turned out to have; false if it is no longer unknown.
+
+    Its one outcome in the trail stays *unknown*: what was found out later is an entry of its own. A late answer
+    corrects what a person found out ``before``.
+    """
+    if subject:
+        _set_subject(intent, *subject)
+    intent.state = state
+    with transaction.atomic():
+        unknown = WriteIntent.objects.filter(pk=intent.pk, state=before)
+        found = ("state", "subject_kind", "subject_uuid", "borrower_uuid", "status", "message")
+        if not unknown.update(**{name: getattr(intent, name) for name in found}):
+            return False
+        changes = {"state": [State(before).label, State(state).label]}
+        _append_entry(
+            intent,
+            actor,
+            Entry.Phase.EVENT,
+            "audit.resolve",
+            result=state,
+            reason=reason,
+            changes=changes,
+            detail={"note": note},
+        )
+    return True
+
+
+def call_time_limit_seconds() -> float:
+    """How long one call may take with all its waits."""
+    return settings.SERVICING_TIMEOUT + 10
+
+
+def close_stale_writes() -> int:
+    """Record an unknown outcome for writes still *sending* long after any call could last: a crash cut them off."""
+    limit = timedelta(seconds=call_time_limit_seconds() + STALE_SECONDS)
+    stale = WriteIntent.objects.filter(state=State.SENDING).exclude(match_recent("created_at", limit))
+    if not stale.exists():
+        return 0
+    with transaction.atomic():
+        found = list(stale.select_for_update())
+        for intent in found:
+            note = {"note": "no outcome was recorded in time"}
+            record_outcome(intent, Actor.system("settle"), State.UNKNOWN, detail=note)
+    return len(found)
+
+
+def _set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
+    """Say what a creation made."""
+    intent.subject_kind, intent.subject_uuid = kind, uuid
+    intent.borrower_uuid = intent.borrower_uuid or (uuid if kind == "borrower" else "")
+
+
+def _append_entry(
+    intent: WriteIntent, actor: Actor, phase: str, action: str = "", reason: str | None = None, **fields: Any
+) -> None:
+    append(
+        actor,
+        action or intent.operation,
+        phase=phase,
+        intent_id=intent.pk,
+        subject_kind=intent.subject_kind,
+        subject_uuid=intent.subject_uuid,
+        subject_label=intent.label,
         borrower_uuid=intent.borrower_uuid,
+        reason=intent.reason if reason is None else reason,
+        **fields,
     )
-    user: Any = request.user
-    context: dict[str, Any] = {
-        "intent": intent,
-        "form": form,
-        "subject": find(intent.subject_kind, intent.subject_uuid),
-        "is_maker": intent.actor_id == user.pk,
-        "calls": RemoteCall.objects.filter(intent_id=intent.pk),
-        "question": question(intent),
-        "why_not": "" if can(user, "audit.resolve") else reason_for("audit.resolve"),
-        "settled": Entry.objects.filter(intent_id=intent.pk, action="audit.resolve").first(),
+
+
+# --- After the call: the answer, its row and the outcome ---
+
+
+class SavedTo(Enum):
+    """Where an answer is safe."""
+
+    DATABASE = "database"
+    SPOOL = "spool"
+    LOG = "log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteResult:
+    """How one write ended, masked, as it is recorded."""
+
+    intent_id: str
+    actor: Actor
+    state: str
+    status: int | None
+    message: str
+    kind: str = ""
+    """Of the record that it made or changed, if the answer names one."""
+    uuid: str = ""
+    call: Mapping[str, Any]
+    """The columns of its row, without the answer."""
+    body: Any
+    ids: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ""
+    """The answer's JSON as copies store it."""
+    at: datetime = field(default_factory=timezone.now)
+
+    @classmethod
+    def from_spool(cls, entry: Mapping[str, Any]) -> "WriteResult":
+        actor, at = Actor(**entry["actor"]), datetime.fromisoformat(entry["at"])
+        return cls(**{**entry, "actor": actor, "at": at})
+
+    def for_spool(self) -> list[dict[str, Any]]:
+        """Everything, and a short form for a spool without room."""
+        whole = asdict(self) | {"at": self.at.isoformat()}
+        without_bodies = {"body": None, "answer": "", "call": {**self.call, "request_body": ""}}
+        return [whole, whole | without_bodies]
+
+    def summary(self) -> dict[str, Any]:
+        """What a person needs to enter it by hand."""
+        names = ("intent_id", "state", "status", "kind", "uuid", "at")
+        called = {name: self.call.get(name) for name in ("operation", "request_id", "path")}
+        return {name: getattr(self, name) for name in names} | called | {"actor": self.actor.name}
+
+    def write_to_stderr(self) -> None:
+        """Print one line of JSON, as the last resort."""
+        line = {
+            "level": "CRITICAL",
+            "logger": __name__,
+            "message": "The answer of a write is saved nowhere else.",
+        }
+        os.write(_STDERR, json.dumps(line | self.summary(), cls=DjangoJSONEncoder).encode() + b"\n")
+
+    def observations(self) -> list[store.Observation]:
+        """What the answer says of records; without the answer, that the record exists."""
+        operation = operation_named(self.call["operation"])
+        if self.answer and operation and operation.model:
+            answer = codec.decode(operation.model, self.answer)
+            return store.records_in_answer(operation.name, answer, self.ids)
+        if not self.uuid:
+            return []
+        owner = self.uuid if self.kind == Kind.BORROWER else self.ids.get("borrower_id", "")
+        return [store.Observation(kind=Kind(self.kind), uuid=self.uuid, borrower_uuid=owner)]
+
+
+def save_result(result: WriteResult, items: Sequence[store.Observation]) -> SavedTo:
+    """Record a result, or leave it in the spool for a replay; where it is safe now."""
+    ticket = ANSWERS.put(*result.for_spool())
+    deadline = time.monotonic() + SAVE_WAIT_SECONDS
+    is_on_stderr = False
+    while not (is_saved := _try_to_record(result, items, deadline - time.monotonic())):
+        if ticket is None and not is_on_stderr:
+            result.write_to_stderr()
+            is_on_stderr = True
+        if connection.in_atomic_block or time.monotonic() + RETRY_SECONDS >= deadline:
+            break
+        time.sleep(RETRY_SECONDS)
+    if not is_saved:
+        return SavedTo.SPOOL if ticket else SavedTo.LOG
+    if ticket:
+        ANSWERS.remove(ticket)
+    return SavedTo.DATABASE
+
+
+def _try_to_record(result: WriteResult, items: Sequence[store.Observation], seconds: float) -> bool:
+    reference = result.call["request_id"]
+    try:
+        with fresh_connection(max(seconds, RETRY_SECONDS)):
+            _record_result(result, items)
+    except (DatabaseError, InterfaceError) as error:
+        logger.warning("%s: the database does not take the answer: %s", reference, _first_line(error))
+        return False
+    except Exception:  # Whatever it was, the answer must not be lost with it.
+        logger.exception("%s: the answer could not be recorded", reference)
+        return False
+    return True
+
+
+def prepare_spool() -> None:
+    """Take the space of the spool and record what waits there, as a process starts."""
+    try:
+        ANSWERS.allocate()
+    except OSError:
+        logger.exception("%s could not be prepared: answers would go to the log.", ANSWERS.path)
+    else:
+        replay_answers()
+
+
+def replay_answers() -> int:
+    """Record the answers that wait in the spool of this host; how many still wait."""
+    waiting = ANSWERS.entries()
+    left = len(waiting)
+    for ticket, entry in waiting:
+        try:
+            result = WriteResult.from_spool(entry)
+            with fresh_connection(REPLAY_WAIT_SECONDS):
+                _record_result(result, result.observations())
+        except (OperationalError, InterfaceError) as error:
+            logger.warning("The database takes no answer from the spool: %s", _first_line(error))
+            break  # The others would wait for it just as long.
+        except Exception:  # One that cannot be recorded must not keep the others out.
+            logger.exception("The answer of write %s cannot be recorded.", entry.get("intent_id"))
+        else:
+            ANSWERS.remove(ticket)
+            left -= 1
+    return left
+
+
+def answers_without_write() -> list[dict[str, Any]]:
+    """Answers in the spool whose write this database lacks, as it does after an older backup was restored."""
+    return [entry for _, entry in _answers_without_write()]
+
+
+def discard_answer(intent_id: str, reason: str) -> bool:
+    """Remove such an answer from the spool, and record what it said and why; false if there is none."""
+    for ticket, entry in _answers_without_write():
+        if entry["intent_id"] == intent_id:
+            result = WriteResult.from_spool(entry)
+            append(
+                Actor.operator("doctor"),
+                "audit.discard_answer",
+                subject_kind=result.kind,
+                subject_uuid=result.uuid,
+                subject_label=str(result.call["request_id"]),
+                reason=reason,
+                detail={"write": intent_id, **result.summary()},
+            )
+            ANSWERS.remove(ticket)
+            return True
+    return False
+
+
+def _answers_without_write() -> list[tuple[Ticket, dict[str, Any]]]:
+    entries = ANSWERS.entries()
+    known = set(map(str, WriteIntent.objects.in_bulk([entry["intent_id"] for _, entry in entries])))
+    return [(ticket, entry) for ticket, entry in entries if entry["intent_id"] not in known]
+
+
+def _first_line(error: Exception) -> str:
+    """The message without the lines that may quote a row."""
+    return str(error).partition("\n")[0]
+
+
+def _record_result(result: WriteResult, items: Sequence[store.Observation]) -> None:
+    """Save row, copy and outcome in one transaction, unless they are saved already."""
+    with transaction.atomic():
+        intent = WriteIntent.objects.select_for_update().get(pk=result.intent_id)
+        if RemoteCall.objects.filter(intent_id=intent.pk).exists():
+            return
+        RemoteCall(**result.call, answer_body=json_text(result.body)).save(force_insert=True)
+        stored = store.lock_existing(items)  # From here on no other answer replaces the copies.
+        newer = _newer_copies(intent, items)
+        wanted = [item for item in items if (item.kind, item.uuid) not in newer]
+        store.save(wanted, source=Source.SERVICE, at=result.at, by=result.actor.name, stored=stored)
+        if intent.state == State.SENDING:
+            _record_first_outcome(intent, result)
+        else:
+            _correct_outcome(intent, result)
+
+
+def _record_first_outcome(intent: WriteIntent, result: WriteResult) -> None:
+    if result.uuid:
+        _set_subject(intent, result.kind, result.uuid)
+    intent.status, intent.message, intent.finished_at = result.status, result.message, result.at
+    text = json_text(result.body)
+    detail = {
+        "answer": text if len(text) >= BODY_LIMIT else result.body,
+        "duration_ms": result.call["duration_ms"],
+        "status": result.status,
     }
-    if can(user, "audit.index"):
-        context["lines"] = lines(Entry.objects.filter(intent_id=intent.pk).order_by("id"))
-        context["may_read"] = True
-    return render_page(request, "audit/write.html", context, status=status)
+    record_outcome(intent, result.actor, result.state, detail=detail)
 
 
-def question(intent: WriteIntent) -> str:
-    """What to ask the lender about a write whose answer was lost, ready to copy."""
-    sent = intent.created_at.astimezone(UTC)
-    body = json.dumps(intent.request_body, ensure_ascii=False, default=str)
-    what = "create" if intent.method == "POST" else "change"
-    return (
-        f"On {sent:%Y-%m-%d} at {sent:%H:%M:%S} UTC we sent {intent.method} {intent.path} and received no answer.\n"
-        f"It concerned “{intent.label}”; our reference is {intent.request_id}.\n"
-        f"What we sent, sensitive values masked: {body}\n"
-        f"Was it carried out? If it was, which identifier did it {what}?"
+def _correct_outcome(intent: WriteIntent, result: WriteResult) -> None:
+    """Correct a write that was taken for unknown before its answer was recorded."""
+    is_known = intent.state == result.state and result.uuid in ("", intent.subject_uuid)
+    if result.state == State.UNKNOWN or is_known:
+        return
+    intent.status, intent.message = result.status, result.message
+    subject = (result.kind, result.uuid) if result.uuid else None
+    note = f"the answer of {result.at:%Y-%m-%d %H:%M:%S} UTC was recorded late"
+    resolve(intent, result.actor, result.state, note=note, subject=subject, before=intent.state)
+
+
+def _newer_copies(intent: WriteIntent, items: Sequence[store.Observation]) -> set[tuple[str, str]]:
+    """The records whose copy is newer than this write: a write to them began later, or to a person ended later.
+
+    Entries of the trail are numbered in the order of their commits, whatever clocks do.
+    """
+    if not intent.record_key:
+        return set()
+    began = Entry.objects.values_list("pk").get(intent_id=intent.pk, phase=Entry.Phase.ATTEMPT)[0]
+    others = Entry.objects.filter(pk__gt=began).exclude(intent_id=intent.pk)
+    own = (intent.subject_kind, intent.subject_uuid)
+    later = others.filter(phase=Entry.Phase.ATTEMPT, subject_kind=own[0], subject_uuid=own[1])
+    answered = RemoteCall.objects.filter(
+        intent_id__in=list(later.values_list("intent_id", flat=True)), outcome=State.CONFIRMED
     )
+    people = [item.uuid for item in items if item.kind == Kind.KEY_PERSON and item.uuid != own[1]]
+    changed = others.filter(result=State.CONFIRMED, subject_kind=Kind.KEY_PERSON, subject_uuid__in=people)
+    newer = {(str(Kind.KEY_PERSON), uuid) for uuid in changed.values_list("subject_uuid", flat=True)}
+    return newer | ({own} if answered.exists() else set())
+
+
+def json_text(body: Any) -> str:
+    """A masked body as text, cut so that it can't fill the database."""
+    return "" if body is None else json.dumps(body, cls=DjangoJSONEncoder, ensure_ascii=False)[:BODY_LIMIT]

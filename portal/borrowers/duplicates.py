@@ -1,4 +1,4 @@
-"""Who is known here already under the same e-mail, phone or name. A warning at first, a question before sending."""
+"""Records on file with the same email, phone or name: a warning while typing, a question before sending."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,20 +6,21 @@ from functools import reduce
 from operator import or_
 
 from portal.audit.models import WriteIntent
-from portal.registry.lists import with_borrowers
 from portal.registry.models import Kind, Record
-from portal.registry.search import matching
+from portal.registry.records import with_borrowers
+from portal.registry.search.find import matching
 from portal.ui import wording
 
-LIMIT = 20
+MAX_MATCHES = 20
+MAX_SEARCHED = 200
 CREATION = "borrowers.create_commercial"
-# What a creation is told by: EIN and SSN are kept nowhere.
-IDENTITY = ("first_name", "email", "phone")
+# What makes two creations similar: EIN and SSN are stored nowhere.
+IDENTITY_FIELDS = ("first_name", "email", "phone")
 
 
 @dataclass(frozen=True)
 class Match:
-    """A known record, and which of the given values it shares: in small letters, and as it has them."""
+    """A record, and which of the given values it shares: in small letters, and as it has them."""
 
     record: Record
     owner: Record | None
@@ -38,42 +39,36 @@ class Match:
         return f"a key person of {self.owner}" if self.owner else f"key person {self.record}"
 
 
-def known_here(values: Iterable[str]) -> list[Match]:
-    """Borrowers and key people that have one of these e-mail addresses, ten-digit phones or legal names."""
+def find_matches(values: Iterable[str]) -> list[Match]:
+    """Borrowers and key people with one of these emails, ten-digit phones or legal names."""
     wanted = {value.casefold() for value in values if value}
     if not wanted:
         return []
-    kept = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON], archived_at__isnull=True)
-    found = reduce(or_, (matching(kept, value) for value in sorted(wanted))).order_by("kind", "label", "id")
+    records = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON], archived_at__isnull=True)
+    found = reduce(or_, (matching(records, value) for value in sorted(wanted))).order_by(
+        "kind", "label", "id"
+    )
     matches = [
         Match(record, owner, {key: shown for key, shown in _values(record).items() if key in wanted})
-        for record, owner in with_borrowers(found[:200])
+        for record, owner in with_borrowers(found[:MAX_SEARCHED])
     ]
-    return [match for match in matches if match.shared][:LIMIT]
-
-
-@dataclass(frozen=True)
-class OpenCreation:
-    """A creation whose outcome nobody knows yet, and which of the given values it was sent with."""
-
-    intent: WriteIntent
-    shared: list[str]
-
-
-def open_creations(values: Iterable[str], *, besides: str) -> list[OpenCreation]:
-    """Those that were sent with one of these values; not the one under the submit id ``besides``."""
-    wanted = {value.casefold() for value in values if value}
-    sent = WriteIntent.objects.filter(operation=CREATION, state__in=WriteIntent.OPEN)
-    found = []
-    for intent in sent.exclude(submit_id=besides).order_by("-created_at")[:LIMIT]:
-        body = intent.request_body or {}
-        told = {str(body.get(name)).casefold(): str(body.get(name)) for name in IDENTITY}
-        if shared := [shown for key, shown in told.items() if key in wanted]:
-            found.append(OpenCreation(intent, [wording.phone(one) or one for one in shared]))
-    return found
+    return [match for match in matches if match.shared][:MAX_MATCHES]
 
 
 def _values(record: Record) -> dict[str, str]:
     phone = record.phone.removeprefix("+1")
     values = {record.email.casefold(): record.email, phone: wording.phone(phone) or ""}
     return values | {record.label.casefold(): record.label} if record.kind == Kind.BORROWER else values
+
+
+def open_creations(values: Iterable[str], *, except_for: str) -> list[tuple[WriteIntent, list[str]]]:
+    """Creations without a known outcome that were sent with one of these values, and which ones."""
+    wanted = {value.casefold() for value in values if value}
+    sent = WriteIntent.objects.filter(operation=CREATION, state__in=WriteIntent.OPEN)
+    found = []
+    for intent in sent.exclude(submit_id=except_for).order_by("-created_at")[:MAX_MATCHES]:
+        body = intent.request_body or {}
+        texts = [str(body.get(name)) for name in IDENTITY_FIELDS]
+        if shared := [wording.phone(text) or text for text in texts if text.casefold() in wanted]:
+            found.append((intent, shared))
+    return found

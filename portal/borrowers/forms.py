@@ -1,18 +1,24 @@
-"""What is typed while a borrower is onboarded: one form for each step, one for each key person, one to send.
+"""Forms of borrowers: the steps of onboarding, a profile, and what is typed last, just before sending.
 
-Hides the lending service's limits behind live notes under each field, and how typed text is kept to be laid out again.
+Hides the service's limits behind a note under each field, that a profile's field left as it was shown is neither
+checked nor sent, that the service takes an address only as a whole, and that secrets and reports come with the sending.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
+from django.forms.boundfield import BoundField
 
-from portal.borrowers.reports import ReportField, json_problems
+from portal.borrowers.reports import ReportField, json_problems, xml_problems
 from portal.ui import wording
 from portal.ui.forms import (
+    REPLACEMENT,
+    UNSTORABLE,
     ChoiceField,
     DayField,
     EmailField,
@@ -23,21 +29,21 @@ from portal.ui.forms import (
     StaffForm,
     TextField,
     WriteForm,
-    raise_reasons,
+    raise_errors,
 )
 from servicing import Address, NewKeyPerson, rules
 
-# Each field is checked by itself. htmx keeps what waits with the element that asked: were all fields in one queue, a
-# field that an answer replaced would take the checks that wait behind it away.
-ALONE = {"hx-target": "closest .sd-field", "hx-sync": "closest .sd-field:queue last"}
-LIVE = ALONE | {"hx-swap": "outerHTML", "hx-vals": '{"act": "check"}'}
-UPLOAD = {"hx-target": "#wizard", "hx-encoding": "multipart/form-data", "hx-vals": '{"act": "upload"}'}
+NAMES = ("first_name", "middle_name", "last_name")
 ADDRESS_FIELDS = ("line_1", "line_2", "line_3", "city", "state", "zip")
+SEE_ABOVE = "The service rejected this; see its message above."
+# Each field is checked by itself: in one queue, a field that its answer replaces would drop the checks behind it.
+CHECK_ATTRS = {"hx-target": "closest .sd-field", "hx-sync": "closest .sd-field:queue last"}
 
 
-def today() -> date:
-    """The day at the lending service."""
-    return rules.today_in(settings.SERVICING_TIME_ZONE)
+def profile_address(parts: Mapping[str, Any]) -> Address:
+    """An address as it is sent; an empty line is None."""
+    lines = {name: parts.get(name) or None for name in ADDRESS_FIELDS}
+    return Address(country=settings.SERVICING_COUNTRY, **lines)
 
 
 # --- Fields ---
@@ -52,7 +58,6 @@ class CodeField(TextField):
 
     def __init__(self, *, names: Mapping[str, str], options: str, **kwargs: Any) -> None:
         super().__init__(widget=forms.TextInput(attrs={"list": options, "autocomplete": "off"}), **kwargs)
-        self.names = names
         self.codes = {word.casefold(): code for code, name in names.items() for word in (code, name)}
 
     def to_python(self, value: Any) -> str:
@@ -60,23 +65,10 @@ class CodeField(TextField):
         return self.codes.get(text.casefold(), text)
 
 
-class StateField(CodeField):
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(names=rules.US_STATES, options="states", **kwargs)
-
-    def clean(self, value: Any) -> str:
-        code: str = super().clean(value)
-        self.accepted = rules.US_STATES.get(code, "")
-        return code
-
-
 class CountryField(CodeField):
     @staticmethod
     def rule(text: str) -> list[str]:
         return rules.citizenship_problems(text)
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(names=rules.COUNTRIES, options="countries", **kwargs)
 
     def clean(self, value: Any) -> str:
         code: str = super().clean(value)
@@ -84,85 +76,176 @@ class CountryField(CodeField):
         return code
 
 
-class NumberField(PhoneField):
+class StateField(CodeField):
+    def clean(self, value: Any) -> str:
+        code: str = super().clean(value)
+        self.accepted = rules.US_STATES.get(code, "")
+        return code
+
+
+class BusinessPhoneField(PhoneField):
     accepted = "A US number of 10 digits"
 
 
-class IncorporationField(DayField):
-    def validate(self, value: date | None) -> None:
-        super().validate(value)
-        raise_reasons(rules.incorporation_date_problems(value, today=today()) if value else [])
+class RuledDayField(DayField):
+    """A day that a rule compares with today at the service."""
 
+    def __init__(self, *, rule: Callable[..., list[str]], accepted: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rule, self.accepted_text = rule, accepted
 
-class BirthDayField(DayField):
     def clean(self, value: Any) -> date | None:
         day: date | None = super().clean(value)
-        raise_reasons(rules.birth_date_problems(day, today=today()) if day else [])
-        self.accepted = f"{rules.ADULT_AGE} or older: yes" if day else ""
+        today = rules.today_in(settings.SERVICING_TIME_ZONE)
+        raise_errors(self.rule(day, today=today) if day else [])
+        self.accepted = self.accepted_text if day else ""
         return day
 
 
-# --- The steps ---
+def birth_day_field(**kwargs: Any) -> RuledDayField:
+    return RuledDayField(
+        rule=rules.birth_date_problems,
+        accepted=f"{rules.ADULT_AGE_YEARS} or older",
+        label="Date of birth",
+        required=False,
+        **kwargs,
+    )
 
 
-class StepForm(StaffForm):
-    """A form whose typed text is kept, and whose fields are checked as they are left."""
+def confirmation_field(label: str, error: str, **kwargs: Any) -> forms.BooleanField:
+    """A box that is never ticked in advance."""
+    widget = forms.CheckboxInput(check_test=lambda _: False)
+    return forms.BooleanField(label=label, widget=widget, error_messages={"required": error}, **kwargs)
+
+
+# --- What onboarding and profiles share ---
+
+
+class LiveForm(StaffForm):
+    """A form whose fields are checked as they are left, and whose typed text can be bound again."""
 
     nothing_happened = "Nothing was sent."
+    check_values = '{"act": "check"}'
 
-    def __init__(self, data: Any = None, files: Any = None, *, action: str = "", **kwargs: Any) -> None:
+    def __init__(self, data: Any = None, files: Any = None, *, url: str = "", **kwargs: Any) -> None:
         super().__init__(data, files, **kwargs)
-        self.action = action
+        self.url = url
         self.left_out: list[str] = []
-        for field in self.fields.values():
-            field.widget.attrs.update(LIVE, **{"hx-post": action, "hx-trigger": _settled_by(field.widget)})
+        for name in self.live_names:
+            widget = self.fields[name].widget
+            live = {"hx-post": url, "hx-vals": self.check_values, "hx-trigger": _check_trigger(widget)}
+            widget.attrs.update(CHECK_ATTRS | live)
 
+    @property
+    def live_names(self) -> list[str]:
+        """The fields that are filled in, as against ticked or carried along."""
+        return [name for name in self.field_order or self.fields if name in self.fields]
+
+    @property
     def typed(self) -> dict[str, str]:
-        """What was typed, as it was typed, under the names that bind it again."""
+        """The typed text, under the names that bind it again."""
         names = [
-            f"{name}{suffix}" for name, field in self.fields.items() for suffix in _suffixes(field.widget)
+            f"{name}{suffix}"
+            for name, field in self.fields.items()
+            if not isinstance(field, forms.FileField)
+            for suffix in ("", *getattr(field.widget, "widgets_names", ()))
         ]
-        return {name: str(value) for name in names if (value := self.data.get(self.add_prefix(name)))}
+        values = {name: self.data.get(self.add_prefix(name)) for name in names}
+        return {name: str(value) for name, value in values.items() if value is not None}
 
     def forgive_missing(self) -> None:
-        """Do not hold against the form what has not been typed yet; ``left_out`` names it."""
+        """Treat fields that are not filled in yet as left out, not as wrong."""
         for name, errors in list(self.errors.as_data().items()):
             if all(error.code == "required" for error in errors):
                 self.left_out.append(name)
                 del self.errors[name]
 
-    def is_met(self, name: str) -> bool:
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is wrong and nothing is left out."""
+        return not self.errors and not self.left_out
+
+    def is_requirement_met(self, name: str) -> bool:
         """Whether a field holds what the service requires of it."""
         return name in self.cleaned_data and name not in self.errors
 
 
-def _suffixes(widget: forms.Widget) -> Iterable[str]:
-    if isinstance(widget, forms.FileInput):
-        return ()
-    return ("", *getattr(widget, "widgets_names", ()))
-
-
-def _settled_by(widget: forms.Widget) -> str:
-    """What says that a field holds what was meant: a list to choose from changes with every key pressed in it."""
+def _check_trigger(widget: forms.Widget) -> str:
+    """Check as soon as something is chosen; a select changes with every key pressed in it, so wait until it is left."""
     is_at_once = isinstance(widget, (forms.RadioSelect, forms.CheckboxInput, forms.FileInput))
     return "change" if is_at_once else "blur changed"
 
 
-class BusinessForm(StepForm):
+class AddressForm(LiveForm):
+    """A US address. The service verifies streets and cities."""
+
+    problem_fields: ClassVar = {f"address.{name}": name for name in ADDRESS_FIELDS}
+
+    line_1 = TextField(label="Address line 1", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS)
+    line_2 = TextField(label="Address line 2", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS, required=False)
+    line_3 = TextField(label="Address line 3", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS, required=False)
+    city = TextField(label="City", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS)
+    state = StateField(
+        names=rules.US_STATES, options="states", label="State", help_text="Type a name or a code."
+    )
+    zip = TextField(label="ZIP code", max_length=20, help_text="5 digits, or 9 as in 78701-1234.")
+
+    def clean(self) -> dict[str, Any]:
+        self.check_address()
+        return self.cleaned_data
+
+    def check_address(self) -> None:
+        """Check what concerns several parts of the address."""
+        found = rules.address_field_problems(self.address, country=settings.SERVICING_COUNTRY)
+        for name in found.keys() & (set(ADDRESS_FIELDS) - self.errors.keys()):
+            self.add_error(name, found[name])
+        for text in self.zip_warnings:
+            self.warn("zip", text)
+        is_plain = "zip" not in self.errors and not self.warnings.get("zip")
+        if is_plain and (state := rules.US_STATES.get(self.value("state") or "")):
+            self.fields["zip"].accepted = f"In {state}"  # type: ignore[attr-defined]
+
+    def value(self, name: str) -> Any:
+        """What a field stands for now."""
+        return self.cleaned_data.get(name) or None
+
+    @property
+    def address(self) -> Address:
+        """The address as it would be sent."""
+        return profile_address({name: self.value(name) for name in ADDRESS_FIELDS})
+
+    @property
+    def zip_warnings(self) -> list[str]:
+        """What is confirmed about the ZIP code before the address is sent."""
+        return rules.address_warnings(self.address).get("zip", [])
+
+    @property
+    def one_line(self) -> str:
+        """The address as people read it out, as far as it is typed."""
+        lines = [self.value(name) for name in ("line_1", "line_2", "line_3", "city")]
+        place = " ".join(filter(None, (self.value("state"), self.value("zip"))))
+        return ", ".join(filter(None, [*lines, place]))
+
+
+# --- The steps of onboarding ---
+
+
+class BusinessForm(LiveForm):
     first_name = LegalNameField(
         label="Legal business name",
-        max_length=rules.MAX_LEGAL_NAME,
-        help_text="As on the certificate, with its ending: LLC, Inc., LP.",
+        max_length=rules.MAX_LEGAL_NAME_CHARACTERS,
+        help_text="As on the formation document, including LLC, Inc. or LP.",
     )
     entity = ChoiceField(
         label="Business type", choices=list(rules.ENTITIES.items()), widget=RadioCards(rules.ENTITY_MEANINGS)
     )
-    email = EmailField(label="Business e-mail")
-    phone = NumberField(label="Business phone", help_text="Any US notation; sent as 10 digits.")
-    incorporated_on = IncorporationField(
+    email = EmailField(label="Business email")
+    phone = BusinessPhoneField(label="Business phone", help_text="Any US format.")
+    incorporated_on = RuledDayField(
+        rule=rules.incorporation_date_problems,
         label="Incorporation date",
         required=False,
-        help_text="The date on the certificate, not in the future.",
+        help_text="As on the formation document.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -171,54 +254,11 @@ class BusinessForm(StepForm):
         return self.cleaned_data
 
 
-class AddressForm(StepForm):
-    """A US address. The service has the last word on streets and cities."""
-
-    problem_fields: ClassVar = {f"address.{name}": name for name in ADDRESS_FIELDS}
-
-    line_1 = TextField(label="Address line 1", max_length=rules.MAX_ADDRESS_LINE)
-    line_2 = TextField(label="Address line 2", max_length=rules.MAX_ADDRESS_LINE, required=False)
-    line_3 = TextField(label="Address line 3", max_length=rules.MAX_ADDRESS_LINE, required=False)
-    city = TextField(label="City", max_length=rules.MAX_ADDRESS_LINE)
-    state = StateField(label="State", help_text="Type a name or a code.")
-    zip = TextField(label="ZIP code", max_length=20, help_text="5 digits, or 9 as in 78701-1234.")
-
-    def clean(self) -> dict[str, Any]:
-        found = rules.address_field_problems(self.address(), country=settings.SERVICING_COUNTRY)
-        for name, reasons in found.items():
-            if name in self.cleaned_data:
-                self.add_error(name, reasons)
-        for text in self.zip_warnings:
-            self.warn("zip", text)
-        is_plain = "zip" not in self.errors and not self.warnings.get("zip")
-        if is_plain and (state := rules.US_STATES.get(self.cleaned_data.get("state", ""))):
-            self.fields["zip"].accepted = f"Lies in {state}"  # type: ignore[attr-defined]
-        return self.cleaned_data
-
-    def address(self) -> Address:
-        """What is sent, once the form is valid."""
-        lines = {name: self.cleaned_data.get(name) or None for name in ADDRESS_FIELDS}
-        return Address(country=settings.SERVICING_COUNTRY, **lines)
-
-    @property
-    def zip_warnings(self) -> list[str]:
-        """What is confirmed about the ZIP code before the address is sent."""
-        return rules.address_warnings(self.address()).get("zip", [])
-
-    @property
-    def one_line(self) -> str:
-        """The address as people read it out, as far as it is typed."""
-        names = ("line_1", "line_2", "line_3", "city")
-        lines = [line for name in names if (line := self.cleaned_data.get(name))]
-        place = [self.cleaned_data.get(name, "") for name in ("state", "zip")]
-        return ", ".join([*lines, " ".join(filter(None, place))]).strip(", ")
-
-
 class PersonForm(AddressForm):
     """One key person, with the business's address or one of their own."""
 
     field_order = (
-        *("first_name", "middle_name", "last_name", "title", "citizenship", "dob"),
+        *(*NAMES, "title", "citizenship", "dob"),
         *("email", "phone", "same_address", *ADDRESS_FIELDS),
     )
     BLANK: ClassVar = {"same_address": "on", "citizenship": rules.COUNTRIES["US"]}
@@ -227,10 +267,15 @@ class PersonForm(AddressForm):
     middle_name = PersonNameField(label="Middle name", required=False)
     last_name = PersonNameField(label="Last name")
     title = ChoiceField(label="Title", choices=[("", "Choose"), *rules.TITLES.items()])
-    citizenship = CountryField(label="Citizenship", help_text="Type the name of the country.")
-    dob = BirthDayField(label="Date of birth", required=False)
-    email = EmailField(label="E-mail")
-    phone = NumberField(label="Phone")
+    citizenship = CountryField(
+        names=rules.COUNTRIES,
+        options="countries",
+        label="Citizenship",
+        help_text="Type the name of the country.",
+    )
+    dob = birth_day_field()
+    email = EmailField(label="Email")
+    phone = BusinessPhoneField(label="Phone")
     same_address = forms.BooleanField(label="Same address as the business", required=False)
 
     def __init__(self, *args: Any, number: int = 0, **kwargs: Any) -> None:
@@ -239,18 +284,13 @@ class PersonForm(AddressForm):
         self.subject = f"person {number + 1}"
 
     @property
-    def is_settled(self) -> bool:
-        """Whether nothing is wrong and nothing is missing."""
-        return not self.errors and not self.left_out
-
-    @property
     def title_word(self) -> str:
         """Owner, director or beneficiary, once it is chosen."""
         return rules.TITLES.get(self.cleaned_data.get("title", ""), "")
 
     @property
     def contact_line(self) -> str:
-        """What a closed card tells of the person."""
+        """What a closed card shows of the person."""
         contact = [self.cleaned_data.get("email"), wording.phone(self.cleaned_data.get("phone"))]
         place = "same address as the business" if self.cleaned_data.get("same_address") else "own address"
         return ", ".join([*filter(None, contact), place]) if any(contact) else ""
@@ -258,66 +298,306 @@ class PersonForm(AddressForm):
     @property
     def name(self) -> str:
         """First, middle and last name, as far as they are typed."""
-        parts = (self.data.get(self.add_prefix(f"{part}_name"), "") for part in ("first", "middle", "last"))
+        parts = (self.data.get(self.add_prefix(part), "") for part in NAMES)
         return " ".join(part.strip() for part in parts if part.strip())[:120]
 
     def clean(self) -> dict[str, Any]:
         if not self.cleaned_data.get("same_address"):
             return super().clean()
-        for name in ADDRESS_FIELDS:  # Whatever stands in the fields that are not shown does not count.
+        for name in ADDRESS_FIELDS:  # The fields are hidden, so whatever is in them doesn't count.
             self.errors.pop(name, None)
         return self.cleaned_data
 
-    def is_met(self, name: str) -> bool:
-        """An address that is the business's own is met there."""
+    def is_requirement_met(self, name: str) -> bool:
+        """The business's own step answers for its address."""
         is_elsewhere = name in ADDRESS_FIELDS and bool(self.cleaned_data.get("same_address"))
-        return is_elsewhere or super().is_met(name)
+        return is_elsewhere or super().is_requirement_met(name)
 
-    def key_person(self, business_address: Address, ssn: str | None) -> NewKeyPerson:
-        """What is sent, once the form is valid."""
+    def key_person(self, business_address: Address) -> NewKeyPerson:
+        """What is sent but for the SSN, once the form is valid."""
         names = ("first_name", "last_name", "title", "citizenship", "email", "phone", "dob")
         return NewKeyPerson(
             **{name: self.cleaned_data[name] for name in names},
-            middle_name=self.cleaned_data["middle_name"] or None,
-            address=business_address if self.cleaned_data["same_address"] else self.address(),
-            ssn=ssn,
+            middle_name=self.value("middle_name"),
+            address=business_address if self.cleaned_data["same_address"] else self.address,
         )
 
 
-class ReportForm(StepForm):
+class ReportForm(LiveForm):
     asset_report = ReportField(
         label="Asset report", required=False, problems=json_problems, accept=".json,application/json"
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["asset_report"].widget.attrs.update(UPLOAD, **{"class": "sd-drop"})
+        upload = {
+            "hx-target": "#wizard",
+            "hx-encoding": "multipart/form-data",
+            "hx-vals": '{"act": "upload"}',
+        }
+        self.fields["asset_report"].widget.attrs.update(upload, **{"class": "sd-drop"})
 
 
-# --- Sending ---
+# --- Profiles ---
+
+REPORTS = {"credit_report", "asset_report"}
+GIVEN_LATER = {"ssn": "SSN", "credit_report": "Credit report", "asset_report": "Asset report"}
+"""What is announced on the form and given with the sending."""
+NEEDS_REASON = {*NAMES, "address", "ssn"}
+NAME_HELP = "Letters, one space, and , . ' - between letters."
+KnownValues = Mapping[str, str | None]
+"""The last known values by the names of their fields; an address by its parts."""
 
 
-def confirmed_zip_field(warnings: Sequence[str]) -> forms.BooleanField:
-    """The tick without which an address with the ZIP code of a bordering state isn't sent."""
-    text = " ".join(dict.fromkeys(warnings))
-    return forms.BooleanField(
-        label="I checked the ZIP code",
-        help_text=text,
-        widget=forms.CheckboxInput(check_test=lambda _: False),
-        error_messages={"required": f"{text} Then tick this."},
+def fields_of(unit: str) -> Sequence[str]:
+    """The fields of what is changed as one: an address, or a single field."""
+    return ADDRESS_FIELDS if unit == "address" else (unit,)
+
+
+def known_value(unit: str, known: KnownValues) -> Any:
+    """The last known value of what is changed as one."""
+    return profile_address(known) if unit == "address" else known.get(unit)
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A field that differs between the record when the form was shown, the record now, and what was typed."""
+
+    unit: str
+    label: str
+    base: str
+    theirs: str
+    yours: str
+    has_moved: bool
+    """Whether the record's value changed since."""
+    choice: str
+    """``theirs`` or ``yours``; empty where a person must decide."""
+
+
+class ProfileForm(AddressForm):
+    """What every profile has. ``known`` is its last known values, ``version`` the copy they are from."""
+
+    field_order = (*NAMES, "title", "email", "phone", *ADDRESS_FIELDS, "dob")
+    groups_of_fields: ClassVar[dict[str, tuple[str, ...]]] = {
+        "Name": (*NAMES, "title"),
+        "Contact": ("email", "phone"),
+        "Address": ADDRESS_FIELDS,
+    }
+    sensitive_title: ClassVar[str]
+    check_values = '{"action": "check"}'
+
+    version = forms.CharField(widget=forms.HiddenInput, required=False)
+    reason = forms.CharField(widget=forms.HiddenInput, required=False)
+    email = EmailField(label="Email")
+    phone = BusinessPhoneField(label="Phone", help_text="Any US format.")
+
+    def __init__(self, data: Any = None, *, known: KnownValues, version: str, url: str = "") -> None:
+        super().__init__(data, initial={**known, "version": version}, url=url)
+        self.known = known
+        self.clashes: Sequence[Clash] = ()
+        self.is_undecided = False
+        """Whether the clashes were seen and something was left open."""
+        self._warn_about_unsendable_names()
+
+    @property
+    def groups(self) -> list[tuple[str, list[BoundField]]]:
+        """The fields as the profile shows them."""
+        return [
+            (title, [self[name] for name in names if name in self.fields])
+            for title, names in self.groups_of_fields.items()
+        ]
+
+    @property
+    def sensitive(self) -> list[BoundField]:
+        """What the service never returns; closed until it is needed."""
+        return [
+            self[name] for name in ("dob", *(f"with_{name}" for name in GIVEN_LATER)) if name in self.fields
+        ]
+
+    @property
+    def opens_sensitive(self) -> bool:
+        """Whether something in there must be seen."""
+        return any(field.errors or not self.is_as_shown(field.name) for field in self.sensitive)
+
+    def is_as_shown(self, name: str) -> bool:
+        """Whether a field holds exactly the text that was shown in it, or wasn't posted."""
+        value = self[name].data if self.is_bound else None
+        if isinstance(value, list):  # The boxes of a day show nothing.
+            value = "".join(part or "" for part in value)
+        return not value if value in (None, False, True) else as_posted(value) == as_posted(self.shown(name))
+
+    def shown(self, name: str) -> str:
+        """The text of the last known value in its field."""
+        return self.fields[name].prepare_value(self.known.get(name)) or ""
+
+    def clean(self) -> dict[str, Any]:
+        """Don't check what was left alone, whatever the rules say of it."""
+        for name in filter(self.is_as_shown, self.live_names):
+            self.errors.pop(name, None)
+            self.fields[name].accepted = ""  # type: ignore[attr-defined]
+        if not all(map(self.is_as_shown, ADDRESS_FIELDS)):
+            self.check_address()
+        return self.cleaned_data
+
+    @property
+    def zip_warnings(self) -> list[str]:
+        return super().zip_warnings if self.address != profile_address(self.known) else []
+
+    # --- What would change: single fields, and the address as one ---
+
+    @property
+    def units(self) -> list[str]:
+        """What can be changed, in reading order; the address is one."""
+        names = ("address" if name in ADDRESS_FIELDS else name for name in self.live_names)
+        return list(dict.fromkeys(names))
+
+    def label_of(self, unit: str) -> str:
+        """What a unit, or what is given later, is called."""
+        field = self.fields.get(unit)
+        return GIVEN_LATER.get(unit) or str(field.label if field else unit.replace("_", " ").capitalize())
+
+    def value(self, name: str) -> Any:
+        """What was typed, else what is known."""
+        return self.known.get(name) if self.is_as_shown(name) else super().value(name)
+
+    def new_value(self, unit: str) -> Any:
+        """The value that a unit would have."""
+        return self.address if unit == "address" else self.value(unit)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What differs from the last known values, as the library takes it; None empties a field."""
+        values = {unit: self.new_value(unit) for unit in self.units}
+        return {unit: value for unit, value in values.items() if value != known_value(unit, self.known)}
+
+    @property
+    def later(self) -> list[str]:
+        """What was announced to be given with the sending."""
+        return [name for name in GIVEN_LATER if self.cleaned_data.get(f"with_{name}")]
+
+    @property
+    def sent_units(self) -> list[str]:
+        """What is sent, now or with what is given later."""
+        return [*self.changes, *self.later]
+
+    @property
+    def needs_reason(self) -> bool:
+        return not NEEDS_REASON.isdisjoint(self.sent_units)
+
+    def add_service_errors(self, messages: Iterable[str]) -> None:
+        """Show the service's words above the form, and mark the fields they name."""
+        self.add_rejection(*messages)
+        self.nothing_happened = "Nothing was changed."
+        named = set(re.findall(r"\w+", " ".join(messages).casefold()))
+        for name in filter(named.__contains__, self.live_names):
+            self.add_error(name, SEE_ABOVE)
+
+    def _warn_about_unsendable_names(self) -> None:
+        for name in [name for name in NAMES if name in self.fields and self.is_as_shown(name)]:
+            text = self.known.get(name)
+            if reasons := rules.name_problems(text) if text else []:
+                self.warn(name, "Not editable: the service rejects this name on updates.")
+                for reason in reasons:
+                    self.warn(name, reason)
+
+
+def as_posted(text: Any) -> str:
+    """A text as a browser posts it from a field of one line."""
+    return UNSTORABLE.sub(REPLACEMENT, str(text)).replace("\r", "").replace("\n", "").strip()
+
+
+class BusinessProfile(ProfileForm):
+    sensitive_title = "Reports"
+
+    first_name = PersonNameField(
+        label="Legal business name", max_length=rules.MAX_LEGAL_NAME_CHARACTERS, help_text=NAME_HELP
     )
+    with_credit_report = forms.BooleanField(label="Send a credit report (XML)", required=False)
+    with_asset_report = forms.BooleanField(label="Send an asset report (JSON)", required=False)
 
 
-class ReviewForm(WriteForm):
-    """What is typed last and kept nowhere: EIN and SSNs; and why an equal borrower is created anyway."""
+class UnknownProfile(BusinessProfile):
+    """Either a business or a person, so no SSN can be sent."""
 
-    ein = SecretDigitsField(rule=rules.ein_problems, label="EIN", help_text="Nine digits, as in 12-3456789.")
-    ein_again = SecretDigitsField(rule=rules.ein_problems, label="EIN again", help_text="To catch a slip.")
-    checked = forms.BooleanField(
-        label="I checked the EIN against the document",
-        widget=forms.CheckboxInput(check_test=lambda _: False),  # asked anew with every EIN
-        error_messages={"required": "Compare the EIN with the document, then tick this."},
-    )
+    first_name = PersonNameField(label="First name, or legal business name", help_text=NAME_HELP)
+    middle_name = PersonNameField(label="Middle name", required=False)
+    last_name = PersonNameField(label="Last name", required=False)
+
+
+class PersonProfile(ProfileForm):
+    sensitive_title = "Date of birth and SSN"
+
+    first_name = PersonNameField(label="First name", help_text=NAME_HELP)
+    middle_name = PersonNameField(label="Middle name", required=False)
+    last_name = PersonNameField(label="Last name")
+    dob = birth_day_field(help_text="Leave empty to keep the current value.")
+    with_ssn = forms.BooleanField(label="Send an SSN", required=False)
+
+
+class IndividualProfile(PersonProfile):
+    sensitive_title = "Date of birth, SSN and reports"
+
+    with_credit_report = forms.BooleanField(label="Send a credit report (XML)", required=False)
+    with_asset_report = forms.BooleanField(label="Send an asset report (JSON)", required=False)
+
+
+class KeyPersonProfile(PersonProfile):
+    title = ChoiceField(label="Title")
+
+    def __init__(self, data: Any = None, *, known: KnownValues, **kwargs: Any) -> None:
+        super().__init__(data, known=known, **kwargs)
+        title = known.get("title") or ""
+        unknown = [(title, title or "Choose")] if title not in rules.TITLES else []
+        self.fields["title"].choices = [*unknown, *rules.TITLES.items()]  # type: ignore[attr-defined]
+
+
+# --- What is typed last ---
+
+
+class SendForm(WriteForm):
+    """What is typed just before sending. Numbers in it are stored nowhere."""
+
+    def __init__(self, data: Any = None, files: Any = None, **kwargs: Any) -> None:
+        super().__init__(data, files, **kwargs)
+        self.number_names: list[str] = []
+
+    def add_number(
+        self,
+        name: str,
+        label: str,
+        rule: Callable[[str], list[str]],
+        groups: str,
+        *,
+        help_text: str = "",
+        required: bool = True,
+    ) -> None:
+        """Ask for a number twice, to catch a slip."""
+        again = (f"{name}_again", f"{label} again", "Enter it again." if help_text else "")
+        for each, text, hint in ((name, label, help_text), again):
+            field = SecretDigitsField(rule=rule, label=text, help_text=hint, required=required)
+            field.widget.attrs["data-groups"] = groups
+            self.fields[each] = field
+        self.number_names.append(name)
+
+    def add_zip_confirmation(self, warnings: Sequence[str]) -> None:
+        """Ask to confirm an address with the ZIP code of a bordering state."""
+        if warnings:
+            text = " ".join(dict.fromkeys(warnings))
+            self.fields["zip_checked"] = confirmation_field(
+                "I checked the ZIP code", f"{text} Then confirm.", help_text=text
+            )
+
+    def clean(self) -> dict[str, Any]:
+        typed = self.cleaned_data
+        for name in self.number_names:
+            again = f"{name}_again"
+            if not {name, again} & self.errors.keys() and typed[name] != typed[again]:
+                self.add_error(again, "The entries don’t match. Enter both again.")
+        return typed
+
+
+class OnboardingSendForm(SendForm):
+    """EIN and SSNs, and why a borrower is created that looks like a known one."""
 
     def __init__(
         self,
@@ -331,39 +611,88 @@ class ReviewForm(WriteForm):
     ) -> None:
         super().__init__(data, **kwargs)
         self.version = version
-        if zip_warnings:
-            self.fields["zip_checked"] = confirmed_zip_field(zip_warnings)
-        for name in ("ein", "ein_again"):
-            self.fields[name].widget.attrs["data-groups"] = "2-7"
-        self.ssn_names: list[str] = []
+        self.add_number("ein", "EIN", rules.ein_problems, "2-7", help_text="Nine digits, as in 12-3456789.")
+        self.fields["checked"] = confirmation_field(
+            "I checked the EIN against the document", "Confirm that you checked the EIN against the document."
+        )
+        self.add_zip_confirmation(zip_warnings)
         for number, name in enumerate(people):
-            self._add_ssn(f"ssn_{number}", f"SSN of {name}")
+            self.add_number(f"ssn_{number}", f"SSN of {name}", rules.ssn_problems, "3-2-4", required=False)
         if must_explain:
-            self.fields["reason"] = TextField(label="Create anyway, because", max_length=200)
-
-    def _add_ssn(self, name: str, label: str) -> None:
-        for each, text in ((name, label), (f"{name}_again", f"{label}, again")):
-            self.fields[each] = SecretDigitsField(rule=rules.ssn_problems, label=text, required=False)
-            self.fields[each].widget.attrs["data-groups"] = "3-2-4"
-        self.ssn_names.append(name)
+            self.fields["reason"] = TextField(label="Reason to create anyway", max_length=200)
 
     def clean(self) -> dict[str, Any]:
-        data = self.cleaned_data
         if self.data.get("seen") != self.version:
-            self.add_error(
-                None, "The draft was changed in another window. Read it again below, then send it."
-            )
-        for name in ("ein", *self.ssn_names):
-            if not {name, f"{name}_again"} & self.errors.keys() and data[name] != data[f"{name}_again"]:
-                self.add_error(f"{name}_again", "The two entries differ; enter both again.")
-        return data
+            changed = "The draft changed in another window. Review it below, then send it."
+            self.add_error(None, changed)
+        return super().clean()
 
     @property
     def ssns(self) -> list[str | None]:
-        """For each person, what was typed, once the form is valid."""
-        return [self.cleaned_data[name] or None for name in self.ssn_names]
+        """For each person what was typed, once the form is valid."""
+        return [self.cleaned_data[name] or None for name in self.number_names[1:]]
 
     @property
     def ssn_pairs(self) -> list[tuple[Any, Any]]:
-        """For each person the two fields to draw."""
-        return [(self[name], self[f"{name}_again"]) for name in self.ssn_names]
+        """For each person the two fields to show."""
+        return [(self[name], self[f"{name}_again"]) for name in self.number_names[1:]]
+
+
+class ProfileSendForm(SendForm):
+    """SSN and reports that were announced, and the reason."""
+
+    credit_report = ReportField(
+        label="Credit report", problems=xml_problems, accept=".xml,text/xml,application/xml"
+    )
+    asset_report = ReportField(label="Asset report", problems=json_problems, accept=".json,application/json")
+    reason = TextField(
+        max_length=200,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        error_messages={"required": "Enter a reason."},
+        help_text="Kept in the audit trail, not sent. Up to 200 characters.",
+    )
+    again = forms.BooleanField(
+        label="Send it again",
+        help_text="The earlier change may already be done.",
+        error_messages={"required": "Confirm that you want to send it again."},
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        profile: ProfileForm,
+        must_ask: bool = False,
+        is_repeated: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        # What is stored nowhere is given once it may be sent.
+        later = [] if must_ask else profile.later
+        self.fields["reason"].required = must_ask or profile.needs_reason
+        if must_ask:
+            self.nothing_happened = "Nothing was requested."
+            read_by = "Shown to the approver and kept in the audit trail. Up to 200 characters."
+            self.fields["reason"].help_text = read_by
+        if not is_repeated:
+            del self.fields["again"]
+        self.add_zip_confirmation(profile.zip_warnings)
+        if "ssn" in later:
+            self.add_number("ssn", "SSN", rules.ssn_problems, "3-2-4", help_text="Nine digits.")
+        for name in REPORTS.difference(later):
+            del self.fields[name]
+        for name in REPORTS.intersection(later):
+            self._measure_when_chosen(name, profile.url)
+
+    def _measure_when_chosen(self, name: str, url: str) -> None:
+        measure = {
+            "hx-post": url,
+            "hx-trigger": "change",
+            "hx-target": "next .sd-note",
+            "hx-sync": "this:replace",
+            "hx-encoding": "multipart/form-data",
+            "hx-vals": '{"action": "measure"}',
+            "hx-params": f"action,{name}",
+        }
+        self.fields[name].widget.attrs.update(measure)
+        again = "Choose the file again. " if self.is_bound else ""
+        self.fields[name].help_text = f"{again}At most {settings.UPLOAD_LIMIT_MB} MB before compression."

@@ -1,16 +1,24 @@
-"""What staff have typed of a borrower that is being onboarded, until it is sent, discarded or too old.
+"""What staff have typed of a borrower being onboarded, until it is sent, discarded or too old.
 
-Hides how long a draft lives and that its report is not read from the database with the rest. No draft ever holds an
-EIN or an SSN: they are typed on the last step and go no further than the request.
+Hides how long a draft lives, how it changes while another window is open, and that its report is not read with the
+rest. No draft ever holds an EIN or SSN: they are typed on the last step and go no further than the request.
 """
 
 import uuid
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.urls import reverse
 from django.utils import timezone
+
+from portal.borrowers.reports import Report
+from portal.ui.guard import number_problem
+
+# So many times at most a draft is looked for that was sent.
+MAX_SENDINGS = 50
 
 
 class Step(models.TextChoices):
@@ -42,14 +50,14 @@ class Drafts(models.Manager["Draft"]):
         return super().get_queryset().defer("asset_report")
 
     def forget_old(self) -> int:
-        """Delete what nobody has touched for as long as drafts are kept, and say how many."""
+        """Delete drafts that nobody changed for as long as drafts are kept, and say how many."""
         limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
         forgotten, _ = self.filter(updated_at__lt=limit).delete()
         return forgotten
 
 
 class Draft(models.Model):
-    """One borrower in the making. Only its owner sees it."""
+    """One borrower being onboarded. Only its owner sees it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts")
@@ -78,14 +86,14 @@ class Draft(models.Model):
         """Where to resume."""
         return self.url(Step(self.step))
 
+    def url(self, step: Step) -> str:
+        """The address of one of its steps."""
+        return reverse("borrowers:draft", args=[self.pk, step.value])
+
     @property
     def title(self) -> str:
         """The legal name, as far as there is one."""
         return self.typed(Step.BUSINESS)[0].get("first_name", "").strip()[:300] or "Unnamed borrower"
-
-    def typed(self, step: Step) -> list[dict[str, str]]:
-        """For each form of a step what was typed, as it was typed."""
-        return self.data.get(step) or [{}]
 
     @property
     def step_label(self) -> str:
@@ -93,10 +101,58 @@ class Draft(models.Model):
         return Step(self.step).label
 
     @property
-    def is_kept(self) -> bool:
+    def is_saved(self) -> bool:
         """Whether there is a row of it yet."""
         return not self._state.adding
 
-    def url(self, step: Step) -> str:
-        """The address of one of its steps."""
-        return reverse("borrowers:draft", args=[self.pk, step.value])
+    def typed(self, step: Step) -> list[dict[str, str]]:
+        """For each form of a step what was typed, as it was typed."""
+        return self.data.get(step) or [{}]
+
+    def save_step(
+        self, step: Step, rows: Iterable[Mapping[str, str]], *, resume_at: Step, report: Report | None = None
+    ) -> "Draft":
+        """Save what was typed on a step but for EIN and SSN, and drop what the service rejected of it.
+
+        ``Draft.DoesNotExist`` when it was sent or discarded in between: then nothing brings it back.
+        """
+        with transaction.atomic():
+            drafts = Draft.objects.select_for_update()
+            if self.is_saved:
+                latest = drafts.get(pk=self.pk)
+            else:
+                first = {"owner": self.owner, "submit_id": uuid.uuid5(self.pk, "")}
+                latest, _ = drafts.get_or_create(pk=self.pk, defaults=first)
+            latest.data[step] = [{k: v for k, v in row.items() if not number_problem(v)} for row in rows]
+            latest.refusal = {
+                part: [row for row in found if row[0] != step] for part, found in latest.refusal.items()
+            }
+            latest.step = resume_at
+            if report:
+                latest.asset_report, latest.asset_report_name = report.compressed, report.name
+                latest.asset_report_size = report.size
+                latest.asset_report_compressed = len(report.compressed)
+            latest.save()
+        return latest
+
+    def save_refusal(self, refusal: dict[str, list[Any]], *, resume_at: Step) -> None:
+        """Save why the service, or the client, rejected it."""
+        self.refusal, self.step, self.submit_id = refusal, resume_at, self._next_submit_id()
+        self.save(update_fields=["refusal", "step", "submit_id", "updated_at"])
+
+    def renew_submit_id(self) -> None:
+        """Let it be sent again after a sending without effect."""
+        self.submit_id = self._next_submit_id()
+        self.save(update_fields=["submit_id"])
+
+    def _next_submit_id(self) -> uuid.UUID:
+        """An ID that follows from the draft's, so that what was sent can be found after the draft is gone."""
+        return uuid.uuid5(self.pk, str(self.submit_id))
+
+
+def submit_ids(draft_id: uuid.UUID) -> list[str]:
+    """The IDs under which a draft was sent, one for each time."""
+    ids = [uuid.uuid5(draft_id, "")]
+    while len(ids) < MAX_SENDINGS:
+        ids.append(uuid.uuid5(draft_id, str(ids[-1])))
+    return [str(one) for one in ids]

@@ -1,8 +1,9 @@
-"""One borrower's page: identity, position, and a tab for each thing that is known of it."""
+"""One borrower's page: identity, position, and a tab for each thing that is on file."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from itertools import islice
 from typing import Any
 
@@ -10,28 +11,35 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django_htmx.http import trigger_client_event
 
 from portal.accounts.roles import reason_for, requires
-from portal.audit.models import Actor, Entry, Sighting, WriteIntent
-from portal.audit.reading import history, lines
-from portal.audit.sightings import saw
-from portal.borrowers.handover import PERSONS, SECRETS, Sent, handover
+from portal.approvals.lifecycle import open_approvals
+from portal.audit.models import Actor, Entry, RecordView, WriteIntent
+from portal.audit.reading import entry_lines, record_entries
+from portal.audit.view_log import log_view
+from portal.borrowers.checklist import INDIVIDUAL_TYPES, NEVER_RETURNED, ConfirmedWrites, onboarding_checklist
 from portal.borrowers.position import Position
-from portal.borrowers.refreshing import progress
-from portal.borrowers.timeline import KINDS, PAGE, timeline
+from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
-from portal.messaging.told import messages_of, messages_of_borrower
+from portal.live import MAX_WAIT, LiveCopy, repayment_lists, saved_copies, show_panels
+from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
-from portal.payments import Row, account_of, table
-from portal.readings import Reading, copies_of, lists_of, show
-from portal.registry import memory
-from portal.registry.lists import known
+from portal.registry import store
+from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
+from portal.registry.records import active_records
+from portal.repayments.table import repayment_table, rows_of_lists
+from portal.runtime.business_date import business_date
+from portal.runtime.clocks import is_recent
 from portal.ui.htmx import render_page
-from servicing import Borrower, KeyPerson, Loan, Statement, sense
+from servicing import Borrower, KeyPerson, Loan, Statement, consistency
 
-# More accounts than this are shown from copies; each has its own page, which asks.
-ASKED = 12
+MAX_LIVE_ACCOUNTS = 12
+"""More loans or lines than this are shown from saved copies; each has its own page, which asks the service."""
+MAX_FINDINGS = 5
+MAX_EVENTS = 1000
 TABS = {
     "overview": "Overview",
     "people": "People",
@@ -44,44 +52,42 @@ TABS = {
     "history": "History",
 }
 CARDS = ("card-loans", "card-lines", "card-last")
-ALONE = (*CARDS, "card-next")
-PROGRESS = ("refresh-all", "refresh-progress")
-PANELS = (*ALONE, *PROGRESS, "borrower-tab")
-FINDINGS = 5
-
-
-@dataclass(frozen=True)
-class Accounts:
-    """What the borrower has, as known here."""
-
-    applications: list[Record]
-    loans: list[Record]
-    lines: list[Record]
-
-    @classmethod
-    def of(cls, borrower_uuid: str) -> "Accounts":
-        kinds = [Kind.APPLICATION, Kind.LOAN, Kind.LINE]
-        records = Record.objects.filter(borrower_uuid=borrower_uuid, kind__in=kinds, archived_at__isnull=True)
-        found: dict[str, list[Record]] = {kind: [] for kind in kinds}
-        for record in records.order_by("-created_at", "-id"):
-            found[record.kind].append(record)
-        return cls(found[Kind.APPLICATION], found[Kind.LOAN], found[Kind.LINE])
+ALL_CARDS = (*CARDS, "card-next", "card-past-due")
+PROGRESS_PANELS = ("refresh-all", "refresh-progress")
+# Act, address, label, icon and key of each button. The first is what a servicer comes for, so it is filled.
+BUTTONS = [
+    ("applications.submit", "applications:submit", "New application", "plus", "a"),
+    ("borrowers.edit", "borrowers:edit", "Edit", "pencil", "e"),
+    ("summaries.borrower", "documents:borrower", "Print summary", "printer", "p"),
+    ("notes.add", "notes:add", "Add note", "sticker-2", "n"),
+]
+ACTS = {
+    "note": "notes.add",
+    "open": "applications.open",
+    "edit": "borrowers.edit",
+    "add": "lookup.add",
+}
+Accounts = dict[str, list[Record]]
+"""What the borrower has, by kind, the newest first."""
+Panels = dict[str, list[LiveCopy]]
 
 
 @requires("borrowers.index")
 def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """The page, one of its cards after asking the service, or one of its tabs."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    accounts = Accounts.of(borrower_uuid)
-    readings = read_accounts(request, accounts)
-    loans, lines, lists = (readings[card] for card in CARDS)
-    context = {"record": record, "position": Position(loans, lines, lists, today=timezone.localdate())}
-    if request.htmx.target in PROGRESS:
-        every = [one for one in (*loans, *lines, *lists) if one.is_asked]
-        context |= {"progress": progress(every, request.GET.get("since", "")), "cards": CARDS}
-    elif request.htmx.target not in ALONE:
-        context |= whole(request, record, accounts, readings)
-    saw(
+    accounts = accounts_of(borrower_uuid)
+    panels = read_accounts(request, accounts)
+    loans, lines, lists = (panels[card] for card in CARDS)
+    context: dict[str, Any] = {"record": record, "position": Position(loans, lines, lists)}
+    if request.htmx.target in PROGRESS_PANELS:
+        copies = [one for one in (*loans, *lines, *lists) if one.is_asked]
+        context |= {"progress": progress(copies, request.GET.get("since", "")), "cards": CARDS}
+    elif request.htmx.target not in ALL_CARDS:
+        found = findings([*loans, *lines], business_date())
+        context |= identity(request, record) | {"findings": list(islice(found, MAX_FINDINGS))}
+        context |= tab_context(request, record, accounts, panels)
+    log_view(
         Actor.of(request),
         "borrowers.detail",
         kind=record.kind,
@@ -90,153 +96,160 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         borrower_uuid=record.uuid,
         is_repeat=bool(request.htmx) and request.htmx.target != "borrower-tab",
     )
-    response = render_page(request, "borrowers/detail.html", context, partial=PANELS)
+    partials = (*ALL_CARDS, *PROGRESS_PANELS, "borrower-tab")
+    response = render_page(request, "borrowers/detail.html", context, partial=partials)
     if request.htmx.target in ("card-loans", "card-lines"):
-        response["HX-Trigger"] = "account:read"
+        trigger_client_event(response, "account:read")
     return response
 
 
-def whole(
-    request: StaffRequest, record: Record, accounts: Accounts, readings: dict[str, list[Reading]]
-) -> dict[str, Any]:
-    """What the page shows beside its cards."""
-    tab = request.GET.get("tab", "")
-    tab = tab if tab in TABS else "overview"
-    told = [*readings["card-loans"], *readings["card-lines"]]
-    return {
-        **identity(request, record),
-        **tab_context(request, tab, record, accounts, readings),
-        "tab": tab,
-        "accounts": accounts,
-        "readings": readings,
-        "findings": list(islice(findings(told, timezone.localdate()), FINDINGS)),
-    }
+def accounts_of(borrower_uuid: str) -> Accounts:
+    kinds = [Kind.APPLICATION, Kind.LOAN, Kind.LINE]
+    records = Record.objects.filter(borrower_uuid=borrower_uuid, kind__in=kinds, archived_at__isnull=True)
+    accounts: Accounts = defaultdict(list)
+    for record in records.order_by("-created_at", "-id"):
+        accounts[record.kind].append(record)
+    return accounts
 
 
-def read_accounts(request: StaffRequest, accounts: Accounts) -> dict[str, list[Reading]]:
-    """The readings of each card: those for which the service is asked, then copies of all others."""
-    loans, lines = accounts.loans[:ASKED], accounts.lines[:ASKED]
-    lists = lists_of([*loans, *lines])
-    readings = show(request, {"card-loans": loans, "card-lines": lines, "card-last": lists})
-    for card, others in (("card-loans", accounts.loans[ASKED:]), ("card-lines", accounts.lines[ASKED:])):
-        copies, told = copies_of(others)
-        readings[card] += copies
-        readings["card-last"] += told
-    return readings
+def read_accounts(request: StaffRequest, accounts: Accounts) -> Panels:
+    """The copies of each card: those for which the service is asked, then saved copies of all others."""
+    loans, lines = accounts[Kind.LOAN], accounts[Kind.LINE]
+    live = {"card-loans": loans[:MAX_LIVE_ACCOUNTS], "card-lines": lines[:MAX_LIVE_ACCOUNTS]}
+    lists = repayment_lists([*live["card-loans"], *live["card-lines"]])
+    panels = show_panels(request, live | {"card-last": lists})
+    for card, others in (("card-loans", loans), ("card-lines", lines)):
+        copies, repayments = saved_copies(others[MAX_LIVE_ACCOUNTS:])
+        panels[card] += copies
+        panels["card-last"] += repayments
+    return panels
 
 
-def findings(readings: Sequence[Reading], today: date) -> Iterator[tuple[Record, sense.Rule]]:
-    """What does not add up in the copies of its accounts."""
-    for one in readings:
+def findings(copies: Sequence[LiveCopy], today: date) -> Iterator[tuple[Record, consistency.Rule]]:
+    """What does not add up in the copies of the accounts."""
+    for one in copies:
         match one.answer:
             case Loan() as loan:
-                yield from ((one.record, rule) for rule in sense.of_loan(loan, today))
+                yield from ((one.record, rule) for rule in consistency.check_loan(loan, today))
             case Statement() as line:
-                yield from ((one.record, rule) for rule in sense.of_line(line))
+                yield from ((one.record, rule) for rule in consistency.check_line(line))
+
+
+# --- Refreshing all accounts at once ---
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many of the copies were answered since somebody asked for all of them."""
+
+    since: datetime
+    done: int
+    failed: int
+    total: int
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all answered, or nobody waits for the rest any more."""
+        return self.done == self.total or not is_recent(self.since, MAX_WAIT)
+
+
+def progress(copies: Sequence[LiveCopy], since: str) -> Progress:
+    """How far it is; without a readable time it starts now."""
+    try:
+        start = parse_datetime(since)
+    except ValueError:
+        start = None
+    start = start if start and timezone.is_aware(start) else timezone.now()
+    answered = [one for one in copies if one.record.checked_at and one.record.checked_at >= start]
+    tried = [one for one in copies if one.record.failed_at and one.record.failed_at >= start]
+    failed = [one for one in tried if one not in answered]
+    return Progress(start, len(answered) + len(failed), len(failed), len(copies))
+
+
+# --- Who the borrower is ---
 
 
 def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
     """Who the borrower is, what warns, and what this person may do."""
-    borrower = memory.last(record, Borrower)
+    borrower = store.last_answer(record, Borrower)
+    url = borrower.provider_customer_url if borrower else None
     return {
         "borrower": borrower,
-        "is_business": borrower.is_business if borrower else record.product not in PERSONS,
-        "provider_url": https_only(borrower.provider_customer_url) if borrower else None,
+        "is_business": borrower.is_business if borrower else record.category not in INDIVIDUAL_TYPES,
+        # An address from the service is a link only when it is https.
+        "provider_url": url if url and url.lower().startswith("https://") else None,
         "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
-        "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=timezone.localdate()),
-        "acts": [act_button(request, record, *act) for act in ACTS],
-        "why_not": {
-            name: "" if request.can(act) else reason_for(act)
-            for name, act in {
-                "note": "notes.add",
-                "open": "applications.open",
-                "edit": "borrowers.edit",
-                "add": "lookup.add",
-            }.items()
-        },
+        "approvals": open_approvals(borrower_uuid=record.uuid),
+        "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=business_date()),
+        "buttons": [button(request, record, *row) for row in BUTTONS],
+        "why_not": {name: why_not(request, act) for name, act in ACTS.items()},
     }
 
 
-# The first one is what a servicer comes for: its button is the filled one.
-ACTS = [
-    ("applications.submit", "New application", "plus", "a"),
-    ("borrowers.edit", "Edit", "pencil", "e"),
-    ("summaries.borrower", "Print summary", "printer", "p"),
-    ("notes.add", "Add note", "sticker-2", "n"),
-]
-
-
-def act_button(
-    request: StaffRequest, record: Record, act: str, words: str, icon: str, key: str
+def button(
+    request: StaffRequest, record: Record, act: str, url_name: str, words: str, icon: str, key: str
 ) -> dict[str, Any]:
     """A button with its address, or why it is disabled for this person."""
-    address = {
-        "applications.submit": lambda: reverse("applications:submit", args=[record.uuid]),
-        "borrowers.edit": lambda: reverse("borrowers:edit", args=[record.uuid]),
-        "notes.add": lambda: reverse("notes:add", args=[record.kind, record.uuid]),
-        "summaries.borrower": lambda: reverse("summaries:borrower", args=[record.uuid]),
-    }[act]()
-    return {
-        "url": address,
-        "words": words,
-        "icon": icon,
-        "key": key,
-        "is_primary": act == ACTS[0][0],
-        "why_not": "" if request.can(act) else reason_for(act),
-    }
+    args = [record.kind, record.uuid] if act == "notes.add" else [record.uuid]
+    look = {"words": words, "icon": icon, "key": key, "is_primary": act == BUTTONS[0][0]}
+    return look | {"url": reverse(url_name, args=args), "why_not": why_not(request, act)}
 
 
-def https_only(url: str | None) -> str | None:
-    """An address from the service is a link only when it is https."""
-    return url if url and url.lower().startswith("https://") else None
+def why_not(request: StaffRequest, act: str) -> str:
+    return "" if request.can(act) else reason_for(act)
 
 
-def tab_context(
-    request: StaffRequest, tab: str, record: Record, accounts: Accounts, readings: dict[str, list[Reading]]
-) -> dict[str, Any]:
+# --- The tabs ---
+
+
+def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panels: Panels) -> dict[str, Any]:
     """The tabs with their counts, and what the open one shows."""
-    people = list(known(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id"))
-    entries = history(record.kind, record.uuid)
+    tab = request.GET.get("tab", "")
+    tab = tab if tab in TABS else "overview"
+    people = list(
+        active_records(Kind.KEY_PERSON).filter(borrower_uuid=record.uuid).order_by("created_at", "id")
+    )
+    entries = record_entries(record.kind, record.uuid)
     notes = Note.objects.filter(borrower_uuid=record.uuid)
     follow_ups = FollowUp.objects.filter(borrower_uuid=record.uuid)
-    repayments = repayments_in(readings["card-last"])
+    repayments = rows_of_lists(panels["card-last"], with_account=True)
     counts = {
         "people": len(people),
-        "applications": len(accounts.applications),
-        "loans": len(accounts.loans),
-        "lines": len(accounts.lines),
-        "repayments": len(repayments) if readings["card-last"] else None,
+        "applications": len(accounts[Kind.APPLICATION]),
+        "loans": len(accounts[Kind.LOAN]),
+        "lines": len(accounts[Kind.LINE]),
+        "repayments": len(repayments) if panels["card-last"] else None,
         "notes": notes.count() + follow_ups.filter(done_at=None).count(),
         "history": entries.count(),
     }
-    # An individual has no key people; those that are known all the same are not hidden.
-    left_out = {"people"} if record.product in PERSONS and not people and tab != "people" else set()
+    # An individual has no key people; if there are some on file, they are not hidden.
+    left_out = {"people"} if record.category in INDIVIDUAL_TYPES and not people and tab != "people" else set()
     context: dict[str, Any] = {
-        "tabs": [(name, words, counts.get(name)) for name, words in TABS.items() if name not in left_out]
+        "tab": tab,
+        "tabs": [(name, words, counts.get(name)) for name, words in TABS.items() if name not in left_out],
     }
     match tab:
         case "overview":
-            context |= overview(request, record, people, accounts, readings)
+            context |= overview(request, record, people, accounts[Kind.APPLICATION], panels)
         case "people":
-            sent = Sent.of([record.uuid])[record.uuid]
-            context["people"] = [(one, memory.last(one, KeyPerson), secrets(one, sent)) for one in people]
+            writes = ConfirmedWrites.of([record.uuid])[record.uuid]
+            answers = [(one, store.last_answer(one, KeyPerson), secrets(one, writes)) for one in people]
+            context["people"] = answers
+        case "applications":
+            context["applications"] = accounts[Kind.APPLICATION]
         case "loans" | "lines":
-            context["shown"] = readings[f"card-{tab}"]
+            found = [(one, figures_of(one.answer)) for one in panels[f"card-{tab}"]]
+            context["shown"] = [
+                (one, figures, figures.days_past_due(business_date())) for one, figures in found
+            ]
         case "repayments":
-            context["table"] = table(
-                repayments,
-                covers="of this borrower",
-                number=request.GET.get("page"),
-                beside=request.GET.get("payment"),
-                messages_of=messages_of,
-                today=timezone.localdate(),
-            )
+            context["table"] = repayment_table(request, repayments, covers="of this borrower")
         case "messages":
-            context["messages_told"] = messages_of_borrower(record)
+            context["newest_messages"] = messages_of_borrower(record)
         case "notes":
             context |= {"notes": notes[:200], "follow_ups": follow_ups[:200]}
         case "history":
-            context |= {"lines": lines(entries[:100]), "may_read": request.can("audit.detail")}
+            context |= {"lines": entry_lines(entries[:100]), "may_read": request.can("audit.detail")}
     return context
 
 
@@ -244,34 +257,34 @@ def overview(
     request: StaffRequest,
     record: Record,
     people: Sequence[Record],
-    accounts: Accounts,
-    readings: dict[str, list[Reading]],
+    applications: Sequence[Record],
+    panels: Panels,
 ) -> dict[str, Any]:
-    """Timeline, hand-over list, follow-ups, who looked."""
-    kind = request.GET.get("events", "")
-    shown = request.GET.get("shown", "")
-    sent = Sent.of([record.uuid])[record.uuid]
-    tasks = handover(record, people, accounts.applications, sent)
+    """Profile, timeline, onboarding checklist, follow-ups and recent views."""
+    kind, shown = request.GET.get("events", ""), request.GET.get("shown", "")
+    is_number = shown.isascii() and shown.isdigit() and len(shown) < 9
+    writes = ConfirmedWrites.of([record.uuid])[record.uuid]
+    tasks = onboarding_checklist(record, people, applications, writes)
     return {
-        "secrets": secrets(record, sent),
+        "secrets": secrets(record, writes),
         "timeline": timeline(
             record,
-            [*readings["card-lines"], *readings["card-last"]],
+            [*panels["card-lines"], *panels["card-last"]],
             kind=kind if kind in KINDS else "",
-            shown=min(int(shown), 1000) if shown.isascii() and shown.isdigit() and len(shown) < 9 else PAGE,
+            shown=min(int(shown), MAX_EVENTS) if is_number else PAGE_EVENTS,
         ),
         "events": kind,
         "changed": last_changes(record),
         "tasks": tasks,
         "tasks_done": sum(task.done_at is not None for task in tasks),
         "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
-        "sightings": Sighting.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail")[:5],
+        "views": RecordView.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail")[:5],
     }
 
 
-def secrets(person: Record, sent: Sent) -> dict[str, WriteIntent | None]:
-    """When what the service never tells back was last sent of somebody."""
-    return {field: sent.about(person, field) for field in SECRETS}
+def secrets(person: Record, writes: ConfirmedWrites) -> dict[str, WriteIntent | None]:
+    """When what the service never returns was last sent about a person."""
+    return {field: writes.latest_with(person, field) for field in NEVER_RETURNED}
 
 
 def last_changes(record: Record) -> dict[str, Entry]:
@@ -280,17 +293,4 @@ def last_changes(record: Record) -> dict[str, Entry]:
         subject_uuid=record.uuid, operation="borrowers.update", state=WriteIntent.State.CONFIRMED
     )
     attempts = Entry.objects.filter(phase=Entry.Phase.ATTEMPT, intent_id__in=confirmed.values("pk"))
-    found: dict[str, Entry] = {}
-    for entry in attempts[:100]:
-        for field in entry.changes:
-            found.setdefault(field, entry)
-    return found
-
-
-def repayments_in(lists: Sequence[Reading]) -> list[Row]:
-    """Every repayment of the borrower with the account it is on."""
-    return [
-        Row(repayment, account_of(one.record), why_null=one.record.why_null)
-        for one in lists
-        for repayment in one.repayments
-    ]
+    return {field: entry for entry in reversed(list(attempts[:100])) for field in entry.changes}

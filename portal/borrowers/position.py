@@ -1,199 +1,151 @@
-"""Where a borrower stands over all its accounts: the four cards of its page, from the copies that are at hand.
+"""The position of a borrower over all accounts, from saved copies: what is past due, and four cards.
 
-Every figure is one the service told or a plain sum of such; a sum with a missing part is no sum.
+Sums are of like figures, and a sum with a missing part is no sum.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from typing import NamedTuple
 
-from portal.readings import Freshness, Reading
+from portal.live import Freshness, LiveCopy
+from portal.registry.figures import figures_of, past_due_of, rank
 from portal.registry.models import Record
+from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing import Loan, Repayment, Statement
-from servicing.schedules import schedule_of, total
+from servicing.figures import Figures, PastDue, percent_of_limit
+from servicing.schedules import total
 
 SCHEDULED = "SCHEDULED"
 
 
-@dataclass(frozen=True)
-class LoansCard:
-    """All loans together."""
+class AccountsCard:
+    """All loans, or all lines of credit, together."""
 
-    fresh: Freshness
-    count: int
-    amount: Decimal | None
-    active: int
-    delinquent: int
-    why_no_sum: str
+    def __init__(self, copies: Sequence[LiveCopy]) -> None:
+        self.copies, self.fresh, self.count = copies, Freshness(copies), len(copies)
+        self.answers = [one.answer for one in copies if isinstance(one.answer, (Loan, Statement))]
+
+    def _sum(self, name: str) -> Decimal | None:
+        is_whole = len(self.answers) == self.count
+        return total(getattr(answer, name) for answer in self.answers) if is_whole else None
+
+    def why_no_sum(self) -> str:
+        """What a sum waits for, or which call left a part of it out, and when."""
+        unread = self.count - len(self.answers)
+        if unread and self.answers:
+            return f"unknown until {unread} more {'is' if unread == 1 else 'are'} loaded"
+        if unread:
+            return "unknown until loaded"
+        if self.count == 1:
+            return self.copies[0].record.why_null
+        part = "amount" if isinstance(self, LoansCard) else "balance"
+        return f"not totaled: the service doesn’t provide the {part} of one"
+
+
+class LoansCard(AccountsCard):
+    @property
+    def amount(self) -> Decimal | None:
+        return self._sum("amount")
 
     @property
-    def delinquent_words(self) -> str:
-        return "Delinquent" if self.count == 1 else f"{self.delinquent} delinquent"
+    def delinquent(self) -> str:
+        return self._count([getattr(loan, "delinquent", None) is True for loan in self.answers], "delinquent")
 
     @property
-    def active_words(self) -> str:
-        return "Active" if self.count == 1 else f"{self.active} active"
+    def active(self) -> str:
+        return self._count(
+            [(getattr(loan, "status", None) or "").upper() == "ACTIVE" for loan in self.answers], "active"
+        )
+
+    def _count(self, found: Sequence[bool], word: str) -> str:
+        """How many of several, or just the word for the only one; empty for none."""
+        number = sum(found)
+        return "" if not number else word.capitalize() if self.count == 1 else f"{number} {word}"
 
 
-@dataclass(frozen=True)
-class LinesCard:
-    """All lines of credit together."""
-
-    fresh: Freshness
-    count: int
-    limit: Decimal | None
-    available: Decimal | None
-    past_due: Decimal | None
-    days_past_due: int | None
-    why_no_sum: str
+class LinesCard(AccountsCard):
+    @property
+    def limit(self) -> Decimal | None:
+        return self._sum("credit_limit")
 
     @property
-    def past_due_words(self) -> str:
-        return f"{self.days_past_due} day{'' if self.days_past_due == 1 else 's'} past due"
+    def available(self) -> Decimal | None:
+        return self._sum("available_credit")
 
     @property
-    def used(self) -> Decimal | None:
-        """What is drawn: limit less available."""
-        return None if self.limit is None or self.available is None else self.limit - self.available
+    def principal(self) -> Decimal | None:
+        return self._sum("principal_balance")
 
     @property
-    def used_percent(self) -> int | None:
-        return wording.percent(self.used, self.limit)
+    def percent_of_limit(self) -> int | None:
+        return wording.whole_percent(percent_of_limit(self.principal, self.limit))
 
 
-@dataclass(frozen=True)
-class Due:
-    """One payment that is to come."""
-
+class NextPayment(NamedTuple):
+    due_date: date
     record: Record
-    on: date
     amount: Decimal | None
     autopay: bool | None
 
 
-@dataclass(frozen=True)
-class NextPaymentCard:
-    """The earliest payment to come, from loans' schedules and lines' statements."""
-
-    fresh: Freshness
-    due: Due | None
-
-
-@dataclass(frozen=True)
-class LastRepaymentCard:
+class LastRepayment(NamedTuple):
     """The latest repayment that is not merely scheduled."""
 
     fresh: Freshness
-    repayment: Repayment | None
-    record: Record | None
+    repayment: Repayment | None = None
+    record: Record | None = None
 
 
 class Position:
-    """The four cards, from the readings of loans, lines and the repayments of both; each is made when asked for."""
+    """The four cards; each is computed when the page shows it."""
 
     def __init__(
-        self,
-        loans: Sequence[Reading],
-        lines: Sequence[Reading],
-        lists: Sequence[Reading],
-        *,
-        today: date,
+        self, loans: Sequence[LiveCopy], lines: Sequence[LiveCopy], lists: Sequence[LiveCopy]
     ) -> None:
-        self._loans = loans
-        self._lines = lines
-        self._lists = lists
-        self._today = today
+        self.loans, self.lines = LoansCard(loans), LinesCard(lines)
+        self._accounts, self._lists, self._today = [*loans, *lines], lists, business_date()
 
     @cached_property
-    def loans(self) -> LoansCard:
-        return _loans(self._loans)
+    def next_payment(self) -> NextPayment | None:
+        """The earliest payment to come, from loans' schedules and lines' statements."""
+        payments = [found for one in self._accounts if (found := self._next_payment_of(one))]
+        return min(payments, key=lambda payment: payment.due_date, default=None)
+
+    def _next_payment_of(self, copy: LiveCopy) -> NextPayment | None:
+        figures = figures_of(copy.answer)
+        if figures.is_closed or not figures.due_next:
+            return None
+        autopay = copy.answer.autopay_enabled if isinstance(copy.answer, Loan) else None
+        return NextPayment(figures.due_next.day, copy.record, figures.due_next.amount, autopay)
 
     @cached_property
-    def lines(self) -> LinesCard:
-        return _lines(self._lines)
+    def past_due(self) -> PastDue:
+        """What is past due over all open accounts."""
+        return past_due_of((one.record.kind, one.answer) for one in self._accounts)
 
     @cached_property
-    def next_payment(self) -> NextPaymentCard:
-        accounts = [*self._loans, *self._lines]
-        return NextPaymentCard(Freshness(accounts), _next_due(accounts, self._today))
+    def late_accounts(self) -> list[tuple[Record, Figures, int | None]]:
+        """The accounts that are past due, worst first, with their figures and days."""
+        found = [(one.record, figures_of(one.answer)) for one in self._accounts]
+        late = [
+            (record, figures, figures.days_past_due(self._today))
+            for record, figures in found
+            if figures.is_late
+        ]
+        return sorted(late, key=lambda one: rank(one[1].past_due, is_late=True) or 0, reverse=True)
 
     @cached_property
-    def last_repayment(self) -> LastRepaymentCard:
-        return _last_repayment(self._lists, self._today)
-
-
-def _loans(readings: Sequence[Reading]) -> LoansCard:
-    told = [answer for one in readings if isinstance(answer := one.answer, Loan)]
-    whole = len(told) == len(readings)
-    return LoansCard(
-        fresh=Freshness(readings),
-        count=len(readings),
-        amount=total(loan.amount for loan in told) if whole else None,
-        active=sum((loan.status or "").upper() == "ACTIVE" for loan in told),
-        delinquent=sum(loan.delinquent is True for loan in told),
-        why_no_sum=_why_no_sum(readings, len(told), "amount"),
-    )
-
-
-def _lines(readings: Sequence[Reading]) -> LinesCard:
-    told = [answer for one in readings if isinstance(answer := one.answer, Statement)]
-    whole = len(told) == len(readings)
-    return LinesCard(
-        fresh=Freshness(readings),
-        count=len(readings),
-        limit=total(line.credit_limit for line in told) if whole else None,
-        available=total(line.available_credit for line in told) if whole else None,
-        past_due=total(line.past_due_balance for line in told) if whole else None,
-        days_past_due=max((line.days_past_due for line in told if line.days_past_due), default=None),
-        why_no_sum=_why_no_sum(readings, len(told), "balance"),
-    )
-
-
-def _why_no_sum(readings: Sequence[Reading], told: int, part: str) -> str:
-    """What a sum waits for, or whose call left a part of it out, and when."""
-    unread = len(readings) - told
-    if unread and told:
-        return f"unknown until {unread} more {'is' if unread == 1 else 'are'} read"
-    if unread:
-        return "unknown until read"
-    if told == 1:
-        return readings[0].record.why_null
-    return f"no sum, the {part} of one is not provided by the service"
-
-
-def _next_due(readings: Sequence[Reading], today: date) -> Due | None:
-    dues = [due for one in readings if (due := _due(one, today))]
-    return min(dues, key=lambda due: due.on, default=None)
-
-
-def _due(reading: Reading, today: date) -> Due | None:
-    match reading.answer:
-        case Loan() as loan:
-            row = schedule_of(loan).next_due(today)
-            return (
-                Due(reading.record, row.due_date, row.total, loan.autopay_enabled)
-                if row and row.due_date
-                else None
-            )
-        case Statement(payment_due_date=date() as day) as line if day >= today:
-            return Due(reading.record, day, line.payment_amount_due, None)
-    return None
-
-
-def _last_repayment(lists: Sequence[Reading], today: date) -> LastRepaymentCard:
-    past = [
-        (repayment.effective_date, repayment, one.record)
-        for one in lists
-        for repayment in one.repayments
-        if repayment.effective_date and _is_past(repayment, today)
-    ]
-    _, repayment, record = max(past, key=lambda item: item[0], default=(None, None, None))
-    return LastRepaymentCard(Freshness(lists), repayment, record)
-
-
-def _is_past(repayment: Repayment, today: date) -> bool:
-    is_scheduled = (repayment.status or "").upper() == SCHEDULED
-    return not is_scheduled and repayment.effective_date is not None and repayment.effective_date <= today
+    def last_repayment(self) -> LastRepayment:
+        fresh = Freshness(self._lists)
+        past = [
+            (repayment.effective_date, LastRepayment(fresh, repayment, one.record))
+            for one in self._lists
+            for repayment in one.repayments
+            if repayment.effective_date
+            and repayment.effective_date <= self._today
+            and (repayment.status or "").upper() != SCHEDULED
+        ]
+        return max(past, key=lambda item: item[0])[1] if past else LastRepayment(fresh)

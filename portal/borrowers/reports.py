@@ -9,23 +9,19 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 from xml.parsers import expat
 
 import msgspec
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import InMemoryUploadedFile
-from django.core.files.uploadhandler import FileUploadHandler, SkipFile
-from django.http import HttpRequest
 
-from portal.ui.forms import raise_reasons
-from portal.ui.uploads import largest_file, too_large
+from portal.ui.forms import raise_errors
+from portal.ui.uploads import max_file_bytes, too_large_message
 
 MAX_DEPTH = 100
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
-IS_COMPRESSED = "This is a compressed file. Choose the report itself; it is compressed on sending."
+IS_COMPRESSED = "This file is compressed. Choose the original report."
 IS_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which no report is."
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SQUARE = bytes.maketrans(b"{}", b"[]")
@@ -55,9 +51,9 @@ class ReportField(forms.FileField):
     """A file of one kind; ``problems`` gives the reasons against its content."""
 
     default_error_messages = {
-        "required": "Choose the file, or go back and take this report off the list.",
+        "required": "Choose a file, or go back and deselect this report.",
         "empty": "The file is empty.",
-        "invalid": "No file arrived; choose it again.",
+        "invalid": "No file received. Choose it again.",
     }
 
     def __init__(self, *, problems: Callable[[bytes], list[str]], accept: str, **kwargs: Any) -> None:
@@ -68,10 +64,10 @@ class ReportField(forms.FileField):
         file = super().clean(data, initial)
         if file is None:
             return None
-        if file.size > largest_file():
-            raise ValidationError(too_large())
+        if file.size > max_file_bytes():
+            raise ValidationError(too_large_message())
         content = file.read().removeprefix(BOM_UTF8)  # Windows writes the mark; JSON must not have it.
-        raise_reasons(self.problems(content))
+        raise_errors(self.problems(content))
         return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))
 
 
@@ -90,7 +86,7 @@ def json_problems(content: bytes) -> list[str]:
         where = str(error).removeprefix("JSON is malformed: ")
         return [f"This is not JSON ({where}). Export the report as JSON again."]
     if content.lstrip()[:1] not in (b"{", b"["):
-        return ["This is JSON but no report: it must hold an object or a list."]
+        return ["Not a report: the JSON must be an object or a list."]
     return [IS_DEEP] if _is_deeper(content, MAX_DEPTH) else []
 
 
@@ -137,28 +133,3 @@ def xml_problems(content: bytes) -> list[str]:
 
 class Refused(Exception):
     """XML that is well-formed so far, and no report."""
-
-
-class InMemory(FileUploadHandler):
-    """Keeps one file for each of the ``names`` in memory; of one that is too large, only its size."""
-
-    def __init__(self, request: HttpRequest, names: frozenset[str]) -> None:
-        super().__init__(request)
-        self.awaited = set(names)
-
-    def new_file(self, *args: Any, **kwargs: Any) -> None:
-        super().new_file(*args, **kwargs)
-        if self.field_name not in self.awaited:
-            raise SkipFile
-        self.awaited.remove(self.field_name)
-        self.kept = BytesIO()
-
-    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        if start + len(raw_data) <= largest_file():
-            self.kept.write(raw_data)
-
-    def file_complete(self, file_size: int) -> InMemoryUploadedFile:
-        self.kept.seek(0)
-        return InMemoryUploadedFile(
-            self.kept, self.field_name, self.file_name, self.content_type, file_size, self.charset
-        )

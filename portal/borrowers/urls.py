@@ -1,14 +1,17 @@
-"""Addresses of borrowers: list, onboarding, page."""
+"""Addresses of borrowers. ``draft`` takes the ID of a draft that need not be saved yet."""
 
 from django.urls import path
 
-from portal.borrowers import edit_urls, page, views, wizard_urls
+from portal.borrowers import onboarding, page, profile, views
 
 app_name = "borrowers"
 urlpatterns = [
     path("", views.index, name="index"),
     path("export/", views.export, name="export"),
-    *wizard_urls.urlpatterns,
-    *edit_urls.urlpatterns,
+    path("new/", onboarding.create, name="create"),
+    path("new/<uuid:draft_id>/discard/", onboarding.discard_draft, name="discard_draft"),
+    path("new/<uuid:draft_id>/<str:step>/", onboarding.draft, name="draft"),
+    path("<str:borrower_uuid>/edit/", profile.edit, name="edit"),
+    path("<str:borrower_uuid>/people/<str:person_uuid>/edit/", profile.edit_person, name="edit_person"),
     path("<str:borrower_uuid>/", page.detail, name="detail"),
 ]

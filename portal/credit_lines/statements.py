@@ -1,94 +1,102 @@
-"""The statements of a line as a list: by year, the newest first, with the months that have none.
+"""The statements of a line as a list: by year, newest first, with the months that have none."""
 
-Hides what is new to whom, which contents a document has had, and where a step back or forward leads.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 
 from django.urls import reverse
 
-from portal.audit.models import Actor, Sighting
-from portal.credit_lines.documents import prints_of
+from portal.audit.models import Actor, RecordView
 from portal.credit_lines.models import Fingerprint
 from servicing import Statement
-from servicing.sense import missing_months
+from servicing.consistency import missing_months
 
 
 @dataclass(frozen=True)
-class Paper:
-    """One statement of the list, or a month that has none."""
+class Entry:
+    """One statement, or a month without one."""
 
     day: date
     url: str = ""
-    prints: Sequence[Fingerprint] = ()
+    fingerprints: Sequence[Fingerprint] = ()
     is_new: bool = False
     is_missing: bool = False
 
     @property
     def has_changed(self) -> bool:
-        """Whether its content was not always the same."""
-        return len(self.prints) > 1
+        """Whether its content differed between two downloads."""
+        return len(self.fingerprints) > 1
 
     @property
     def last(self) -> Fingerprint | None:
-        """The content it had when it was fetched last."""
-        return max(self.prints, key=lambda one: one.last_at, default=None)
+        """The content of the last download."""
+        return max(self.fingerprints, key=lambda one: one.last_at, default=None)
 
 
 @dataclass(frozen=True)
-class Papers:
-    """The list, the chosen statement, and those beside it."""
+class StatementList:
+    """The list, the chosen statement, and those before and after it."""
 
-    years: Sequence[tuple[int, Sequence[Paper]]]
+    years: Sequence[tuple[int, Sequence[Entry]]]
     count: int
     missing: int
     undated: int
-    chosen: Paper | None
-    earlier: Paper | None
-    later: Paper | None
+    chosen: Entry | None
+    earlier: Entry | None
+    later: Entry | None
+
+    @property
+    def words(self) -> str:
+        """How many statements there are, and what is wrong with the list."""
+        words = f"{self.count} statement{'' if self.count == 1 else 's'}"
+        if self.missing:
+            words += f", {self.missing} month{'' if self.missing == 1 else 's'} missing"
+        return f"{words}, {self.undated} without a date or link" if self.undated else words
 
 
-def papers_of(actor: Actor, borrower_uuid: str, line_uuid: str, told: Statement, wanted: str) -> Papers:
-    """The statements the service lists, and the chosen one: ``wanted`` is its day."""
-    days = sorted({paper.billing_date for paper in told.statements if paper.billing_date and paper.url})
-    prints, seen = prints_of(line_uuid, told.statements), _seen(actor, line_uuid, days)
-    papers = [
-        Paper(day, address(borrower_uuid, line_uuid, day), prints.get(day, ()), day not in seen)
+def statement_list(
+    actor: Actor, borrower_uuid: str, line_uuid: str, line: Statement, chosen_day: str
+) -> StatementList:
+    """List the statements of the service's answer; ``chosen_day`` is a date as in the address."""
+    days = sorted({one.billing_date for one in line.statements if one.billing_date and one.url})
+    fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(actor, line_uuid, days)
+    entries = [
+        Entry(day, _pdf_url(borrower_uuid, line_uuid, day), fingerprints.get(day, ()), day not in viewed)
         for day in days
     ]
-    gaps = [Paper(month, is_missing=True) for month in missing_months(days)]
-    index = next((index for index, day in enumerate(days) if day.isoformat() == wanted), None)
-    return Papers(
-        years=[(year, list(group)) for year, group in _by_year([*papers, *gaps])],
-        count=len(papers),
+    gaps = [Entry(month, is_missing=True) for month in missing_months(days)]
+    index = next((index for index, day in enumerate(days) if day.isoformat() == chosen_day), len(days))
+    newest_first = sorted([*entries, *gaps], key=lambda entry: entry.day, reverse=True)
+    return StatementList(
+        years=[(year, list(group)) for year, group in groupby(newest_first, lambda entry: entry.day.year)],
+        count=len(entries),
         missing=len(gaps),
-        undated=len(told.statements) - len(papers),
-        chosen=None if index is None else papers[index],
-        earlier=papers[-1] if papers and index is None else papers[index - 1] if index else None,
-        later=papers[index + 1] if index is not None and index + 1 < len(papers) else None,
+        undated=len(line.statements) - len(entries),
+        chosen=entries[index] if index < len(entries) else None,
+        earlier=entries[index - 1] if index > 0 else None,
+        later=entries[index + 1] if index + 1 < len(entries) else None,
     )
 
 
-def address(borrower_uuid: str, line_uuid: str, day: date) -> str:
-    """Where a statement's document is shown."""
-    return reverse("credit_lines:pdf", args=[borrower_uuid, line_uuid, day.isoformat()])
-
-
-def subject(line_uuid: str, day: date) -> str:
-    """What the audit calls a statement, which has no identifier of its own."""
+def statement_key(line_uuid: str, day: date) -> str:
+    """Name a statement in the audit trail; it has no ID of its own."""
     return f"{day.isoformat()}/{line_uuid}"[:64]
 
 
-def _seen(actor: Actor, line_uuid: str, days: Sequence[date]) -> set[date]:
-    """The days whose statement this person has looked at."""
-    subjects = {subject(line_uuid, day): day for day in days}
-    found = Sighting.objects.filter(actor_id=actor.id or 0, subject_uuid__in=subjects)
-    return {subjects[one] for one in found.values_list("subject_uuid", flat=True)}
+def _pdf_url(borrower_uuid: str, line_uuid: str, day: date) -> str:
+    return reverse("credit_lines:pdf", args=[borrower_uuid, line_uuid, day.isoformat()])
 
 
-def _by_year(papers: Sequence[Paper]) -> Iterator[tuple[int, Iterator[Paper]]]:
-    newest_first = sorted(papers, key=lambda paper: paper.day, reverse=True)
-    return groupby(newest_first, key=lambda paper: paper.day.year)
+def _fingerprints(line_uuid: str, days: Sequence[date]) -> dict[date, list[Fingerprint]]:
+    """The contents that these statements have had, oldest first."""
+    found: dict[date, list[Fingerprint]] = {}
+    for one in Fingerprint.objects.filter(line_uuid=line_uuid, billing_date__in=days):
+        found.setdefault(one.billing_date, []).append(one)
+    return found
+
+
+def _viewed_days(actor: Actor, line_uuid: str, days: Sequence[date]) -> set[date]:
+    keys = {statement_key(line_uuid, day): day for day in days}
+    views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=keys)
+    return {keys[key] for key in views.values_list("subject_uuid", flat=True)}

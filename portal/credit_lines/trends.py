@@ -1,22 +1,28 @@
-"""How balances moved: small lines over the answers that are kept, for a service that only knows today. Hides geometry.
+"""Balances over time as small line charts, from the saved copies: the service only knows today.
 
-A line begins at zero dollars, so that its slope is never flattered.
+Each chart begins at zero dollars, so that its slope is not exaggerated.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from portal.registry.models import Record
+from portal.ui.charts import across, polyline
+from portal.ui.templatetags.ui import moment, money
 from servicing import Statement, codec
 
-KEPT = 200
-"""So many earlier answers are drawn."""
-HEIGHT = 40
-MICRO = timedelta(microseconds=1)
-SERIES = (
+MAX_COPIES: Final = 200
+MAX_ROWS: Final = 60
+HEIGHT: Final = 40
+HEADROOM: Final = Decimal(2)
+MICROSECOND: Final = timedelta(microseconds=1)
+SERIES: Final = (
     ("Payoff balance", "payoff_balance", "accent"),
     ("Available credit", "available_credit", "neutral"),
     ("Past due balance", "past_due_balance", "bad"),
@@ -24,7 +30,7 @@ SERIES = (
 
 
 class Sample(NamedTuple):
-    """What the service said at a time."""
+    """The statement as of a time."""
 
     at: datetime
     statement: Statement
@@ -38,53 +44,46 @@ class Trend:
     look: str
     now: Decimal | None
     points: str
-    """Of the line, in a box 100 wide and :data:`HEIGHT` high; empty where fewer than two samples tell it."""
+    """The line in a box 100 wide and :data:`HEIGHT` high; empty with fewer than two values."""
     first: datetime
     last: datetime
 
     @property
     def area(self) -> str:
-        """The points of what lies below the line."""
+        """The points of the area below the line."""
         return f"{self.points} 100,{HEIGHT} 0,{HEIGHT}"
 
 
 def samples(record: Record) -> list[Sample]:
-    """The answers that are kept, the oldest first, the present one last."""
-    kept = [(one.at, one.answer) for one in record.snapshots.all()[:KEPT]][::-1]
+    """The saved copies, oldest first; the current one is last."""
+    copies = [(one.at, one.answer) for one in record.snapshots.all()[:MAX_COPIES]][::-1]
     if record.answer and record.answer_at:
-        kept.append((record.answer_at, record.answer))
-    return [Sample(at, codec.decode(Statement, answer)) for at, answer in kept]
+        copies.append((record.answer_at, record.answer))
+    return [Sample(at, codec.decode(Statement, answer)) for at, answer in copies]
 
 
-def trends(told: Sequence[Sample]) -> list[Trend]:
-    """The three lines; none before there are two samples."""
-    if len(told) < 2:
-        return []
-    return [_trend(label, field, look, told) for label, field, look in SERIES]
+def trends(history: Sequence[Sample]) -> list[Trend]:
+    """The three charts; none with fewer than two samples."""
+    return [_trend(*series, history) for series in SERIES] if len(history) > 1 else []
 
 
-def _trend(label: str, field: str, look: str, told: Sequence[Sample]) -> Trend:
-    values = [
-        (sample.at, value) for sample in told if (value := getattr(sample.statement, field)) is not None
-    ]
-    first, last = told[0].at, told[-1].at
-    span = last - first
-    highest = max((value for _, value in values), default=Decimal(0))
-    points = [
-        f"{_cut(Decimal((at - first) // MICRO) * 100 / max(span // MICRO, 1))},{_height(value, highest)}"
-        for at, value in values
-    ]
-    now = getattr(told[-1].statement, field)
-    return Trend(label, look, now, " ".join(points) if len(points) > 1 else "", first, last)
-
-
-def _height(value: Decimal, highest: Decimal) -> Decimal:
-    return (
-        _cut(HEIGHT - max(value, Decimal(0)) * (HEIGHT - 2) / highest)
-        if highest > 0
-        else _cut(Decimal(HEIGHT - 1))
+def trend_rows(history: Sequence[Sample]) -> SafeString:
+    """The same figures as table rows, newest first."""
+    cells = '<td class="sd-num">{}</td>' * len(SERIES)
+    rows = (
+        (moment(one.at), *(money(getattr(one.statement, field)) for _, field, _ in SERIES))
+        for one in reversed(history[-MAX_ROWS:])
     )
+    return format_html_join("", f'<tr><th scope="row">{{}}</th>{cells}</tr>', rows)
 
 
-def _cut(value: Decimal) -> Decimal:
-    return value.quantize(Decimal("0.01"))
+def _trend(label: str, field: str, look: str, history: Sequence[Sample]) -> Trend:
+    first, last = history[0].at, history[-1].at
+    values = [(one.at, getattr(one.statement, field)) for one in history]
+    points = [
+        (across((at - first) // MICROSECOND, (last - first) // MICROSECOND), value)
+        for at, value in values
+        if value is not None
+    ]
+    line = polyline(points, HEIGHT, HEADROOM) if len(points) > 1 else ""
+    return Trend(label, look, values[-1][1], line, first, last)

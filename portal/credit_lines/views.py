@@ -5,62 +5,43 @@ from typing import Any
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
-from django.conf import settings
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
+from django_htmx.http import trigger_client_event
 
-from portal import portfolio
-from portal.account_page import about, account_page
+from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import saw
+from portal.audit.view_log import log_view
 from portal.credit_lines.documents import NotListed, document
-from portal.credit_lines.statements import papers_of, subject
-from portal.credit_lines.trends import samples, trends
+from portal.credit_lines.list_page import LINES
+from portal.credit_lines.statements import statement_key, statement_list
+from portal.credit_lines.trends import samples, trend_rows, trends
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
-from portal.portfolio import Column, Portfolio, only_flagged
-from portal.readings import Reading
+from portal.lists.refresh import refresh_selected
+from portal.live import LiveCopy
+from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.htmx import render_page
-from servicing import DocumentRefused, NotFound, ServicingError, Statement, sense
+from servicing import DocumentRefused, NotFound, ServicingError, Statement, consistency
+from servicing.figures import percent_of_limit
 from servicing.values import calendar_day
 
-LIST = Portfolio(
-    kind=Kind.LINE,
-    area="credit_lines",
-    title="Lines of credit",
-    noun="line",
-    columns=(
-        Column("limit", "Limit", lambda row: row.record.amount, "money", "sd-wide"),
-        Column("past_due", "Past due", lambda row: row.record.past_due, "owed"),
-        Column("due", "Payment due", lambda row: row.record.due_date, "due"),
-        Column("checked", "Last checked", lambda row: row.record.checked_at, "checked", "sd-wide"),
-    ),
-    sorts={
-        "created": "-created_at",
-        "limit": "-amount",
-        "past_due": "-past_due",
-        "due": "due_date",
-        "checked": "checked_at",
-    },
-    filters=(only_flagged("past_due", "Past due"),),
-    views={
-        "Past due": "past_due=yes&sort=past_due",
-        "Payment due first": "sort=due",
-        "Oldest copy first": "sort=checked",
-    },
-)
 # A document loads nothing and sends nothing. Browsers may put it into a page of their own, as an embedded object with
 # styles in attributes, to which this policy applies; a sandbox would keep their viewers from starting.
 DOCUMENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
+)
+RELOAD_AFTER_READ = SafeString(
+    'hx-trigger="line:read from:body delay:50ms" hx-target="this" hx-swap="outerHTML"'
 )
 PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 
@@ -69,58 +50,56 @@ PANELS = ("line", "line-statements", "statement-list", "line-repayments")
 @requires("credit_lines.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
-    return portfolio.index(request, LIST)
+    return LINES.index(request)
 
 
 @require_safe
 @requires("credit_lines.index")
 def export(request: StaffRequest) -> HttpResponseBase:
     """The list as a file."""
-    return portfolio.export(request, LIST)
+    return LINES.export(request)
 
 
 @require_http_methods(["GET", "POST"])
 @requires("credit_lines.index")
 def refresh(request: StaffRequest) -> HttpResponseBase:
     """Some of the list are read again."""
-    return portfolio.refresh(request, LIST)
+    return refresh_selected(request, LINES)
 
 
 @require_safe
 @requires("credit_lines.detail")
 def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpResponseBase:
-    """The page from its copies, or one of its panels after asking the service."""
+    """Show one line of credit."""
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    response = account_page(request, LIST, record, told=told, panels=PANELS)
-    if request.htmx.target == "line":
-        response["HX-Trigger"] = "line:read"
-    return response
+    response = account_page(request, LINES, record, build_context=build_context, panels=PANELS)
+    return trigger_client_event(response, "line:read") if request.htmx.target == "line" else response
 
 
-def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
-    """What the page draws from the line itself; nothing while only its identifier is known."""
-    line, record = reading.answer, reading.record
+def build_context(request: StaffRequest, copy: LiveCopy) -> dict[str, Any]:
+    """Balances, trends and statements; nothing while only the ID is on file."""
+    line, record = copy.answer, copy.record
     if not isinstance(line, Statement):
-        return {"line": None}
-    limit, available = line.credit_limit, line.available_credit
-    used = None if limit is None or available is None else limit - available
+        return {"line": None, "reload_after_read": RELOAD_AFTER_READ}
+    figures, today = figures_of(line), business_date()
     history = samples(record)
-    wanted = request.GET.get("statement", "")
+    chosen = request.GET.get("statement", "")
     return {
         "line": line,
-        "used": used,
-        "used_percent": wording.percent(used, limit),
-        "marks": (settings.UTILISATION_WARN, settings.UTILISATION_BAD),
-        "past_due": past_due_words(line),
-        "aloud": read_aloud(line, timezone.localdate()),
-        "findings": sense.of_line(line),
-        "history": history[-60:][::-1],
+        "percent_of_limit": wording.whole_percent(percent_of_limit(figures.principal, figures.limit)),
+        "past_due": past_due_words(figures, today),
+        "due_next": figures.due_next,
+        "aloud": read_aloud(line, figures),
+        "findings": consistency.check_line(line),
         "trends": trends(history),
+        "trend_rows": trend_rows(history),
         "since": history[0].at if history else None,
         "copies": len(history),
-        "papers": papers_of(Actor.of(request), record.borrower_uuid, record.uuid, line, wanted),
+        "statements": statement_list(Actor.of(request), record.borrower_uuid, record.uuid, line, chosen),
+        "unrecognized": unrecognized_words(line),
+        "reload_after_read": RELOAD_AFTER_READ,
     }
 
 
@@ -129,7 +108,7 @@ def told(request: StaffRequest, reading: Reading) -> dict[str, Any]:
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # knows only views without arguments
 def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> HttpResponseBase:
-    """The document of a statement, fetched by the link that the service gives now; or a sentence why not."""
+    """Show or download the document of a statement, or say why there is none."""
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
     billed = calendar_day(day)
     if billed is None or billed.isoformat() != day:
@@ -137,13 +116,14 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
     try:
         file = document(request, borrower_uuid, line_uuid, billed)
     except NotListed:
-        return refusal(
-            request, record, billed, "The lending service no longer lists a document for this day.", 404
-        )
+        return refusal(request, record, billed, "The service no longer lists a statement for this date.", 404)
     except ServicingError as error:
-        return refusal(request, record, billed, words_of(error), status_of(error))
+        words = wording.with_full_stop("; ".join(error.reasons) or error.message)
+        return refusal(request, record, billed, words, status_for(error))
     is_download = "download" in request.GET
-    seen(request, record, billed, is_download=is_download)
+    log_statement_view(request, record, billed)
+    if is_download:
+        audit_statement(request, record, billed, "credit_lines.download")
     response = FileResponse(
         file,
         as_attachment=is_download,
@@ -155,49 +135,46 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
     return response
 
 
-def seen(request: StaffRequest, record: Record, day: date, *, is_download: bool) -> None:
-    """Who looked at a statement; a file that leaves the desk has an entry of its own, however soon after a look."""
-    actor, label = Actor.of(request), f"statement of {wording.day(day)}, line {record.uuid[:8]}"
-    named = about(record) | {"uuid": subject(record.uuid, day)}
-    borrower = record.borrower_uuid
-    saw(actor, "credit_lines.pdf", kind=record.kind, uuid=named["uuid"], label=label, borrower_uuid=borrower)
-    if is_download:
-        append(
-            actor,
-            "credit_lines.download",
-            subject_kind=named["kind"],
-            subject_uuid=named["uuid"],
-            subject_label=label,
-            borrower_uuid=record.borrower_uuid,
-        )
+def log_statement_view(request: StaffRequest, record: Record, day: date) -> None:
+    """Log who viewed a statement."""
+    log_view(
+        Actor.of(request),
+        "credit_lines.pdf",
+        kind=record.kind,
+        uuid=statement_key(record.uuid, day),
+        label=statement_label(record, day),
+        borrower_uuid=record.borrower_uuid,
+    )
+
+
+def audit_statement(
+    request: StaffRequest, record: Record, day: date, action: str, *, result: str = "", reason: str = ""
+) -> None:
+    """Write one audit entry about a statement: a download, however soon after a view, or a failure."""
+    append(
+        Actor.of(request),
+        action,
+        result=result,
+        subject_kind=record.kind,
+        subject_uuid=statement_key(record.uuid, day),
+        subject_label=statement_label(record, day),
+        borrower_uuid=record.borrower_uuid,
+        reason=reason,
+    )
+
+
+def statement_label(record: Record, day: date) -> str:
+    """Name a statement for people."""
+    return f"statement of {wording.day(day)}, line {record.uuid[:8]}"
 
 
 def refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:
-    """A card in place of the document; that it was refused is kept."""
-    append(
-        Actor.of(request),
-        "credit_lines.pdf",
-        result="rejected",
-        subject_kind=record.kind,
-        subject_uuid=subject(record.uuid, day),
-        subject_label=f"statement of {wording.day(day)}, line {record.uuid[:8]}",
-        borrower_uuid=record.borrower_uuid,
-        reason=words[:500],
-    )
+    """A card instead of the document, and an audit entry of the failure."""
+    audit_statement(request, record, day, "credit_lines.pdf", result="rejected", reason=words[:500])
     context = {"record": record, "day": day, "words": words}
     return render_page(request, "credit_lines/document.html", context, status=status)
 
 
-def words_of(error: ServicingError) -> str:
-    """Why there is no document, as one sentence."""
-    return wording.ended("; ".join(error.reasons) or error.message)
-
-
-def status_of(error: ServicingError) -> int:
-    """What the answer says to programs."""
-    match error:
-        case NotFound():
-            return 404
-        case DocumentRefused():
-            return 502
-    return 503
+def status_for(error: ServicingError) -> int:
+    """The HTTP status for programs."""
+    return 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503

@@ -1,24 +1,24 @@
-"""Putting a line of the attention list aside."""
+"""The form to snooze an item."""
 
 from datetime import date, timedelta
 
 from django import forms
-from django.utils import timezone
 
+from portal.runtime.business_date import business_date
 from portal.ui.forms import DayField, DayInput, StaffForm, TextField
 
-LONGEST = 30
+MAX_SNOOZE_DAYS = 30
 
 
 class SnoozeForm(StaffForm):
-    """Up to which day, and why: colleagues read it."""
+    """The day on which the item comes back, and a reason that colleagues read."""
 
-    until = DayField(label="Bring it back on", widget=DayInput)
+    until = DayField(label="Remind on", widget=DayInput)
     reason = TextField(label="Reason", max_length=200)
 
     def clean_until(self) -> date:
         day: date = self.cleaned_data["until"]
-        today = timezone.localdate()
-        if not today < day <= today + timedelta(days=LONGEST):
-            raise forms.ValidationError(f"Choose a day from tomorrow up to {LONGEST} days from now.")
+        today = business_date()
+        if not today < day <= today + timedelta(days=MAX_SNOOZE_DAYS):
+            raise forms.ValidationError(f"Choose a day from tomorrow up to {MAX_SNOOZE_DAYS} days from now.")
         return day

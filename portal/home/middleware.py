@@ -1,4 +1,4 @@
-"""What the frame of every page tells beside its own content: how the service answers, and what waits for somebody."""
+"""Gives every page's frame the health of the service and the number of items that need attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 
-from portal.audit import health
+from portal.audit.service_health import header_status
 from portal.home import attention
 
 
 class FrameMiddleware:
-    """Sets ``request.health`` and ``request.waiting``, worked out only where a frame is drawn."""
+    """Sets ``request.health`` and ``request.waiting``, computed only if a frame is rendered."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: Any) -> HttpResponse:
         if request.user.is_authenticated:
-            request.health = SimpleLazyObject(health.header)
+            request.health = SimpleLazyObject(header_status)
             request.waiting = SimpleLazyObject(lambda: attention.waiting(request.user))
         return self.get_response(request)

@@ -1,13 +1,13 @@
-"""What people arrange on their first page: what is put aside for a while, and which saved views stand there."""
+"""What people arrange on the home page: snoozed items and pinned views."""
 
 from django.conf import settings
 from django.db import models
 
-from portal.saved_views.models import SavedView
+from portal.lists.models import SavedView
 
 
 class Snooze(models.Model):
-    """One line of the attention list, hidden from everybody up to a day, and who says why."""
+    """An item that needs attention, hidden from everybody up to a day, with the reason."""
 
     key = models.CharField(max_length=100, unique=True, help_text="Which line; see portal.home.attention.")
     label = models.CharField(max_length=300)
@@ -25,7 +25,7 @@ class Snooze(models.Model):
 
 
 class Pin(models.Model):
-    """A saved view that somebody keeps on their first page."""
+    """A saved view that somebody pinned to their home page."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     view = models.ForeignKey(SavedView, on_delete=models.CASCADE)

@@ -1,27 +1,28 @@
-"""Today's payments and those of the last two weeks, by effective date, from the repayments that are known here."""
+"""Payments of today and of the last two weeks by effective date, from the repayments on file."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
-from django.db.models import QuerySet
 from django.urls import reverse
 
-from portal.payments import SUCCEEDED
-from portal.readings import Coverage, coverage
-from portal.registry.lists import known
+from portal.live import Coverage, coverage
 from portal.registry.models import Kind
+from portal.registry.records import active_records
+from portal.repayments.table import SUCCEEDED
 from servicing.schedules import total
 
 DAYS = 14
-# The drawing's units: one step for each day, and how tall the largest day is.
-STEP, BAR, HEIGHT, GAP = 20, 15, 60, 2
+# The chart: the width of a day, the height of the largest one, and the gap between its two parts.
+STEP, HEIGHT, GAP = 20, 60, 2
 
 
 @dataclass
 class Payments:
-    """Some payments: how many, and what they come to unless an amount was not told."""
+    """The amounts of some payments."""
 
     amounts: list[Decimal | None] = field(default_factory=list)
 
@@ -31,45 +32,43 @@ class Payments:
 
     @property
     def sum(self) -> Decimal | None:
+        """None if an amount is missing."""
         return total(self.amounts) if self.amounts else Decimal(0)
 
     @property
-    def told(self) -> Decimal:
-        """The sum of the amounts that were told, for a drawing."""
-        return sum((max(amount, Decimal(0)) for amount in self.amounts if amount is not None), Decimal(0))
+    def known_sum(self) -> Decimal:
+        """The sum of the known amounts, for the chart."""
+        return sum((amount for amount in self.amounts if amount and amount > 0), Decimal(0))
 
 
 @dataclass
 class Day:
-    """The payments of one day, by outcome; ``by_product`` are those that succeeded."""
+    """The payments of one day by outcome; ``by_product`` has those that succeeded."""
 
     day: date
     succeeded: Payments = field(default_factory=Payments)
     failed: Payments = field(default_factory=Payments)
-    by_product: dict[str, Payments] = field(default_factory=dict)
+    by_product: dict[str, Payments] = field(default_factory=lambda: defaultdict(Payments))
 
     @property
     def succeeded_url(self) -> str:
-        """The list that proves the first number."""
+        """The list behind the first number."""
         return f"{reverse('repayments:index')}?status={SUCCEEDED}&from={self.day}&to={self.day}"
 
     @property
     def failed_url(self) -> str:
-        """The list that proves the second."""
-        return f"{reverse('repayments:index')}?error=1&from={self.day}&to={self.day}"
+        """The list behind the second."""
+        return f"{reverse('repayments:index')}?error=yes&from={self.day}&to={self.day}"
 
     @property
     def products(self) -> list[tuple[str, Payments, str]]:
-        """Each product with its payments and the list that proves them."""
-        return [
-            (name, paid, f"{self.succeeded_url}&product={name}")
-            for name, paid in sorted(self.by_product.items())
-        ]
+        """Each product with its payments and the list behind them."""
+        paid = sorted(self.by_product.items())
+        return [(name, payments, f"{self.succeeded_url}&product={name}") for name, payments in paid]
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One day's place in the drawing: succeeded from the ground up, failed above it."""
+class Bar(NamedTuple):
+    """One day of the chart: succeeded payments from the ground up, failed ones above them."""
 
     x: int
     y: int
@@ -80,10 +79,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Two weeks of days, the last is today, and how much of the truth they can be."""
+    """Two weeks of days, the last of them today, and how complete they can be."""
 
     days: Sequence[Day]
-    known: int
+    on_file: int
     coverage: Coverage
 
     @property
@@ -91,49 +90,37 @@ class Numbers:
         return self.days[-1]
 
     @property
-    def known_words(self) -> str:
-        """How many repayments they are taken from."""
-        return f"{self.known:,} repayment{'' if self.known == 1 else 's'}"
-
-    @property
     def has_failures(self) -> bool:
         return any(day.failed.count for day in self.days)
 
     @property
     def bars(self) -> list[Bar]:
-        """The drawing's geometry; none while there is nothing to draw."""
-        largest = max(day.succeeded.told + day.failed.told for day in self.days)
+        """The chart; empty if there is nothing to draw."""
+        largest = max(day.succeeded.known_sum + day.failed.known_sum for day in self.days)
         return [_bar(index, day, largest) for index, day in enumerate(self.days)] if largest else []
 
 
 def numbers(today: date) -> Numbers:
     """The two weeks that end today."""
-    repayments = known(Kind.REPAYMENT)
-    return Numbers(_days(repayments, today), repayments.count(), coverage())
-
-
-def _days(repayments: QuerySet, today: date) -> list[Day]:  # type: ignore[type-arg]
+    repayments = active_records(Kind.REPAYMENT)
     first = today - timedelta(days=DAYS - 1)
-    days = {day: Day(day) for day in (first + timedelta(days=n) for n in range(DAYS))}
-    recent = repayments.filter(due_date__gte=first, due_date__lte=today)
-    _sort_in(days, recent.values_list("due_date", "status", "flagged", "product", "amount"))
-    return list(days.values())
-
-
-def _sort_in(days: dict[date, Day], rows: Iterable[tuple[date, str, bool, str, Decimal | None]]) -> None:
-    for on, status, has_failed, product, amount in rows:
-        day = days[on]
+    days = {day: Day(day) for day in (first + timedelta(days=number) for number in range(DAYS))}
+    recent = repayments.filter(key_date__gte=first, key_date__lte=today)
+    columns = ("key_date", "status", "flagged", "category", "amount")
+    for effective, status, has_failed, product, amount in recent.values_list(*columns):
+        day = days[effective]
         if status == SUCCEEDED:
             day.succeeded.amounts.append(amount)
-            day.by_product.setdefault(product, Payments()).amounts.append(amount)
+            day.by_product[product].amounts.append(amount)
         if has_failed:
             day.failed.amounts.append(amount)
+    return Numbers(list(days.values()), repayments.count(), coverage())
 
 
 def _bar(index: int, day: Day, largest: Decimal) -> Bar:
-    height = int(day.succeeded.told / largest * HEIGHT)
-    failed = int(day.failed.told / largest * HEIGHT)
+    height = int(day.succeeded.known_sum / largest * HEIGHT)
+    failed = int(day.failed.known_sum / largest * HEIGHT)
     ground = HEIGHT - height
     gap = GAP if height and failed else 0
-    failed = max(failed - gap, 1) if day.failed.told else 0
+    failed = max(failed - gap, 1) if day.failed.known_sum else 0
     return Bar(index * STEP, ground, height, max(0, ground - gap - failed), failed)

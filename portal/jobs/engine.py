@@ -1,13 +1,23 @@
-"""The only module that knows Django's task interface, and hands it nothing but the id of a job.
+"""The only module that knows Django's task interface and the database engine behind it (django-tasks-db).
 
-On Django 6 the import becomes ``django.tasks``. Which engine carries the id is the setting ``TASK_BACKEND``; only what
-``worker`` and ``forget_before`` do is special to the database engine.
+The engine carries nothing but the id of a job, and ``TASK_BACKEND`` names it. Only ``DatabaseWorker`` and
+``forget_deliveries`` need the database engine; what they use of it is not public, so its version is pinned and
+``tests/portal/jobs/test_engine.py`` checks it. On Django 6 ``django_tasks`` becomes ``django.tasks``.
 """
 
+import logging
+import signal
+import sys
+import time
 from datetime import datetime
+from types import FrameType
+from typing import Any
 
+from django.conf import settings
+from django.db import Error, connection
 from django_tasks import (
     DEFAULT_TASK_BACKEND_ALIAS,
+    DEFAULT_TASK_QUEUE_NAME,
     TaskResultStatus,
     default_task_backend,
     task,
@@ -15,25 +25,31 @@ from django_tasks import (
 )
 from django_tasks.exceptions import TaskResultDoesNotExist
 from django_tasks_db import DatabaseBackend
+from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
-from portal.jobs import running
+from portal.jobs import execution
 from portal.jobs.models import Job
+
+POLL_SECONDS = 0.5
+"""How long a job waits for an idle worker, at most."""
+
+logger = logging.getLogger(__name__)
 
 
 @task()
 def run(job_id: str) -> None:
-    """What a worker of the engine calls."""
-    running.run(job_id)
+    """Run a delivered job; the engine's worker calls this."""
+    execution.run_job(job_id)
 
 
-def send(job: Job) -> str:
-    """Hand a job over; the engine's own id of it."""
+def deliver(job: Job) -> str:
+    """Give a job to the engine; returns the engine's own id of it."""
     return str(run.enqueue(str(job.pk)).id)
 
 
-def still_has(job: Job) -> bool:
-    """Whether the engine has it still before it; an engine that cannot tell may be sent it again without harm."""
+def has_undelivered(job: Job) -> bool:
+    """Whether the engine still has to deliver it. One that can't tell may be given it again without harm."""
     if not (job.task_id and default_task_backend.supports_get_result):
         return False
     try:
@@ -47,6 +63,57 @@ def is_database() -> bool:
     return isinstance(task_backends[DEFAULT_TASK_BACKEND_ALIAS], DatabaseBackend)
 
 
-def forget_before(limit: datetime) -> None:
-    """Delete the database engine's rows of old deliveries; it would keep those of killed workers for ever."""
+def forget_deliveries(limit: datetime) -> None:
+    """Delete the database engine's rows of old deliveries; it would keep those of killed workers forever."""
     DBTaskResult.objects.filter(enqueued_at__lt=limit).exclude(status=TaskResultStatus.READY).delete()
+
+
+class DatabaseWorker(db_worker.Worker):
+    """The engine's loop. A stop signal gives the job under way back, at its next step or after the grace period."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            queue_names=[DEFAULT_TASK_QUEUE_NAME],
+            excluded_queue_names=[],
+            interval=POLL_SECONDS,
+            batch=False,
+            backend_name=DEFAULT_TASK_BACKEND_ALIAS,
+            startup_delay=False,
+            max_tasks=None,
+            worker_id=execution.worker_id()[:64],
+        )
+
+    def run(self) -> None:
+        """Run the engine's loop again after a database error, which ends it."""
+        self.configure_signals()
+        while self.running:
+            try:
+                super().run()
+            except Error:
+                logger.exception("The worker could not ask for jobs; it asks again.")
+                connection.close()
+                time.sleep(POLL_SECONDS)
+
+    def run_task(self, db_task_result: Any) -> None:
+        """Run a delivery; a job that ends within the grace period needs no alarm anymore."""
+        try:
+            super().run_task(db_task_result)
+        finally:
+            signal.alarm(0)
+
+    def shutdown(self, signum: int, frame: FrameType | None) -> None:
+        """Ask the job under way to stop; a second signal or the end of the grace period interrupts it."""
+        if not self.running:
+            self.interrupt()
+            return
+        self.running = False
+        if not self.running_task:
+            sys.exit(0)
+        execution.stopping.set()
+        signal.signal(signal.SIGALRM, self.interrupt)
+        signal.alarm(settings.JOB_GRACE_SECONDS)
+
+    def interrupt(self, *_: Any) -> None:
+        """Interrupt the job under way; it is given back."""
+        if self.running_task:
+            raise execution.GivenBack

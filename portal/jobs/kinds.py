@@ -1,4 +1,4 @@
-"""The kinds of jobs: what each does, how often, and how to find it by its name."""
+"""The kinds of jobs: what each does, how often, and how to find it by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,85 +10,67 @@ from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
 
 Work = Callable[..., Any]
-_kinds: dict[str, "Kind"] = {}
-# What every worker does at each round of its clock, on its own host.
+_kinds: dict[str, "JobKind"] = {}
 _chores: list[Callable[[], Any]] = []
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class JobKind:
     """One kind of job."""
 
     name: str
     label: str
     work: Work
-    single: bool
-    attempts: int
-    every: str
-    gives_way: bool
+    single: bool = False
+    """At most one is open; a second start joins it."""
+    attempts: int = 3
+    """How often it is started at most, when it raises or its worker dies."""
+    every: str = ""
+    """The setting with the minutes between two runs; 0 is never."""
+    gives_way: bool = False
+    """It is long and resumes where it was, so it lets a waiting job go first."""
 
     @property
     def interval(self) -> timedelta | None:
-        """How often the clock begins it; ``None`` where nobody wants it by itself."""
+        """How often the clock starts it; ``None`` if it does not."""
         minutes = getattr(settings, self.every) if self.every else 0
         return timedelta(minutes=minutes) if minutes else None
 
 
-def job(
-    name: str,
-    *,
-    label: str,
-    single: bool = False,
-    attempts: int = 3,
-    every: str = "",
-    gives_way: bool = False,
-) -> Callable[[Work], Kind]:
-    """Make a function a kind of job.
+def job(name: str, *, label: str, **options: Any) -> Callable[[Work], JobKind]:
+    """Register a function as a kind of job; ``options`` are the other fields of :class:`JobKind`."""
 
-    ``single``: at most one is open; a second start joins it. ``attempts``: how often it is begun at most, when it
-    raises or its worker dies. ``every``: the setting that says how many minutes lie between two runs; 0 is never.
-    ``gives_way``: it is long and goes on where it was, so it lets a job that waits go first.
-    """
-
-    def decorate(work: Work) -> Kind:
-        _kinds[name] = Kind(
-            name=name,
-            label=label,
-            work=work,
-            single=single,
-            attempts=attempts,
-            every=every,
-            gives_way=gives_way,
-        )
+    def register(work: Work) -> JobKind:
+        _kinds[name] = JobKind(name=name, label=label, work=work, **options)
         return _kinds[name]
 
-    return decorate
+    return register
 
 
 def chore(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Make a function one that every worker calls at each round of its clock, for what lies on its own host."""
+    """Register a function that every worker calls at each round of its clock, for things on its own host."""
     _chores.append(work)
     return work
 
 
-def chores() -> list[Callable[[], Any]]:
-    """Those of all areas."""
-    _discover()
-    return _chores
-
-
 @cache
-def _discover() -> None:
+def _discover_tasks() -> None:
     autodiscover_modules("tasks")
 
 
-def kinds() -> list[Kind]:
-    """All kinds of all areas."""
-    _discover()
+def all_chores() -> list[Callable[[], Any]]:
+    """Return the chores of all areas."""
+    _discover_tasks()
+    return _chores
+
+
+def all_kinds() -> list[JobKind]:
+    """Return the kinds of all areas."""
+    _discover_tasks()
     return list(_kinds.values())
 
 
-def find(name: str) -> Kind | None:
-    """The kind of this name; ``None`` if the code no longer has it."""
-    _discover()
+def find_kind(name: str) -> JobKind | None:
+    """Return the kind of this name; ``None`` if the code no longer has it."""
+    _discover_tasks()
     return _kinds.get(name)

@@ -1,4 +1,4 @@
-"""What is kept of background work: the jobs, the workers that are or were there, and when repeated jobs last began."""
+"""Jobs, the workers that run them, and when scheduled jobs last started."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -10,17 +10,17 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-# A job that waits this long is looked for in the engine, which may have lost it.
-LOOK_AGAIN = timedelta(seconds=15)
+# A job that waits this long is sent again unless the engine still has it.
+RESEND_AFTER = timedelta(seconds=15)
 
 
 def lease() -> timedelta:
-    """How long a worker may be silent before its job is handed on."""
+    """How long a worker may be silent before its job goes to another worker."""
     return timedelta(seconds=settings.JOB_LEASE_SECONDS)
 
 
 class Job(models.Model):
-    """One piece of background work, from its start to its end, over as many attempts as it takes."""
+    """One piece of background work, over as many attempts as it takes."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
@@ -80,43 +80,43 @@ class Job(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it still has an end before it."""
+        """Whether it has not ended yet."""
         return self.state in self.OPEN
 
     @property
     def is_stopping(self) -> bool:
-        """Whether somebody cancelled it while it runs."""
+        """Whether somebody canceled it while it runs."""
         return self.is_open and self.cancel_asked_at is not None
 
     @property
     def share(self) -> int | None:
-        """How much of it is done, in hundredths; ``None`` while nobody knows of how much."""
+        """Percent done; ``None`` while the total is not known."""
         return min(100, self.done * 100 // self.total) if self.total else None
 
     @property
     def ends_at(self) -> datetime | None:
-        """When it will be done if it goes on as it went; ``None`` while that cannot be said."""
+        """Estimated end at the speed so far; ``None`` while that is not known."""
         if self.state != self.State.RUNNING or not (self.started_at and self.total and self.done):
             return None
         now = timezone.now()
         return now + max(now - self.started_at, timedelta()) / self.done * (self.total - self.done)
 
     def cancel(self) -> bool:
-        """Take it back: at once if it waits, at its next step if it runs. False if it had ended."""
+        """Cancel it: at once if it waits, at its next step if it runs. False if it had ended."""
         now = timezone.now()
         waiting = Job.objects.filter(pk=self.pk, state=self.State.WAITING)
         running = Job.objects.filter(pk=self.pk, state=self.State.RUNNING)
-        ended: dict[str, Any] = {"state": self.State.CANCELLED, "finished_at": now, "cancel_asked_at": now}
-        return bool(waiting.update(**ended) or running.update(cancel_asked_at=now))
+        canceled: dict[str, Any] = {"state": self.State.CANCELLED, "finished_at": now, "cancel_asked_at": now}
+        return bool(waiting.update(**canceled) or running.update(cancel_asked_at=now))
 
 
 class Worker(models.Model):
-    """A process that works jobs off; silent for longer than a lease it is gone."""
+    """A process that runs jobs; one that is silent for longer than a lease is gone."""
 
     id = models.CharField(primary_key=True, max_length=64)
     started_at = models.DateTimeField(auto_now_add=True)
     beat_at = models.DateTimeField()
-    stopped_at = models.DateTimeField(null=True, help_text="When it stopped as it was told to.")
+    stopped_at = models.DateTimeField(null=True, help_text="When it stopped on request.")
 
     class Meta:
         ordering = ["-beat_at"]
@@ -126,7 +126,7 @@ class Worker(models.Model):
 
 
 class Schedule(models.Model):
-    """When a repeated job was last begun by the clock; whoever moves this moment on, begins it."""
+    """When the clock last started a scheduled job; the worker that moves this time on starts it."""
 
     name = models.CharField(primary_key=True, max_length=60)
     begun_at = models.DateTimeField(null=True)

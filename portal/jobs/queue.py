@@ -1,17 +1,26 @@
-"""How a job gets into the engine: started by somebody, sent once it is committed."""
+"""How jobs get into the engine, and back into it when they were lost or are due.
 
+Each act is one conditional update, so that of several workers who see the same, one does it.
+"""
+
+from datetime import timedelta
 from typing import Any, Protocol
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from portal.jobs import engine
-from portal.jobs.kinds import Kind
-from portal.jobs.models import LOOK_AGAIN, Job
+from portal.jobs.execution import MAX_RETRY_PAUSE, worker_id
+from portal.jobs.kinds import JobKind, all_kinds, find_kind
+from portal.jobs.models import RESEND_AFTER, Job, Schedule, Worker, lease
+from portal.runtime.clocks import match_future, match_recent
+
+State = Job.State
 
 
-class Somebody(Protocol):
-    """Who starts a job; the audit's actor is one."""
+class Starter(Protocol):
+    """Who starts a job, such as the audit trail's actor."""
 
     @property
     def id(self) -> int | None: ...
@@ -20,23 +29,74 @@ class Somebody(Protocol):
     def name(self) -> str: ...
 
 
-def start(kind: Kind, *, by: Somebody | None = None, **arguments: Any) -> Job:
-    """Begin a job in the background, or join the open one where there may be only one."""
+def start_job(kind: JobKind, *, by: Starter | None = None, **arguments: Any) -> Job:
+    """Start a job in the background, or join the open one of a single kind."""
     job = Job(name=kind.name, label=kind.label, key=kind.name if kind.single else "", arguments=arguments)
     job.actor_id, job.actor_name = (by.id, by.name[:300]) if by else (None, "system")
     try:
         with transaction.atomic():
             job.save(force_insert=True)
     except IntegrityError:
-        open_one = Job.objects.filter(key=job.key, state__in=Job.OPEN).first() if job.key else None
-        if open_one is None:
+        joined = Job.objects.filter(key=job.key, state__in=Job.OPEN).first() if job.key else None
+        if joined is None:
             raise
-        return open_one
-    transaction.on_commit(lambda: send(job))
+        return joined
+    transaction.on_commit(lambda: send_job(job))
     return job
 
 
-def send(job: Job) -> None:
-    """Hand a job to the engine; it is looked for again after a while, should the engine lose it."""
-    task_id = engine.send(job)
-    Job.objects.filter(pk=job.pk).update(task_id=task_id, due_at=timezone.now() + LOOK_AGAIN)
+def send_job(job: Job) -> None:
+    """Give a job to the engine; it is sent again later in case the engine loses it."""
+    task_id = engine.deliver(job)
+    Job.objects.filter(pk=job.pk).update(task_id=task_id, due_at=timezone.now() + RESEND_AFTER)
+
+
+def send_due_jobs() -> None:
+    """Send jobs that are due for another attempt or that the engine lost; one that fails stays due."""
+    now = timezone.now()
+    longest = max(RESEND_AFTER, MAX_RETRY_PAUSE)
+    for job in Job.objects.filter(~match_future("due_at", longest), state=State.WAITING):
+        unchanged = Job.objects.filter(pk=job.pk, state=State.WAITING, due_at=job.due_at)
+        with transaction.atomic():
+            if unchanged.update(due_at=now + RESEND_AFTER) and not engine.has_undelivered(job):
+                send_job(job)
+
+
+def start_scheduled_jobs() -> None:
+    """Start the scheduled jobs whose time has come."""
+    now = timezone.now()
+    for kind in all_kinds():
+        if kind.interval is None:
+            continue
+        Schedule.objects.get_or_create(name=kind.name)
+        is_due = ~match_recent("begun_at", kind.interval)
+        with transaction.atomic():
+            if Schedule.objects.filter(is_due, name=kind.name).update(begun_at=now):
+                start_job(kind)
+
+
+def recover_lost_jobs() -> None:
+    """Take jobs from workers whose lease ran out, and give up those that lost their worker too often."""
+    now = timezone.now()
+    is_leased, running = match_future("lease_until", lease()), Job.objects.filter(state=State.RUNNING)
+    # After the clock was set back, the job that this very process runs is not lost: it gets one more lease.
+    running.filter(~is_leased, worker=worker_id(), lease_until__gt=now).update(lease_until=now + lease())
+    for job in running.filter(~is_leased):
+        kind = find_kind(job.name)
+        lost = running.filter(~is_leased, pk=job.pk, attempts=job.attempts)
+        if job.cancel_asked_at:
+            lost.update(state=State.CANCELLED, finished_at=now, lease_until=None)
+        elif kind and job.attempts < kind.attempts:
+            words = f"The worker was lost at attempt {job.attempts}. Resuming."
+            lost.update(state=State.WAITING, due_at=now, lease_until=None, worker="", words=words)
+        else:
+            words = f"Stopped: the worker was lost {job.attempts} times."
+            lost.update(state=State.FAILED, finished_at=now, lease_until=None, words=words)
+
+
+def forget_old_jobs() -> int:
+    """Delete jobs, workers and deliveries that ended long ago; returns the number of jobs."""
+    limit = timezone.now() - timedelta(days=settings.JOB_DAYS)
+    Worker.objects.filter(beat_at__lt=limit).delete()
+    engine.forget_deliveries(limit)
+    return Job.objects.exclude(state__in=Job.OPEN).filter(created_at__lt=limit).delete()[0]

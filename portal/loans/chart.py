@@ -1,7 +1,6 @@
-"""The picture of a schedule: bars of principal and interest, the balance as a line, today. Hides the geometry.
+"""The chart of a schedule: bars of principal and interest, the balance as a line, and today.
 
-Across, everything is a share of the width, so that the picture fits any screen without being squeezed; upwards it is
-pixels. There is no picture where a day or every amount is missing: the table has the same figures.
+There is no chart if a date or an amount is missing. The table on the same page has all figures.
 """
 
 from collections.abc import Sequence
@@ -10,18 +9,23 @@ from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
 from portal.ui import wording
+from portal.ui.charts import across, down, polyline, rounded
 from servicing.schedules import Installment, Schedule, State
 
 TOP, HEIGHT = 22, 132
-"""Where the plot begins below the word for today, and how high it is."""
+"""Pixels above the plot, where the label of today is, and of the plot."""
 BOTTOM = TOP + HEIGHT
-LABELS = 9
-WIDEST = Decimal(6)
-"""Share of the width that a bar takes at most, in per cent."""
-MANY = 60
+MAX_MONTH_LABELS = 9
+MAX_BAR_PERCENT = Decimal(6)
+MANY_BARS = 60
+GAP_PIXELS = 2
+OVERDUE = SafeString('class="sd-bar-overdue"')
+BALANCE_HEADROOM = HEIGHT * Decimal("0.06")
 UNITS = {10**12: "T", 10**9: "B", 10**6: "M"}
-GAP = 2
 
 
 class Block(NamedTuple):
@@ -44,6 +48,17 @@ class Bar(NamedTuple):
     height: Decimal
     words: str
 
+    @property
+    def svg(self) -> SafeString:
+        """The bar as SVG for the page."""
+        position = format_html('x="{}%" width="{}%"', self.x, self.width)
+        look = 'fill="url(#hatch-{})"' if self.is_paid else 'class="sd-bar-{}"'
+        blocks = [(format_html(look, one.kind), position, one.y, one.height) for one in self.blocks]
+        if self.is_overdue:
+            blocks.append((OVERDUE, position, self.y, self.height))
+        rects = format_html_join("", '<rect {} {} y="{}" height="{}"/>', blocks)
+        return format_html("<g><title>{}</title>{}</g>", self.words, rects)
+
 
 class Tick(NamedTuple):
     """A grid line with its amount, or a month below the bars."""
@@ -55,15 +70,15 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """Everything that the template draws."""
+    """What the page and the printed schedule draw."""
 
     bars: Sequence[Bar]
     grid: Sequence[Tick]
     months: Sequence[Tick]
     kinds: Sequence[str]
-    """What the blocks are: principal and interest, or only the total."""
+    """Principal and interest, or only the total."""
     balance: str
-    """The points of the balance line, on a scale of its own; empty where a balance is missing."""
+    """The points of the balance line, on its own scale; empty if a balance is missing."""
     today: Decimal
     today_words: str
     description: str
@@ -75,12 +90,12 @@ class Chart:
 
     @property
     def today_is_late(self) -> bool:
-        """Whether the word for today stands at the left of its line."""
+        """Whether the label of today goes to the left of its line."""
         return self.today > 80
 
 
 def chart(schedule: Schedule, today: date) -> Chart | None:
-    """The picture of a schedule in the order of its days, or none where it would not be true."""
+    """The chart of a schedule in order of due dates; None if it would be incomplete."""
     states = dict(zip(map(id, schedule.rows), schedule.states(today), strict=True))
     rows = sorted((row for row in schedule.rows if row.due_date), key=lambda row: row.due_date or today)
     kinds = _kinds(rows)
@@ -95,7 +110,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
         months=_months(rows),
         kinds=kinds,
         balance=_balance(rows),
-        today=_share(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
+        today=across(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
         today_words=f"Today, {today.day} {today:%b}",
         description=_description(rows, list(states.values()), kinds),
         has_paid=any(bar.is_paid for bar in bars),
@@ -104,7 +119,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
 
 
 def _kinds(rows: Sequence[Installment]) -> tuple[str, ...]:
-    """Which amounts every row tells: the two parts, else the total, else nothing to draw."""
+    """The amounts that every row has: both parts, or only the total, or none."""
     for kinds in (("principal", "interest"), ("total",)):
         amounts = [getattr(row, kind) for row in rows for kind in kinds]
         if amounts and all(amount is not None and amount >= 0 for amount in amounts):
@@ -117,7 +132,7 @@ def _amount(row: Installment, kinds: Sequence[str]) -> Decimal:
 
 
 def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
-    """The amount at the top, and two to four lines at round amounts below it."""
+    """The amount at the top, and two to four grid lines at round amounts."""
     unit = Decimal(1).scaleb((highest / 4).adjusted())
     step = next(unit * factor for factor in (1, 2, Decimal("2.5"), 5, 10) if unit * factor * 4 >= highest)
     count = int((highest / step).to_integral_value(ROUND_CEILING))
@@ -126,7 +141,7 @@ def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
 
 
 def _short(amount: Decimal, step: Decimal) -> str:
-    """An amount as short as the axis has room for; the steps are round, so nothing is lost."""
+    """An amount short enough for the axis; steps are round, so nothing is lost."""
     for unit, name in UNITS.items():
         if amount >= unit:
             return f"${(amount / unit).normalize():f}{name}"
@@ -135,12 +150,12 @@ def _short(amount: Decimal, step: Decimal) -> str:
 
 def _bar(row: Installment, state: State, kinds: Sequence[str], scale: Decimal, index: int, count: int) -> Bar:
     slot = Decimal(100) / count
-    width = min(slot * (Decimal("0.8") if count <= MANY else Decimal("0.72")), WIDEST)
+    width = min(slot * (Decimal("0.8") if count <= MANY_BARS else Decimal("0.72")), MAX_BAR_PERCENT)
     blocks, below = [], Decimal(0)
     for kind in kinds:
         above = below + getattr(row, kind)
         y, height = _up(above, scale), _up(below, scale) - _up(above, scale)
-        gap = GAP if below and height > GAP else 0
+        gap = GAP_PIXELS if below and height > GAP_PIXELS else 0
         if height:
             blocks.append(Block(kind, y, height - gap))
         below = above
@@ -148,13 +163,13 @@ def _bar(row: Installment, state: State, kinds: Sequence[str], scale: Decimal, i
     y = _up(below, scale)
     words = f"{wording.day(row.due_date)}: {wording.money(below)}"
     is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
-    return Bar(_cut(x), _cut(width), blocks, is_paid, is_overdue, y, BOTTOM - y, words)
+    return Bar(rounded(x), rounded(width), blocks, is_paid, is_overdue, y, BOTTOM - y, words)
 
 
 def _months(rows: Sequence[Installment]) -> list[Tick]:
-    every = -(-len(rows) // LABELS)
+    every = -(-len(rows) // MAX_MONTH_LABELS)
     return [
-        Tick(_share(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %y}", index // every % 2 == 1)
+        Tick(across(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %y}", index // every % 2 == 1)
         for index, row in enumerate(rows)
         if index % every == 0 and row.due_date
     ]
@@ -162,13 +177,10 @@ def _months(rows: Sequence[Installment]) -> list[Tick]:
 
 def _balance(rows: Sequence[Installment]) -> str:
     balances = [row.balance for row in rows if row.balance is not None]
-    highest = max(balances, default=Decimal(0))
-    if len(balances) != len(rows) or len(rows) < 2 or highest <= 0 or min(balances) < 0:
+    if len(balances) != len(rows) or len(rows) < 2 or max(balances) <= 0 or min(balances) < 0:
         return ""
-    return " ".join(
-        f"{_share(2 * index + 1, 2 * len(rows))},{_cut(HEIGHT - balance * HEIGHT * Decimal('0.94') / highest)}"
-        for index, balance in enumerate(balances)
-    )
+    points = ((across(2 * index + 1, 2 * len(rows)), balance) for index, balance in enumerate(balances))
+    return polyline(points, HEIGHT, BALANCE_HEADROOM)
 
 
 def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Sequence[str]) -> str:
@@ -181,12 +193,4 @@ def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Se
 
 
 def _up(amount: Decimal, scale: Decimal) -> Decimal:
-    return _cut(BOTTOM - amount * HEIGHT / scale)
-
-
-def _share(part: int, whole: int) -> Decimal:
-    return _cut(Decimal(100) * part / whole)
-
-
-def _cut(value: Decimal) -> Decimal:
-    return value.quantize(Decimal("0.01"))
+    return TOP + down(amount, scale, HEIGHT)

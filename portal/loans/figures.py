@@ -1,97 +1,95 @@
-"""The five figures of a loan. Each comes from the service's own schedule or says in words why there is none."""
+"""The five figures of a loan in words, each with the reason why it is not known."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from typing import NamedTuple
 
 from portal.ui import wording
+from portal.ui.templatetags.ui import NOT_PROVIDED, day, money
 from servicing import Loan
-from servicing.schedules import Installment, Schedule, State, total
+from servicing.figures import Figures, NotKnown
+from servicing.schedules import Installment, Schedule, State
 
-NO_SCHEDULE = "The service lists no installments"
-NOT_RECOGNISED = "Not every installment has a day and an amount"
+NOT_KNOWN = "Not known"
+DAYS_A_YEAR = 365.2425
+DAYS_A_MONTH = DAYS_A_YEAR / 12
+NOT_RECOGNIZED = "Not every installment has a date, an amount and a status we recognize"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure: an amount or a day, and a sentence below it."""
+class Figure(NamedTuple):
+    """One figure: an amount or a day ready to show, and a sentence below it."""
 
     label: str
     words: str
-    amount: Decimal | None = None
-    day: date | None = None
+    shown: str = NOT_PROVIDED
     is_bad: bool = False
 
 
-def figures(loan: Loan, schedule: Schedule, today: date) -> list[Figure]:
-    """Next installment, overdue, paid, remaining, maturity."""
+def figure_cards(
+    figures: Figures, loan: Loan, schedule: Schedule, today: date, *, is_partly_paid: bool
+) -> list[Figure]:
+    """Past due, due next, remaining payments, principal, maturity."""
     return [
-        *(_of_schedule(schedule, today) if schedule.is_known else _unknown(schedule)),
+        _past_due(figures, schedule, today, is_partly_paid=is_partly_paid),
+        _due_next(figures, schedule),
+        _remaining(figures, schedule),
+        _principal(figures),
         _maturity(loan, schedule, today),
     ]
 
 
-def _unknown(schedule: Schedule) -> list[Figure]:
-    reason = NOT_RECOGNISED if schedule.rows else NO_SCHEDULE
-    labels = ("Next installment", "Overdue installments", "Paid so far", "Remaining per schedule")
-    return [Figure(label, reason) for label in labels]
+def _past_due(figures: Figures, schedule: Schedule, today: date, *, is_partly_paid: bool) -> Figure:
+    if figures.past_due is None:
+        return Figure("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
+    if not figures.past_due:
+        return Figure("Past due", "Nothing is past due", money(figures.past_due))
+    days = figures.days_past_due(today) or 0
+    words = f"{counted(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
+    note = ", before partial payments" if is_partly_paid else ""
+    return Figure("Past due", f"{words}{note}", money(figures.past_due), is_bad=True)
 
 
-def _of_schedule(schedule: Schedule, today: date) -> list[Figure]:
-    return [
-        _next(schedule, today),
-        _overdue(schedule.overdue(today)),
-        _paid(schedule.rows),
-        _remaining([row for row in schedule.rows if not row.is_paid]),
-    ]
+def _due_next(figures: Figures, schedule: Schedule) -> Figure:
+    if figures.due_next is None:
+        return Figure("Due next", "None left to come" if schedule.is_known else _why_no_figure(schedule))
+    day, amount = figures.due_next
+    words = f"{wording.day(day, weekday=True)}, {wording.ago(day)}"
+    return Figure("Due next", words, NOT_KNOWN if amount is None else money(amount))
 
 
-def _next(schedule: Schedule, today: date) -> Figure:
-    row = schedule.next_due(today)
-    if row is None or row.due_date is None:
-        return Figure("Next installment", "None is left to come")
-    words = f"{wording.day(row.due_date, weekday=True)}, {wording.ago(row.due_date)}"
-    return Figure("Next installment", words, row.total)
+def _remaining(figures: Figures, schedule: Schedule) -> Figure:
+    if figures.remaining is None:
+        return Figure("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
+    paid = sum(row.is_paid for row in schedule.rows)
+    words = f"{paid} of {counted(len(schedule.rows))} paid, per the schedule; interest included"
+    return Figure("Remaining payments", words, money(figures.remaining))
 
 
-def _overdue(rows: Sequence[Installment]) -> Figure:
-    if not rows:
-        return Figure("Overdue installments", "None is overdue", Decimal(0))
-    since = f"since {wording.day(min(row.due_date for row in rows if row.due_date))}"
-    return Figure("Overdue installments", f"{counted(len(rows))}, {since}", _sum(rows), is_bad=True)
+def _principal(figures: Figures) -> Figure:
+    words = "Payoff isn’t provided by the service"
+    return Figure("Principal", words, NOT_KNOWN if figures.principal is None else money(figures.principal))
 
 
-def _paid(rows: Sequence[Installment]) -> Figure:
-    paid = [row for row in rows if row.is_paid]
-    amount, whole = _sum(paid), _sum(rows)
-    share = f", {amount / whole:.1%} of the total" if amount is not None and whole else ""
-    return Figure("Paid so far", f"{len(paid)} of {counted(len(rows))}{share}", amount)
-
-
-def _remaining(rows: Sequence[Installment]) -> Figure:
-    return Figure("Remaining per schedule", counted(len(rows)), _sum(rows))
+def _why_no_figure(schedule: Schedule) -> str:
+    return NOT_RECOGNIZED if schedule.rows else NotKnown.NO_SCHEDULE
 
 
 def _maturity(loan: Loan, schedule: Schedule, today: date) -> Figure:
     if loan.maturity_date:
-        return Figure("Maturity", distance(loan.maturity_date, today), day=loan.maturity_date)
+        return Figure("Maturity", distance(loan.maturity_date, today), day(loan.maturity_date))
     if schedule.has_days and (last := schedule.rows[-1].due_date):
-        return Figure("Last installment", f"{distance(last, today)}; no maturity is told", day=last)
+        return Figure("Last installment", f"{distance(last, today)}; no maturity date", day(last))
     return Figure("Maturity", "Not provided by the service")
 
 
-def distance(day: date, today: date) -> str:
-    """How far a day is away, in whole months once they are many."""
-    first, last = sorted((day, today))
-    number = (last.year - first.year) * 12 + last.month - first.month - (last.day < first.day)
-    months = number if day > today else -number
-    if abs(months) < 3:
-        return (wording.ago(day) or "").capitalize()
-    if abs(months) >= 36:
-        years = f"{abs(months) // 12} years"
-        return f"In {years}" if months > 0 else f"{years} ago"
-    return f"In {months} months" if months > 0 else f"{-months} months ago"
+def distance(when: date, today: date) -> str:
+    """How far away a day is, in days, or in the nearest number of months or years if it is far."""
+    first, last = sorted((when, today))
+    days = (last - first).days
+    months = round(days / DAYS_A_MONTH)
+    if months < 3:
+        return (wording.ago(when) or "").capitalize()
+    span = f"{months} months" if months < 36 else f"{round(days / DAYS_A_YEAR)} years"
+    return f"In {span}" if when > today else f"{span} ago"
 
 
 def counted(number: int) -> str:
@@ -100,14 +98,10 @@ def counted(number: int) -> str:
 
 
 def state_words(row: Installment, state: State, today: date) -> str:
-    """Where an installment stands, in words."""
+    """The state of an installment in words."""
     if row.due_date is None or state in (State.PAID, State.UNKNOWN, State.FUTURE):
-        return {State.PAID: "Paid", State.FUTURE: "Future"}.get(state, "Not told")
+        return {State.PAID: "Paid", State.FUTURE: "Future"}.get(state, "Not provided")
     days = abs((row.due_date - today).days)
     if state is State.OVERDUE:
         return f"Overdue {days} day{'' if days == 1 else 's'}"
     return f"Next, {wording.ago(row.due_date)}"
-
-
-def _sum(rows: Sequence[Installment]) -> Decimal | None:
-    return total(row.total for row in rows) if rows else Decimal(0)

@@ -1,26 +1,27 @@
-"""A schedule as a table: which rows of how many, in which columns, with what sums, and the same as a file.
+"""The installments of a loan as a table: ready rows for the page and for paper, plain values for the CSV file.
 
-Hides the window of a long schedule (it opens where somebody has to look), subtotals of years, and how a value is shown
-whose meaning nobody told.
+Hides which columns are shown, the window of a long schedule around the row that needs attention, and yearly subtotals.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, Final
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from portal.loans.figures import counted, state_words
+from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, status_word
 from servicing import codec
 from servicing.schedules import Column, Installment, Schedule, State, total
-from servicing.values import exact
+from servicing.values import decimal_or_none
 
-WINDOW = 12
-BEFORE = 3
-"""So many rows stand above the one that needs somebody."""
-SUMMED = ("principal", "interest", "fees", "total")
-LABELS = {
+WINDOW_ROWS: Final = 12
+ROWS_BEFORE_URGENT: Final = 3
+SUMMED: Final = ("principal", "interest", "fees", "total")
+LABELS: Final = {
     "number": "No.",
     "due_date": "Due",
     "principal": "Principal",
@@ -28,19 +29,14 @@ LABELS = {
     "fees": "Fees",
     "total": "Total",
     "balance": "Balance",
-    "status": "Status told",
+    "status": "Reported status",
     "paid_on": "Paid on",
     "loan_amount": "Loan amount",
 }
-USUAL = ("paid", "scheduled", "past_due", "")
-LAID_OUT = {
-    "money": "sd-num",
-    "number": "sd-num",
-    "day": "sd-nowrap",
-    "status": "sd-told",
-    "text": "sd-told",
-}
-LOOKS = {
+USUAL_STATUSES: Final = ("paid", "scheduled", "past_due", "")
+STATE: Final = Column("State", "text", False)
+"""The column with the state calculated here; every other one comes from the service."""
+_BADGES: Final = {
     State.PAID: ("ok", "check"),
     State.OVERDUE: ("bad", "alert-circle"),
     State.NEXT: ("waiting", "clock"),
@@ -49,46 +45,30 @@ LOOKS = {
 }
 
 
-class Cell(NamedTuple):
-    """A value with its form, or the head of a column; a minor one goes where there is little room."""
-
-    form: str
-    value: Any
-    is_minor: bool = False
-
-    @property
-    def css(self) -> str:
-        """How it is set."""
-        look = LAID_OUT.get(self.form, "")
-        return f"{look} sd-wide" if self.is_minor else look
+SCREEN_CLASSES: Final = {
+    "money": "sd-num",
+    "number": "sd-num",
+    "day": "sd-nowrap",
+    "status": "sd-told",
+    "text": "sd-told",
+}
+PAPER_CLASSES: Final = {"money": "num", "number": "num no", "day": "day one-line"}
 
 
-class Badge(NamedTuple):
-    """Where a row stands."""
-
-    look: str
-    icon: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table: an installment, or the sums of a year."""
-
-    cells: Sequence[Cell]
-    title: str = ""
-    is_next: bool = False
+HEAD: Final = '<th scope="col" class="{}">{}</th>'
+ROW_HEAD: Final = '<th scope="row" class="{}">{}</th>'
+CELL: Final = '<td class="{}">{}</td>'
+NEXT_ROW: Final = '<tr class="sd-selected" id="next-installment">{}</tr>'
 
 
 @dataclass(frozen=True)
 class ScheduleTable:
-    """What of a schedule is on the page."""
+    """The part of a schedule that is shown; ``head``, ``rows`` and ``sums`` are ready table rows."""
 
-    heads: Sequence[Cell]
-    lines: Sequence[Line]
-    sums: Line | None
-    span: int
-    """How many columns the title of a line with sums takes."""
+    head: SafeString
+    rows: Sequence[SafeString]
+    sums: SafeString | str
+    column_count: int
     count: int
     earlier: int
     later: int
@@ -98,7 +78,7 @@ class ScheduleTable:
 
     @property
     def shown(self) -> int:
-        """How many installments are on the page."""
+        """The number of installments shown."""
         return self.count - self.earlier - self.later
 
     @property
@@ -106,110 +86,126 @@ class ScheduleTable:
         return counted(self.count)
 
 
-def schedule_table(schedule: Schedule, today: date, *, whole: bool, subtotals: bool) -> ScheduleTable:
-    """The schedule's table: all rows, or those around the one that needs somebody."""
+def schedule_table(
+    schedule: Schedule, today: date, *, max_rows: int = 0, subtotals: bool = True, is_paper: bool = False
+) -> ScheduleTable:
+    """The first ``max_rows`` installments; without a number those around the one that needs attention."""
     states = schedule.states(today)
-    columns = _shown_columns(schedule, states)
-    first, last = (0, len(schedule.rows)) if whole else window(states)
-    years = _year_ends(schedule) if subtotals else {}
-    lines = []
-    for index in range(first, last):
-        lines.append(_line(schedule.rows[index], states[index], columns, today))
-        if index in years:
-            year, rows = years[index]
-            lines.append(Line(_sums(rows, columns), f"Subtotal {year}, {counted(len(rows))}"))
-    has_sums = any(column and column.name in SUMMED for column in columns)
-    sums = Line(_sums(schedule.rows, columns), f"Total, {counted(len(schedule.rows))}") if has_sums else None
+    columns = _columns(schedule, states)
+    table = _Rows(columns, PAPER_CLASSES if is_paper else SCREEN_CLASSES, is_paper, today)
+    first, last = (0, min(max_rows, len(states))) if max_rows else _window(states)
+    has_sums = any(column.name in SUMMED for column in columns)
+    years = schedule.years() if has_sums else []
+    ends = {id(of_year[-1]): (year, of_year) for year, of_year in years if subtotals and len(years) > 1}
+    rows = []
+    for row, state in zip(schedule.rows[first:last], states[first:last], strict=True):
+        rows.append(table.installment(row, state))
+        if id(row) in ends:
+            year, of_year = ends[id(row)]
+            rows.append(table.sums(f"Subtotal {year}", of_year))
     return ScheduleTable(
-        heads=[_head(column) for column in columns],
-        lines=lines,
-        sums=sums,
-        span=_span(columns),
-        count=len(schedule.rows),
+        head=table.head(),
+        rows=rows,
+        sums=table.sums("Total", schedule.rows) if has_sums else "",
+        column_count=len(columns),
+        count=len(states),
         earlier=first,
-        later=len(schedule.rows) - last,
+        later=len(states) - last,
         is_known=schedule.is_known,
-        has_years=has_sums and len(schedule.years()) > 1,
+        has_years=len(years) > 1,
         has_next=State.NEXT in states,
     )
 
 
-def window(states: Sequence[State]) -> tuple[int, int]:
-    """The first and the end of the rows that are shown at once."""
-    urgent = (State.OVERDUE, State.NEXT)
-    needed = next((index for index, state in enumerate(states) if state in urgent), 0)
-    first = max(0, min(needed - BEFORE, len(states) - WINDOW))
-    return first, min(first + WINDOW, len(states))
-
-
-def exported(schedule: Schedule, today: date) -> tuple[list[str], Iterator[list[Any]]]:
-    """Heads and rows of the whole schedule as a file."""
+def csv_rows(schedule: Schedule, today: date) -> tuple[list[str], Iterator[list[Any]]]:
+    """Column titles and all installments for the CSV file."""
     columns = schedule.columns
     rows = (
-        [*(_shown(row.value(column), column.form) for column in columns), state_words(row, state, today)]
+        [*(_plain(row.value(column), column.form) for column in columns), state_words(row, state, today)]
         for row, state in zip(schedule.rows, schedule.states(today), strict=True)
     )
-    return [*(LABELS.get(column.name, column.name) for column in columns), "State here"], rows
+    return [*map(_label, columns), "Status here"], rows
 
 
-def _shown_columns(schedule: Schedule, states: Iterable[State]) -> list[Column | None]:
-    """The columns with that of the states (``None``) behind the day; what a status says as usual goes without one."""
-    told = schedule.columns
-    usual = all((row.status or "").lower() in USUAL for row in schedule.rows)
-    columns: list[Column | None] = [column for column in told if column.name != "status" or not usual]
-    if all(state is State.UNKNOWN for state in states):
-        return columns
-    leading = sum(column.name in ("number", "due_date") for column in told if column.is_known)
-    return [*columns[:leading], None, *columns[leading:]]
+def _window(states: Sequence[State]) -> tuple[int, int]:
+    """The first row of the window and the first one after it."""
+    urgent = (State.OVERDUE, State.NEXT)
+    needed = next((index for index, state in enumerate(states) if state in urgent), 0)
+    first = max(0, min(needed - ROWS_BEFORE_URGENT, len(states) - WINDOW_ROWS))
+    return first, min(first + WINDOW_ROWS, len(states))
 
 
-def _head(column: Column | None) -> Cell:
-    return Cell("state", "State") if column is None else _cell(column, LABELS.get(column.name, column.name))
+def _columns(schedule: Schedule, states: Sequence[State]) -> list[Column]:
+    """The service's columns, with our state after the due date; statuses that say nothing new are left out."""
+    usual = all((row.status or "").lower() in USUAL_STATUSES for row in schedule.rows)
+    columns = [column for column in schedule.columns if column.name != "status" or not usual]
+    if any(state is not State.UNKNOWN for state in states):
+        leading = sum(column.name in ("number", "due_date") for column in columns if column.is_known)
+        columns.insert(leading, STATE)
+    return columns
 
 
-def _line(row: Installment, state: State, columns: Sequence[Column | None], today: date) -> Line:
-    badge = Badge(*LOOKS[state], state_words(row, state, today))
-    cells = [
-        _cell(column, _shown(row.value(column), column.form)) if column else Cell("state", badge)
-        for column in columns
-    ]
-    return Line(cells, is_next=state is State.NEXT)
+@dataclass(frozen=True)
+class _Rows:
+    """Markup of table rows, for the page or for paper."""
+
+    columns: Sequence[Column]
+    classes: Mapping[str, str]
+    is_paper: bool
+    today: date
+
+    def head(self) -> SafeString:
+        return format_html("<tr>{}</tr>", _joined(self._cell(HEAD, one, _label(one)) for one in self.columns))
+
+    def installment(self, row: Installment, state: State) -> SafeString:
+        values = [self._value(row, state, column) for column in self.columns]
+        markup = [ROW_HEAD] + [CELL] * (len(values) - 1)
+        cells = map(self._cell, markup, self.columns, values)
+        is_marked = state is State.NEXT and not self.is_paper
+        return format_html(NEXT_ROW if is_marked else "<tr>{}</tr>", _joined(cells))
+
+    def sums(self, title: str, rows: Sequence[Installment]) -> SafeString:
+        """A row of sums; its title spans the columns before the first sum."""
+        span = next(index for index, column in enumerate(self.columns) if column.name in SUMMED)
+        cells = (self._cell(CELL, column, _sum(rows, column)) for column in self.columns[span:])
+        html = '<tr class="{}"><th scope="row" colspan="{}">{}, {}</th>{}</tr>'
+        css = "subtotal" if self.is_paper else "sd-sum"
+        return format_html(html, css, span, title, counted(len(rows)), _joined(cells))
+
+    def _cell(self, markup: str, column: Column, value: str) -> SafeString:
+        css = "" if column is STATE else self.classes.get(column.form, "")
+        is_minor = column.is_known and column.name not in ("number", "due_date", "total")
+        return format_html(markup, f"{css} sd-wide" if is_minor and not self.is_paper else css, value)
+
+    def _value(self, row: Installment, state: State, column: Column) -> str:
+        if column is STATE:
+            words = state_words(row, state, self.today)
+            return words if self.is_paper else badge(_BADGES[state][0], words, _BADGES[state][1])
+        value = _plain(row.value(column), column.form)
+        if column.form == "status" and value:
+            return status_word(value) if self.is_paper else status_badge(value)
+        if column.form == "money":
+            return money(value)
+        return day(value) if column.form == "day" else str(or_dash(value))
 
 
-def _sums(rows: Sequence[Installment], columns: Sequence[Column | None]) -> list[Cell]:
-    """The sums below the columns that have one, behind those that the title takes."""
-    return [
-        _cell(column, total(getattr(row, column.name) for row in rows))
-        if column and column.is_known and column.name in SUMMED
-        else Cell("none", None, is_minor=column is not None and _is_minor(column))
-        for column in columns[_span(columns) :]
-    ]
+def _joined(cells: Iterable[SafeString]) -> SafeString:
+    return format_html_join("", "{}", ((cell,) for cell in cells))
 
 
-def _cell(column: Column, value: Any) -> Cell:
-    return Cell(column.form, value, _is_minor(column))
+def _sum(rows: Sequence[Installment], column: Column) -> str:
+    is_summed = column.is_known and column.name in SUMMED
+    return money(total(getattr(row, column.name) for row in rows)) if is_summed else ""
 
 
-def _is_minor(column: Column) -> bool:
-    return column.is_known and column.name not in ("number", "due_date", "total")
+def _label(column: Column) -> str:
+    return LABELS.get(column.name, column.name)
 
 
-def _span(columns: Sequence[Column | None]) -> int:
-    names = [column.name if column else "" for column in columns]
-    return next((index for index, name in enumerate(names) if name in SUMMED), len(names))
-
-
-def _year_ends(schedule: Schedule) -> Mapping[int, tuple[int, list[Installment]]]:
-    """The index of each year's last row, with the year and its rows."""
-    years = schedule.years()
-    ends = accumulate(len(rows) for _, rows in years)
-    return {end - 1: year for end, year in zip(ends, years, strict=True)} if len(years) > 1 else {}
-
-
-def _shown(value: Any, form: str) -> Any:
-    """A value as its form has it; one of a kind that nobody told as text that says exactly what came."""
+def _plain(value: Any, form: str) -> Any:
+    """A value for the CSV file; one of an unknown kind as JSON."""
     if form == "number":
-        number = exact(value)
+        number = decimal_or_none(value)
         return None if number is None else f"{number:f}"
     if value is None or isinstance(value, str | date | Decimal):
         return value

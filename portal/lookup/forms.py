@@ -1,56 +1,56 @@
-"""Adding, correcting and archiving what the registry knows."""
+"""Forms that add, correct, archive and import records."""
 
 from datetime import date
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils import timezone
 
 from portal.lookup.imports import uuid_problem
 from portal.registry.models import NAMED_KINDS, Kind, Record
 from portal.registry.query import uuid_in
+from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.forms import ChoiceField, DayField, DayInput, StaffForm, TextField
-from portal.ui.uploads import largest_file, too_large
+from portal.ui.uploads import max_file_bytes, too_large_message
 
 KINDS = [(kind.value, kind.label) for kind in NAMED_KINDS]
-NAME_NEEDED = "Give the borrower's name: the service offers no read of borrowers."
+NAME_NEEDED = "Enter the borrower’s name. The service can’t provide it."
 
 
 class UuidField(TextField):
-    """An identifier of the service, found in whatever was pasted."""
+    """An ID of the service, found in the pasted text."""
 
     def clean(self, value: object) -> str:
         text = str(super().clean(value))
         uuid = uuid_in(text) or text
         if uuid and (problem := uuid_problem(uuid)):
-            raise forms.ValidationError(f"The identifier {problem}.")
+            raise forms.ValidationError(f"The ID {problem}.")
         return uuid
 
 
 class AddForm(StaffForm):
-    """A record that exists at the service and is not known here yet."""
+    """A record that exists at the service and is not on file yet."""
 
-    kind = ChoiceField(label="What it is", choices=KINDS)
-    uuid = UuidField(label="Identifier (uuid)", max_length=300)
+    kind = ChoiceField(label="Type", choices=KINDS)
+    uuid = UuidField(label="ID (UUID)", max_length=300)
     label = TextField(
         label="Name",
         max_length=300,
-        help_text="Needed for a borrower: the service cannot tell us. Otherwise optional.",
+        help_text="Required for a borrower.",
         error_messages={"required": NAME_NEEDED},
     )
     borrower_uuid = UuidField(
-        label="Borrower's identifier",
+        label="Borrower ID",
         max_length=300,
-        help_text="Needed for everything but a borrower: whose it is.",
-        error_messages={"required": "Say whose it is: the service reads it only under its borrower."},
+        help_text="Borrower it belongs to.",
+        error_messages={"required": "Choose the borrower. The service finds it only under its borrower."},
     )
     proof = UuidField(
-        label="A loan or line of theirs",
+        label="One of the borrower’s loans or lines",
         max_length=300,
         required=False,
-        help_text="For a borrower: the service is asked for it, which proves that the identifier is right.",
+        help_text="To verify the borrower’s ID at the service.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -66,13 +66,13 @@ class AddForm(StaffForm):
         if kind == Kind.BORROWER:
             data["borrower_uuid"] = uuid
         if kind and uuid and (found := Record.objects.filter(kind=kind, uuid=uuid).first()):
-            self.add_error("uuid", f"Already known here as {wording.ended(found)}")
+            self.add_error("uuid", f"Already on file as {wording.with_full_stop(found)}")
             self.existing = found
         return data
 
 
 class OpenAsForm(StaffForm):
-    """What an identifier is taken for, and whose it is: the service reads accounts only under their borrower."""
+    """The kind and owner of an unknown ID: the service reads accounts only under their borrower."""
 
     kind = forms.ChoiceField(
         choices=[(kind.value, kind.label) for kind in (Kind.LOAN, Kind.LINE, Kind.APPLICATION)]
@@ -92,7 +92,7 @@ class CorrectForm(StaffForm):
         required=False,
         error_messages={"required": NAME_NEEDED},
     )
-    borrower_uuid = UuidField(label="Borrower's identifier", max_length=300)
+    borrower_uuid = UuidField(label="Borrower ID", max_length=300)
     reason = TextField(label="Reason")
 
     def __init__(self, *args: object, record: Record, **kwargs: object) -> None:
@@ -106,13 +106,11 @@ class CorrectForm(StaffForm):
     def clean_borrower_uuid(self) -> str:
         owner = str(self.cleaned_data["borrower_uuid"])
         if not Record.objects.filter(kind=Kind.BORROWER, uuid=owner).exists():
-            raise forms.ValidationError(
-                "No borrower with this identifier is known here. Add the borrower first."
-            )
+            raise forms.ValidationError("This borrower isn’t on file. Add the borrower first.")
         return owner
 
     def changes(self) -> dict[str, list[str]]:
-        """Field to its value before and after, only what differs."""
+        """Map each changed field to its values before and after."""
         return {
             name: [getattr(self.record, name), value]
             for name, value in self.cleaned_data.items()
@@ -121,49 +119,50 @@ class CorrectForm(StaffForm):
 
 
 class ArchiveForm(StaffForm):
-    """Why, and which of the two was meant: the record may have moved since the form was drawn."""
+    """The reason, and which action was meant: the record may have changed since the form was shown."""
 
     act = ChoiceField(choices=[("archive", "Archive"), ("restore", "Restore")], widget=forms.HiddenInput)
     reason = TextField(label="Reason")
 
 
 def is_not_too_large(file: "UploadedFile[bytes]") -> None:
-    """Refuse what would keep the page waiting for minutes."""
-    if (file.size or 0) > largest_file():
-        raise forms.ValidationError(f"{too_large()} Import it in parts, or with manage.py import_ids.")
+    """Reject files that would take minutes to receive."""
+    if (file.size or 0) > max_file_bytes():
+        raise forms.ValidationError(
+            f"{too_large_message()} Import it in parts, or with manage.py import_ids."
+        )
 
 
 class ImportForm(StaffForm):
     """Files from the lender's own records."""
 
     ids = forms.FileField(
-        label="Identifiers (CSV)",
+        label="IDs (CSV)",
         required=False,
         validators=[is_not_too_large],
-        help_text="The first line names the columns: kind,uuid,borrower_uuid,label. "
-        f"A kind is one of {', '.join(NAMED_KINDS)}.",
+        help_text="First line: kind,uuid,borrower_uuid,label. Kinds: {', '.join(NAMED_KINDS)}.",
     )
     profiles = forms.FileField(
         label="Profiles (JSON Lines)",
         required=False,
         validators=[is_not_too_large],
-        help_text="One user object a line.",
+        help_text="One user object per line.",
     )
     exported_on = DayField(
         label="Exported on",
-        initial=timezone.localdate,
+        initial=business_date,
         widget=DayInput,
-        help_text="The profiles are marked with this day, and hide no answer that is newer.",
+        help_text="Newer data from the service is kept.",
     )
 
     def clean_exported_on(self) -> date:
         day: date = self.cleaned_data["exported_on"]
-        if day > timezone.localdate():
-            raise forms.ValidationError("This day has not come yet.")
+        if day > business_date():
+            raise forms.ValidationError("This date is in the future.")
         return day
 
     def clean(self) -> dict[str, object]:
         data = super().clean() or {}
         if not data.get("ids") and not data.get("profiles") and not self.errors:
-            raise forms.ValidationError("Choose a file of identifiers, a file of profiles, or both.")
+            raise forms.ValidationError("Choose a file of IDs, a file of profiles, or both.")
         return data

@@ -1,4 +1,4 @@
-"""Reads a lender's own records: ids as CSV, user objects as JSON Lines, with a report line by line."""
+"""Imports a lender's own records: IDs as CSV, user objects as JSON Lines, with a report for each line."""
 
 import csv
 import io
@@ -11,72 +11,67 @@ from typing import IO, TextIO
 
 from django.db import transaction
 
-from portal.registry import memory
-from portal.registry.memory import Known
+from portal.registry import store
 from portal.registry.models import NAMED_KINDS, Kind, Record, Source
-from portal.registry.planning import count_anew, is_much
 from portal.registry.query import is_uuid, uuid_in
-from portal.registry.rows import stored_of
+from portal.registry.records import records_by_key
+from portal.registry.store import Observation
+from portal.registry.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
-from servicing import Borrower, ServicingError, codec
+from servicing import Borrower, KeyPerson, ServicingError, codec
 from servicing.masking import masked_text
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
-MAX_LINE = 1_000_000
-STRANGERS_NAMED = 10
-NO_OBJECT = (
-    "not a user object: each line is one, between braces; identifiers as CSV belong into the other field"
-)
-# What reading puts in the place of bytes that are not UTF-8.
-NOT_UTF_8 = "\ufffd"
+MAX_LINE_CHARACTERS = 1_000_000
+MAX_BORROWERS_NAMED = 10
+TAX_NUMBER = "holds nine digits that may be an SSN or EIN"
+NOT_AN_OBJECT = "not a user object: each line is one, between braces; IDs as CSV belong in the other field"
+# Reading puts this in the place of bytes that are not UTF-8.
+REPLACEMENT_CHARACTER = "\ufffd"
 
-# What a line gives: the records in it, or why it is refused.
-Parsed = list[Known] | str
+# The records in a line, or why it is refused.
+Parsed = list[Observation] | str
 
 
 @dataclass
-class Report:
-    """What came of a file: how many lines were taken, and every refused line with its reason."""
+class ImportReport:
+    """The result of an import: how many lines were taken, and every refused line with its reason."""
 
     taken: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
-    strangers: Counter[str] = field(default_factory=Counter)
-    """Borrowers that are not known here, each with how many of the taken lines name it."""
+    unknown_borrowers: Counter[str] = field(default_factory=Counter)
+    """Borrowers that are not on file, with the number of taken lines that name them."""
 
     @property
     def remark(self) -> str:
-        """What is to be said of the lines that were taken, if anything."""
-        if not self.strangers:
+        """A sentence about the taken lines, if there is anything to say."""
+        if not self.unknown_borrowers:
             return ""
-        named, number = [*self.strangers][:STRANGERS_NAMED], len(self.strangers)
+        named, number = [*self.unknown_borrowers][:MAX_BORROWERS_NAMED], len(self.unknown_borrowers)
+        total = self.unknown_borrowers.total()
         more = f" and {number - len(named):,} more" if number > len(named) else ""
-        lines = "1 line names" if self.strangers.total() == 1 else f"{self.strangers.total():,} lines name"
+        lines = "1 line names" if total == 1 else f"{total:,} lines name"
         borrowers = "a borrower that is" if number == 1 else f"{number:,} borrowers that are"
-        return f"{lines} {borrowers} not known here: {', '.join(named)}{more}."
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the file held nothing to take."""
-        return not self.taken and not self.refused
+        return f"{lines} {borrowers} not on file: {', '.join(named)}{more}."
 
 
-def lines_of(file: IO[bytes]) -> TextIO:
-    """The lines of a file as UTF-8, read over the mark that spreadsheets put before it."""
+def open_lines(file: IO[bytes]) -> TextIO:
+    """Read the lines of a file as UTF-8, without the byte order mark of spreadsheets."""
     return io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")
 
 
-def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
-    """Take a CSV of known ids: ``kind,uuid,borrower_uuid,label``."""
+def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> ImportReport:
+    """Import a CSV of known IDs: ``kind,uuid,borrower_uuid,label``."""
     rest = iter(lines)
     head = next(rest, "")
-    if _values(head.lower()) != COLUMNS:
-        return Report(refused=[(1, f"the first line must be {','.join(COLUMNS)}{_hint(head)}")])
-    return _take(_parsed_rows(rest), by=by, at=at)
+    if _csv_values(head.lower()) != COLUMNS:
+        return ImportReport(refused=[(1, f"the first line must be {','.join(COLUMNS)}{_hint(head)}")])
+    return _import_records(_parse_rows(rest), by=by, at=at)
 
 
 def _hint(head: str) -> str:
-    """What a spreadsheet may have done to the file, as far as its first line shows it."""
+    """Guess from the first line what a spreadsheet did to the file."""
     if "\0" in head:
         return "; this file is in UTF-16: save it again as “CSV UTF-8”"
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
@@ -85,26 +80,26 @@ def _hint(head: str) -> str:
     return ""
 
 
-def import_profiles(lines: Iterable[str], *, by: str, at: datetime | None = None) -> Report:
-    """Take user objects (interface 2.2), one JSON object a line, as copies marked *from file*."""
-    parsed = ((number, _parsed_profile(line)) for number, line in enumerate(lines, 1) if line.strip())
-    return _take(parsed, by=by, at=at)
+def import_profiles(lines: Iterable[str], *, by: str, at: datetime | None = None) -> ImportReport:
+    """Import user objects (interface 2.2), one JSON object a line, as copies marked *from file*."""
+    parsed = ((number, _parse_profile(line)) for number, line in enumerate(lines, 1) if line.strip())
+    return _import_records(parsed, by=by, at=at)
 
 
 def uuid_problem(text: str) -> str | None:
-    """Why a text cannot be an identifier of the service, if it cannot."""
+    """Why a text cannot be an ID of the service; ``None`` if it can."""
     if not text:
         return "is missing"
-    if not memory.IDENTIFIER.fullmatch(text):
+    if not store.IDENTIFIER.fullmatch(text):
         return "may hold letters, digits, dashes and underscores only, at most 64"
     return None
 
 
-def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> Report:
-    report = Report()
+def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> ImportReport:
+    report = ImportReport()
     kinds: Counter[Kind] = Counter()
-    batch: list[tuple[int, list[Known]]] = []
-    size = 0  # In records: a profile brings several, and whoever writes waits for a whole batch.
+    batch: list[tuple[int, list[Observation]]] = []
+    size = 0  # In records, of which a profile brings several: other writers wait for a whole batch.
     for number, found in parsed:
         if isinstance(found, str):
             report.refused.append((number, masked_text(found)))
@@ -112,59 +107,61 @@ def _take(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None)
         batch.append((number, found))
         size += len(found)
         kinds.update(item.kind for item in found)
-        if size >= memory.BATCH:
-            _keep(batch, report, by=by, at=at)
+        if size >= store.BATCH_SIZE:
+            _save_batch(batch, report, by=by, at=at)
             batch, size = [], 0
-    _keep(batch, report, by=by, at=at)
-    if any(is_much(number, Record.objects.filter(kind=kind)) for kind, number in kinds.items()):
-        count_anew()
+    _save_batch(batch, report, by=by, at=at)
+    if any(needs_analyze(number, Record.objects.filter(kind=kind)) for kind, number in kinds.items()):
+        analyze()
     report.refused.sort()
     return report
 
 
-def _keep(batch: list[tuple[int, list[Known]]], report: Report, *, by: str, at: datetime | None) -> None:
-    accepted: list[Known] = []
+def _save_batch(
+    batch: list[tuple[int, list[Observation]]], report: ImportReport, *, by: str, at: datetime | None
+) -> None:
+    accepted: list[Observation] = []
     with transaction.atomic():
-        stored = memory.held(item for _, items in batch for item in items)
+        stored = store.lock_existing(item for _, items in batch for item in items)
         owners = {key: record.borrower_uuid for key, record in stored.items() if record.borrower_uuid}
         for number, items in batch:
-            theirs = {
+            line_owners = {
                 (item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid
             }
-            if clash := [key for key, owner in theirs.items() if owners.get(key, owner) != owner]:
+            if clash := [key for key, owner in line_owners.items() if owners.get(key, owner) != owner]:
                 report.refused.append((number, f"{clash[0][1]} is already known under another borrower"))
             else:
-                owners |= theirs
+                owners |= line_owners
                 accepted += items
                 report.taken += 1
-        memory.remember(accepted, source=Source.FILE, at=at, by=by, stored=stored)
-    _look_for_owners(accepted, report.strangers)
+        store.save(accepted, source=Source.FILE, at=at, by=by, stored=stored)
+    _count_unknown_borrowers(accepted, report.unknown_borrowers)
 
 
-def _look_for_owners(items: list[Known], strangers: Counter[str]) -> None:
-    """Count the lines whose borrower is not known so far. The file may still tell it: its order is free."""
-    told = {item.uuid for item in items if item.kind == Kind.BORROWER}
-    named = Counter(item.borrower_uuid for item in items if item.borrower_uuid not in told)
-    for uuid in strangers.keys() & told:
-        del strangers[uuid]
-    asked = named.keys() - strangers.keys()
-    known = set(stored_of((Kind.BORROWER, uuid) for uuid in asked).values_list("uuid", flat=True))
-    strangers.update({uuid: number for uuid, number in named.items() if uuid not in known})
+def _count_unknown_borrowers(items: list[Observation], unknown: Counter[str]) -> None:
+    """Count the lines whose borrower is not on file. Lines may come in any order, so it may still follow."""
+    imported = {item.uuid for item in items if item.kind == Kind.BORROWER}
+    named = Counter(item.borrower_uuid for item in items if item.borrower_uuid not in imported)
+    for uuid in unknown.keys() & imported:
+        del unknown[uuid]
+    new = named.keys() - unknown.keys()
+    known = set(records_by_key((Kind.BORROWER, uuid) for uuid in new).values_list("uuid", flat=True))
+    unknown.update({uuid: number for uuid, number in named.items() if uuid not in known})
 
 
-def _parsed_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
+def _parse_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
     for number, line in enumerate(lines, 2):
-        values = _values(line)
+        values = _csv_values(line)
         if isinstance(values, str):
             yield number, values
         elif values:
-            yield number, _parsed_id(values)
+            yield number, _parse_id(values)
 
 
-def _values(line: str) -> list[str] | str:
-    """The values of one line of CSV, or why it has none. An open quotation mark would hide the lines behind it.
+def _csv_values(line: str) -> list[str] | str:
+    """Read the values of one line of CSV, or why it has none. Lines are read alone: an open quote would hide the next.
 
-    Spreadsheets leave columns, and whole rows, of nothing but commas.
+    Spreadsheets leave columns and rows of nothing but commas.
     """
     try:
         values = next(csv.reader([line], strict=True), [])
@@ -176,11 +173,11 @@ def _values(line: str) -> list[str] | str:
     return values
 
 
-def _parsed_id(values: list[str]) -> Parsed:
+def _parse_id(values: list[str]) -> Parsed:
     if len(values) > len(COLUMNS):
         return "more than four values; a name that holds a comma needs quotes around it"
     kind, uuid, owner, label = (value.strip() for value, _ in zip_longest(values, COLUMNS, fillvalue=""))
-    kind, uuid, owner = kind.lower(), _usual(uuid), _usual(owner)
+    kind, uuid, owner = kind.lower(), _canonical_id(uuid), _canonical_id(owner)
     if kind not in KINDS:
         return f"kind {kind[:40]!r} is not one of {', '.join(KINDS)}"
     if problem := uuid_problem(uuid):
@@ -191,38 +188,42 @@ def _parsed_id(values: list[str]) -> Parsed:
         owner = uuid
     if problem := uuid_problem(owner):
         return f"borrower_uuid {problem}"
-    if NOT_UTF_8 in label:
+    if REPLACEMENT_CHARACTER in label:
         return "label holds a character that is not UTF-8: save the file again as “CSV UTF-8”"
     if "\0" in label:
         return "label holds a NUL character"
     if len(label) > 300:
         return "label is longer than 300 characters"
     if number_problem(label):
-        return "label holds nine digits that may be an SSN or EIN"
-    return [Known(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
+        return f"label {TAX_NUMBER}"
+    return [Observation(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
 
 
-def _usual(text: str) -> str:
-    """An identifier as the service writes it, and as it is looked for: other programs write capitals, or braces."""
+def _canonical_id(text: str) -> str:
+    """Write an ID as the service does: other programs use capitals or braces."""
     if is_uuid(text):
         return text
     found = uuid_in(text)
     return found if found and text.strip("{}").replace("-", "").lower() == found.replace("-", "") else text
 
 
-def _parsed_profile(line: str) -> Parsed:
-    if len(line) > MAX_LINE:
+def _parse_profile(line: str) -> Parsed:
+    if len(line) > MAX_LINE_CHARACTERS:
         return "the line is longer than a million characters"
-    if NOT_UTF_8 in line:
+    if REPLACEMENT_CHARACTER in line:
         return "it holds a character that is not UTF-8"
     try:
         borrower = codec.decode(Borrower, line)
     except ServicingError as error:
-        return f"not a user object: {error.message}" if line.lstrip().startswith("{") else NO_OBJECT
-    items = memory.known(borrower)
+        return f"not a user object: {error.message}" if line.lstrip().startswith("{") else NOT_AN_OBJECT
+    people: list[Borrower | KeyPerson] = [borrower, *borrower.key_people]
+    for person in people:
+        if number_problem(" ".join(filter(None, (person.first_name, person.middle_name, person.last_name)))):
+            return f"name {TAX_NUMBER}"
+    items = store.observe(borrower)
     for item in items:
         if problem := uuid_problem(item.uuid):
             return f"uuid {problem}"
-        if item.uuid != _usual(item.uuid):
+        if item.uuid != _canonical_id(item.uuid):
             return f"uuid {item.uuid} is not written as the service does: small letters, with dashes"
     return items

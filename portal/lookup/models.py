@@ -1,6 +1,6 @@
-"""Files of a lender's own records: kept until they were taken in, then only what came of them.
+"""Uploaded files of a lender's own records, stored until they are imported, and the results of imports.
 
-A file may hold more than is taken from it, even an SSN: it rests sealed, and no longer than the job that reads it.
+A file may hold more than is imported from it, even an SSN: it is encrypted, and deleted by the job that reads it.
 """
 
 import base64
@@ -11,7 +11,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.accounts.seal import seal, unseal
+from portal.accounts.encryption import decrypt, encrypt
 from portal.jobs.models import Job
 
 
@@ -34,7 +34,7 @@ class Upload(models.Model):
     """One file."""
 
     class What(models.TextChoices):
-        IDS = "ids", "Identifiers"
+        IDS = "ids", "IDs"
         PROFILES = "profiles", "Profiles"
 
     what = models.CharField(max_length=10, choices=What.choices)
@@ -63,17 +63,17 @@ class Upload(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """What came of it."""
+        """The page that shows the result."""
         return reverse("lookup:imported", args=[self.pk])
 
     @property
     def file(self) -> bytes:
         """The file as it was uploaded; nothing once it was taken in."""
-        return base64.b64decode(unseal(bytes(self.content).decode())) if self.content else b""
+        return base64.b64decode(decrypt(bytes(self.content).decode())) if self.content else b""
 
     @file.setter
     def file(self, data: bytes) -> None:
-        self.content = seal(base64.b64encode(data).decode()).encode()
+        self.content = encrypt(base64.b64encode(data).decode()).encode()
 
     @property
     def at(self) -> datetime | None:

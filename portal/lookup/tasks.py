@@ -1,7 +1,8 @@
-"""What search and the registry do in the background."""
+"""Background jobs of the registry: refresh the portfolio, import a file."""
 
+import time
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import BytesIO
 
 from django.db import transaction
@@ -9,16 +10,23 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
+from portal.audit.service_health import PAUSE, current_outage
+from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.jobs.running import Progress
-from portal.lookup.imports import import_ids, import_profiles, lines_of
+from portal.live import claim_due, due_for_refresh, read_live
+from portal.lookup.imports import import_ids, import_profiles, open_lines
 from portal.lookup.models import Upload
-from portal.lookup.refresh import due, read_all
+from portal.registry.models import Kind, Record
+
+REFRESHED_KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
+IMPORTERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}
+# A file that is refused as a whole has the same reason for every line.
+MAX_REFUSED_STORED = 10_000
 
 
 @job(
     "lookup.refresh_portfolio",
-    label="Reading the whole portfolio again",
+    label="Refresh all accounts",
     single=True,
     every="REFRESH_MINUTES",
     gives_way=True,
@@ -26,35 +34,46 @@ from portal.lookup.refresh import due, read_all
 def refresh_portfolio(
     progress: Progress, *, kind: str = "", older_than: float = 24, rate: float = 10
 ) -> None:
-    """Every account whose copy was older at the start; begun again, it leaves out what was read meanwhile."""
+    """Refresh every account whose copy was older when the job started; resumed, it skips what was read since."""
     actor = Actor.system("refresh")
-    records = due(kind, progress.job.created_at - timedelta(hours=older_than))
+    records = accounts_to_refresh(kind, progress.job.created_at - timedelta(hours=older_than))
     progress.resume(len(records))
-    for went_well in read_all(actor, records, rate=rate):
-        progress.step(failed=not went_well)
-    told = progress.job
-    detail = {"read": told.done, "failed": told.failed, "started_by": told.actor_name}
+    for is_read in refresh_accounts(actor, records, rate=rate):
+        progress.step(failed=not is_read)
+    finished = progress.job
+    detail = {"read": finished.done, "failed": finished.failed, "started_by": finished.actor_name}
     append(actor, "lookup.refresh_portfolio", detail=detail)
 
 
-TAKERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}
-# A file that is refused as a whole says the same in every line.
-REASONS_KEPT = 10_000
+def accounts_to_refresh(kind: str, before: datetime) -> list[Record]:
+    """List accounts that were last read before this time, oldest copy first; of one kind or of all."""
+    return due_for_refresh([kind] if kind else REFRESHED_KINDS, older_than=before)
 
 
-@job("lookup.import_file", label="Taking in a file of records")
+def refresh_accounts(actor: Actor, records: list[Record], *, rate: float) -> Iterator[bool]:
+    """Read one account after the other, so many a second at most, and slower while the service is down."""
+    for record in records:
+        if current_outage():
+            time.sleep(PAUSE.total_seconds())
+        started = time.monotonic()
+        claim_due([record], force=True)
+        yield read_live(actor, record)
+        time.sleep(max(0.0, 1 / rate - (time.monotonic() - started)))
+
+
+@job("lookup.import_file", label="Import records")
 def import_file(progress: Progress, *, upload: int) -> dict[str, int]:
-    """One uploaded file; begun again, it takes the same lines once more, which changes nothing."""
+    """Import an uploaded file; started again, it imports the same lines once more, which changes nothing."""
     found = Upload.objects.defer(None).get(pk=upload)
-    if found.finished_at:  # Its worker died before it could say so.
+    if found.finished_at:  # Its worker died before it could report that.
         return {"taken": found.taken, "refused": found.refused_count}
     content = found.file
     progress.begin(total=content.count(b"\n") + (not content.endswith(b"\n")))
-    lines = _counted(lines_of(BytesIO(content)), progress)
-    report = TAKERS[Upload.What(found.what)](lines, by=found.by_name, at=found.at)
+    lines = _report_progress(open_lines(BytesIO(content)), progress)
+    report = IMPORTERS[Upload.What(found.what)](lines, by=found.by_name, at=found.at)
     result = {"taken": report.taken, "refused": len(report.refused)}
     found.taken, found.refused_count = report.taken, len(report.refused)
-    found.refused, found.remark = report.refused[:REASONS_KEPT], report.remark
+    found.refused, found.remark = report.refused[:MAX_REFUSED_STORED], report.remark
     found.content, found.finished_at = None, timezone.now()
     with transaction.atomic():
         found.save()
@@ -63,7 +82,7 @@ def import_file(progress: Progress, *, upload: int) -> dict[str, int]:
     return result
 
 
-def _counted(lines: Iterable[str], progress: Progress) -> Iterator[str]:
+def _report_progress(lines: Iterable[str], progress: Progress) -> Iterator[str]:
     for line in lines:
         progress.step()
         yield line

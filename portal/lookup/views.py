@@ -1,9 +1,9 @@
-"""Search, and keeping the registry true: add by uuid, import, correct, archive."""
+"""Search, and maintenance of the registry: add by ID, import, correct, archive."""
 
 from datetime import datetime, time
 from typing import Any
 
-from django.contrib import messages as toasts
+from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -13,40 +13,42 @@ from django.views.decorators.http import require_POST, require_safe
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import count_suggestions, log_list, log_record, saw
+from portal.audit.view_log import count_suggestions, log_list, log_record, log_view
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
-from portal.jobs.queue import start
-from portal.lookup import searching, services, tasks
+from portal.jobs.queue import start_job
+from portal.lookup import search as searches
+from portal.lookup import services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
-from portal.lookup.messages import messages
 from portal.lookup.models import Upload
-from portal.readings import READS
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Query, read
+from portal.registry.sources import READS
 from portal.ui.exports import list_file
-from portal.ui.htmx import done, render_page
-from portal.ui.uploads import takes_files
+from portal.ui.htmx import finish_action, render_page
+from portal.ui.uploads import accepts_files
 from servicing import Loan, NotFound, NotSent, Unavailable, codec
 
-# Of a file's refused lines a page shows so many.
-REASONS_SHOWN = 200
+MAX_REFUSED_SHOWN = 200
 
 
 @requires("lookup.search")
 def search(request: StaffRequest) -> HttpResponse:
-    """Everything known that matches, by kind; what an unknown identifier may be, and whose."""
+    """Show everything on file that matches, by kind, and ways to open an unknown ID."""
     query = read(request.GET.get("q", ""))
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
     count_suggestions(request)
-    hits = messages(query, searching.SUGGESTED)
+    hits, groups = searches.find_messages(query, searches.SUGGESTED), searches.suggest(query)
+    notes = searches.find_notes(query, searches.SUGGESTED)
     context = {
         "query": query,
-        "groups": searching.suggested(query),
+        "groups": groups,
         "message_hits": hits,
-        "places": searching.places(query, request.can),
-        "unknown": searching.unknown(query, "", told=hits),
+        "note_hits": notes,
+        "similar": () if groups or hits or notes else searches.suggest_names(query),
+        "places": searches.find_destinations(query, request.can),
+        "unknown": searches.find_unknown_ids(query, "", hits=hits, groups=groups),
     }
     return render_page(request, "lookup/search.html", context, partial="suggestions")
 
@@ -54,7 +56,7 @@ def search(request: StaffRequest) -> HttpResponse:
 @require_POST
 @requires("lookup.search")
 def open_as(request: StaffRequest) -> HttpResponse:
-    """Ask the service for an identifier as one of a borrower's accounts; its answer makes it known here."""
+    """Ask the service for an ID as one of a borrower's accounts; its answer adds the record."""
     form = OpenAsForm(request.POST)
     if not form.is_valid():
         return search_page(request, read(request.POST.get("uuid", "")), status=422)
@@ -62,36 +64,36 @@ def open_as(request: StaffRequest) -> HttpResponse:
     try:
         READS[kind](request.servicing, owner.uuid, uuid)
     except NotFound:
-        refusal = (
-            f"The lending service has no {Kind(kind).label.lower()} with this identifier under “{owner}”."
-        )
+        refusal = f"The service has no {Kind(kind).label.lower()} with this ID under “{owner}”."
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
     except (NotSent, Unavailable):
-        refusal = "The lending service is not answering; ask again in a moment."
+        refusal = "The service isn’t responding; ask again in a moment."
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=503)
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
-    toasts.success(request, f"The lending service knows it: it is {owner}’s, and is known here from now on.")
-    return done(request, found.get_absolute_url())
+    messages.success(request, f"Found at the service and added under {owner}.")
+    return finish_action(request, found.get_absolute_url())
 
 
 def search_page(
     request: StaffRequest, query: Query, *, of: str = "", refusal: str = "", status: int = 200
 ) -> HttpResponse:
-    """The results by kind, or a page of one kind."""
+    """Render the results by kind, or a page of one kind."""
     kind = request.GET.get("kind", "")
-    groups = searching.results(query, kind=kind, page=request.GET.get("page"))
+    groups = searches.find_results(query, kind=kind, page=request.GET.get("page"))
     log_list(request, count=sum(group.page.paginator.count for group in groups))
-    hits = messages(query, searching.SHOWN)
+    hits, notes = searches.find_messages(query, searches.SHOWN), searches.find_notes(query, searches.SHOWN)
     context = {
         "query": query,
         "search_text": query.text,
         "groups": groups,
         "chosen": next((group for group in groups if group.kind == kind), None),
         "message_hits": hits,
-        "problems": [*query.problems, *filter(None, [searching.too_many(query)])],
-        "is_too_short": len(query.text) < searching.SHORTEST,
-        "places": searching.places(query, request.can),
-        "unknown": searching.unknown(query, of, told=hits),
+        "note_hits": notes,
+        "similar": () if groups or hits or notes else searches.suggest_names(query),
+        "problems": [*query.problems, *filter(None, [searches.limit_problem(query)])],
+        "is_too_short": len(query.text) < searches.MIN_CHARACTERS,
+        "places": searches.find_destinations(query, request.can),
+        "unknown": searches.find_unknown_ids(query, of, hits=hits, groups=groups),
         "refusal": refusal,
         "may_add": request.can("lookup.add"),
     }
@@ -100,9 +102,9 @@ def search_page(
 
 @requires("lookup.search")
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
-    """One known record: what was last told, when, and whose it is."""
+    """Show one record: its last answer and whose it is."""
     found = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
-    saw(
+    log_view(
         Actor.of(request),
         "lookup.record",
         kind=kind,
@@ -114,35 +116,35 @@ def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     context = {
         "record": found,
         "owner": owner,
-        "fields": told_fields(found),
+        "fields": answer_fields(found),
         "snapshots": found.snapshots.all()[:50],
     }
     return render_page(request, "lookup/record.html", context)
 
 
-def told_fields(record: Record) -> list[tuple[str, Any]]:
-    """The last answer's plain fields by name, lists and objects as a count, until the kind has a page of its own."""
-    told = codec.parse(record.answer) if record.answer else {}
+def answer_fields(record: Record) -> list[tuple[str, Any]]:
+    """The last answer's fields by name, lists and objects as a count."""
+    answer = codec.parse(record.answer) if record.answer else {}
     return [
         (name, f"{len(value)} entries" if isinstance(value, list | dict) else value)
-        for name, value in told.items()
+        for name, value in answer.items()
     ]
 
 
 @requires("lookup.add")
 def add(request: StaffRequest) -> HttpResponse:
-    """Add a record that exists at the service, by its uuid."""
+    """Add a record that exists at the service, by its ID."""
     form = AddForm(request.POST or None, initial=request.GET.dict())
-    if form.is_valid() and is_proven(request, form):
+    if form.is_valid() and is_confirmed(request, form):
         fields = {name: form.cleaned_data[name] for name in ("kind", "uuid", "borrower_uuid", "label")}
         added = services.add(Actor.of(request), **fields)
-        toasts.success(request, f"{added} was added.")
-        return done(request, added.get_absolute_url())
+        messages.success(request, f"{added} was added.")
+        return finish_action(request, added.get_absolute_url())
     return render_page(request, "lookup/add.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
-def is_proven(request: StaffRequest, form: AddForm) -> bool:
-    """Whether the service knows the given account as this borrower's; true where none is given."""
+def is_confirmed(request: StaffRequest, form: AddForm) -> bool:
+    """Whether the service confirms that the given account is this borrower's; true if none is given."""
     owner, proof = form.cleaned_data["borrower_uuid"], form.cleaned_data["proof"]
     if not proof or form.cleaned_data["kind"] != Kind.BORROWER:
         return True
@@ -153,9 +155,7 @@ def is_proven(request: StaffRequest, form: AddForm) -> bool:
             continue
         if not isinstance(answer, Loan) or answer.user_uuid in (None, owner):
             return True
-    form.add_error(
-        "proof", "The lending service knows no loan or line with this identifier of this borrower."
-    )
+    form.add_error("proof", "The service has no loan or line with this ID for this borrower.")
     return False
 
 
@@ -167,10 +167,10 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     if form.is_valid():
         if changes := form.changes():
             services.correct(Actor.of(request), found, changes=changes, reason=form.cleaned_data["reason"])
-            toasts.success(request, "The registry was corrected.")
+            messages.success(request, "Record corrected.")
         else:
-            toasts.info(request, "Nothing was changed: there was nothing to correct.")
-        return done(request, found.get_absolute_url())
+            messages.info(request, "No changes to save.")
+        return finish_action(request, found.get_absolute_url())
     log_record(request, found)
     context = {"form": form, "record": found}
     return render_page(request, "lookup/correct.html", context, status=422 if form.is_bound else 200)
@@ -178,17 +178,17 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 
 @requires("lookup.archive")
 def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
-    """Take a record out of lists and search, or bring it back, with a reason."""
+    """Remove a record from lists and search, or restore it, with a reason."""
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
     form = ArchiveForm(request.POST or None, initial={"act": "restore" if found.archived_at else "archive"})
     if form.is_valid():
         archived = form.cleaned_data["act"] == "archive"
         services.archive(Actor.of(request), found, archived=archived, reason=form.cleaned_data["reason"])
-        toasts.success(request, "The record is archived." if archived else "The record is back.")
-        return done(request, found.get_absolute_url())
+        messages.success(request, "Record archived." if archived else "Record restored.")
+        return finish_action(request, found.get_absolute_url())
     stays = [
-        f"{number:,} {(kind.label if number == 1 else searching.PLURALS[kind]).lower()}"
-        for kind, number in ({} if found.archived_at else services.left_behind(found)).items()
+        f"{number:,} {(kind.label if number == 1 else searches.PLURALS[kind]).lower()}"
+        for kind, number in ({} if found.archived_at else services.dependents(found)).items()
     ]
     log_record(request, found)
     context = {"form": form, "record": found, "stays": stays}
@@ -198,45 +198,45 @@ def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 @require_POST
 @requires("lookup.refresh_portfolio")
 def refresh_portfolio(request: StaffRequest) -> HttpResponse:
-    """Read every known account again in the background, or join the one that does it already."""
-    job = start(tasks.refresh_portfolio, by=Actor.of(request), older_than=0)
-    return done(request, reverse("operations:job", args=[job.pk]))
+    """Refresh every account in the background; a second request joins the running job."""
+    job = start_job(tasks.refresh_portfolio, by=Actor.of(request), older_than=0)
+    return finish_action(request, reverse("operations:job", args=[job.pk]))
 
 
-@takes_files(2)
+@accepts_files(2)
 @requires("lookup.import_records")
 def import_records(request: StaffRequest) -> HttpResponse:
-    """Have files of ids and profiles taken in, and see what came of the latest ones."""
+    """Upload files of IDs and profiles, and list the latest imports."""
     form = ImportForm(request.POST or None, request.FILES or None)
     if form.is_valid():
         day = datetime.combine(form.cleaned_data["exported_on"], time(), timezone.get_current_timezone())
-        kept = [
+        uploads = [
             services.upload(Actor.of(request), what=what, file=file, told_at=day)
             for what in Upload.What.values
             if (file := form.cleaned_data[what])
         ]
-        if len(kept) == 1:
-            return done(request, kept[0].get_absolute_url())
-        toasts.success(request, "Both files are being taken in. What comes of them is told on their pages.")
-        return done(request, request.path)
+        if len(uploads) == 1:
+            return finish_action(request, uploads[0].get_absolute_url())
+        messages.success(request, "Both imports started. See their pages for results.")
+        return finish_action(request, request.path)
     context = {"form": form, "uploads": Upload.objects.all()[:10]}
     return render_page(request, "lookup/import.html", context, status=422 if form.is_bound else 200)
 
 
 @requires("lookup.import_records")
 def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
-    """How far a file is, and then what came of every line."""
+    """Show the progress of an import, then the result of every line."""
     upload = get_object_or_404(Upload, pk=upload_id)
     log_list(request, count=len(upload.refused))
     job = Job.objects.filter(pk=upload.job_id).first() if upload.job_id else None
-    context = {"upload": upload, "job": job, "shown": upload.refused[:REASONS_SHOWN]}
+    context = {"upload": upload, "job": job, "shown": upload.refused[:MAX_REFUSED_SHOWN]}
     return render_page(request, "lookup/imported.html", context, partial="imported")
 
 
 @require_safe
 @requires("lookup.import_records")
 def export_refused(request: StaffRequest, upload_id: int) -> HttpResponseBase:
-    """The refused lines of a file, all that are kept."""
+    """Export the stored refused lines of a file."""
     upload = get_object_or_404(Upload, pk=upload_id)
     append(
         Actor.of(request),
@@ -244,4 +244,4 @@ def export_refused(request: StaffRequest, upload_id: int) -> HttpResponseBase:
         subject_label=f"import {upload.pk}",
         detail={"upload": upload.pk, "rows": len(upload.refused)},
     )
-    return list_file(request, f"refused-{upload.pk}", ["Line", "Why it was refused"], upload.refused)
+    return list_file(request, f"refused-{upload.pk}", ["Line", "Reason"], upload.refused)

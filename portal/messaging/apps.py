@@ -1,4 +1,4 @@
-"""Keeps the index behind the search in payloads true through migrations."""
+"""The app of webhook messages: keeps the triggers of its search index through migrations."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ class MessagingConfig(AppConfig):
     name = "portal.messaging"
 
     def ready(self) -> None:
-        """Look at the index after every migration."""
-        post_migrate.connect(_keep_in_step, sender=self)
+        """Create lost triggers after every migration."""
+        post_migrate.connect(_create_missing_triggers, sender=self)
 
 
-def _keep_in_step(*, using: str, **_: Any) -> None:
-    from portal.messaging.search_index import keep_in_step
+def _create_missing_triggers(*, using: str, **_: Any) -> None:
+    from portal.messaging.search_index import create_missing_triggers
 
-    keep_in_step(connections[using])
+    create_missing_triggers(connections[using])

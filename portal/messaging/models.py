@@ -1,36 +1,40 @@
-"""The local copy of the lending service's messages, how complete it is, and who a bank account belongs to."""
+"""Saved messages of the lending service, how complete they are day by day, and who a bank account belongs to."""
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.clocks import is_recent
+from portal.runtime.clocks import is_recent
 from portal.ui import wording
+from servicing import Message as RemoteMessage
+from servicing import Repayment, ServicingError, codec
 
-PLACES = 31
-"""Bits of a key behind its second; they tell messages of one second apart."""
-LATEST = 2**32 - 1
+SUFFIX_BITS = 31
+"""Bits of a key below its second; they distinguish messages of the same second."""
+MAX_SECOND = 2**32 - 1
 WHOLE_LIST = date.min
-"""Stands for the whole list where the service does not filter by day."""
-SILENCE = timedelta(minutes=2)
-"""A run that says nothing for so long is dead."""
+"""The "day" of a service that ignores date filters: its whole list."""
+RUN_TIMEOUT = timedelta(minutes=2)
+"""A run without progress for this long was killed."""
 
 
-def key_from(moment: datetime) -> int:
-    """The least key of a message at this moment: keys are in the order of time."""
-    return min(max(int(moment.timestamp()), 0), LATEST) << PLACES
+def first_key_at(moment: datetime) -> int:
+    """The smallest key of a message at this moment: keys are in order of time."""
+    return min(max(int(moment.timestamp()), 0), MAX_SECOND) << SUFFIX_BITS
 
 
 def _indexes() -> list[models.Index]:
-    """One for each column that filters; it ends in the others, so that two filters are answered by an index alone."""
-    narrowing = ["event", "status", "product", "payment_status"]
-    narrowed = [[one, "-id", *(other for other in narrowing if other != one), "amount"] for one in narrowing]
+    """One index per filtered column, followed by the others: one index alone answers any two filters."""
+    filtered = ["event", "status", "product", "payment_status"]
+    narrowed = [[one, "-id", *(other for other in filtered if other != one), "amount"] for one in filtered]
     fields = {f"by_{one[0]}": one for one in narrowed}
-    fields |= {f"of_{one}": [one, "-id", *narrowing, "amount"] for one in ("subject_uuid", "bank_account")}
-    fields["of_amount"] = ["amount", "-id", *narrowing]
+    fields |= {f"of_{one}": [one, "-id", *filtered, "amount"] for one in ("subject_uuid", "bank_account")}
+    fields["of_amount"] = ["amount", "-id", *filtered]
     fields |= {"of_day": ["day", "is_placed", "gone_at", "id"], "by_stored_at": ["stored_at"]}
     indexes = [models.Index(fields=names, name=f"messages_{name}") for name, names in fields.items()]
     gone = models.Q(gone_at__isnull=False)
@@ -38,45 +42,50 @@ def _indexes() -> list[models.Index]:
 
 
 class Fingerprint(NamedTuple):
-    """What tells one set of messages from another: how many they are, and the sum of their marks."""
+    """Identifies a set of messages: how many they are, and the sum of their key suffixes."""
 
     number: int = 0
     digest: int = 0
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
-    """Messages, counted by identity."""
+    """Messages, with counts that tell one set of them from another."""
 
     def at_service(self) -> Self:
-        """Those that the service still has, as far as is known."""
+        """Those that the service still lists, as far as is known."""
         return self.filter(gone_at=None)
 
     def of_day(self, day: date) -> Self:
-        """Those at the service that certainly are of a day; of :data:`WHOLE_LIST` all of them."""
+        """Those at the service that are of a day for certain; for :data:`WHOLE_LIST` all of them."""
         return self.at_service() if day == WHOLE_LIST else self.at_service().filter(day=day, is_placed=True)
 
+    def between(self, first: date | None, last: date | None) -> Self:
+        """Those at the service that are of a stretch of days for certain."""
+        days = self.at_service().filter(is_placed=True)
+        days = days.filter(day__gte=first) if first else days
+        return days.filter(day__lte=last) if last else days
+
     def fingerprint(self) -> Fingerprint:
-        """Of all of them."""
+        """The fingerprint of all of them."""
         found = self.order_by().aggregate(**_FINGERPRINT)
         return Fingerprint(found["number"], int(found["digest"] or 0))
 
     def fingerprints(self, first: date, last: date) -> dict[date, Fingerprint]:
-        """Of those at the service that certainly are of each day; days without any are left out."""
-        days = self.at_service().order_by().filter(day__gte=first, day__lte=last, is_placed=True)
-        rows: Any = days.values("day").annotate(**_FINGERPRINT)
+        """The fingerprint of each day's messages at the service; days without any are left out."""
+        rows: Any = self.between(first, last).order_by().values("day").annotate(**_FINGERPRINT)
         return {row["day"]: Fingerprint(row["number"], int(row["digest"])) for row in rows}
 
     def gone_on(self, first: date, last: date) -> dict[date, int]:
-        """How many of each day the service no longer has."""
+        """How many of each day the service no longer lists."""
         gone = self.order_by().filter(day__gte=first, day__lte=last, gone_at__isnull=False)
         return dict(gone.values_list("day").annotate(models.Count("pk")))
 
 
 class Message(models.Model):
-    """One message as it was received, and the few columns that filters use.
+    """One message as it was received, with the few columns that filters use.
 
-    The key is made of the second and of the identifier, so every index is in the order of time by itself, and a page of
-    whatever is filtered begins where the one before it ended.
+    Its key is made of the second and the ID, so every index is in order of time, and any filtered page starts where
+    the one before it ended.
     """
 
     id = models.BigIntegerField(primary_key=True)
@@ -108,24 +117,44 @@ class Message(models.Model):
         return reverse("messaging:detail", args=[self.uuid])
 
     @property
+    def label(self) -> str:
+        """What it is called in the audit trail."""
+        return f"message {self.uuid[:8]}"
+
+    @property
     def why_null(self) -> str:
-        """Why a value of it is missing."""
+        """Why a value is missing."""
         return wording.not_provided("messages.list", self.stored_at)
 
     @property
-    def at(self) -> datetime:
-        """When it was recorded; where its time is not certain, the best guess within its day."""
-        return datetime.fromtimestamp(self.id >> PLACES, tz=UTC)
+    def recorded_at(self) -> datetime:
+        """When the service recorded it; if its time is uncertain, the best guess within its day."""
+        return datetime.fromtimestamp(self.id >> SUFFIX_BITS, tz=UTC)
+
+    @cached_property
+    def received(self) -> RemoteMessage:
+        """The message as the client library reads it."""
+        return codec.decode(RemoteMessage, self.body)
+
+    @cached_property
+    def repayment(self) -> Repayment | None:
+        """The repayment in a payment event; other events have none."""
+        if not self.event.startswith("payment."):
+            return None
+        try:
+            return codec.read(Repayment, self.received.payload)
+        except ServicingError:
+            return None
 
 
-def last_stored() -> datetime | None:
-    """When the newest of them was stored: as long as that is the same, what was counted holds."""
+def newest_stored_at() -> datetime | None:
+    """When a message was last saved: counts hold while this is the same."""
     at: datetime | None = Message.objects.aggregate(at=models.Max("stored_at"))["at"]
     return at
 
 
 class Day(models.Model):
-    """One of the service's days: what the service says of it, what it listed, and how far reading it got."""
+    """One of the service's days: its total, what the service listed, and how far reading it got."""
 
     day = models.DateField(primary_key=True)
     claimed = models.PositiveIntegerField()
@@ -135,7 +164,7 @@ class Day(models.Model):
         db_column="kept",
         help_text="How many messages the service listed when it was last read to its end.",
     )
-    digest = models.BigIntegerField(default=0, db_default=0, help_text="Of the identifiers that it listed.")
+    digest = models.BigIntegerField(default=0, db_default=0, help_text="Of the IDs that it listed.")
     read_at = models.DateTimeField(null=True, help_text="When it was last read to its end.")
     offset = models.PositiveIntegerField(null=True, help_text="Where a reading that was cut off goes on.")
     counts = models.CharField(max_length=6, blank=True, help_text="What an offset was found to count.")
@@ -148,12 +177,27 @@ class Day(models.Model):
         return f"{self.day}: {self.claimed}"
 
     def agrees_with(self, saved: Fingerprint) -> bool:
-        """Whether exactly those messages are saved that the service listed."""
+        """Whether exactly the listed messages are saved."""
         return self.listed is not None and saved == (self.listed, self.digest)
+
+    @property
+    def bounds(self) -> tuple[date | None, date | None]:
+        """The days to ask the service for."""
+        return (None, None) if self.day == WHOLE_LIST else (self.day, self.day)
+
+    def restart(self) -> None:
+        """Read it from the front next time."""
+        self.offset, self.counts, self.part_listed, self.part_digest = None, "", 0, 0
+
+    def add_part(self, uuids: Iterable[str]) -> None:
+        """Count messages that were listed up to where reading will resume."""
+        part = Message.objects.filter(uuid__in=uuids).fingerprint()
+        self.part_listed += part.number
+        self.part_digest += part.digest
 
 
 class Run(models.Model):
-    """One run of the sync, as the page and the terminal tell it."""
+    """One run of the sync, as the page and the terminal report it."""
 
     started_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(auto_now=True, help_text="When it last said how far it is.")
@@ -182,12 +226,12 @@ class Run(models.Model):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is under way; one that was killed says nothing more, and leaves no end."""
-        return self.ended_at is None and is_recent(self.seen_at, SILENCE)
+        """Whether it is under way; a killed run has no end either, but stops reporting."""
+        return self.ended_at is None and is_recent(self.seen_at, RUN_TIMEOUT)
 
 
 class BankAccount(models.Model):
-    """What staff know and the service does not tell: whose bank account this is."""
+    """A borrower's bank account, linked by staff because the service does not say whose it is."""
 
     uuid = models.CharField(max_length=64, primary_key=True)
     borrower_uuid = models.CharField(max_length=64, db_index=True)
@@ -200,5 +244,5 @@ class BankAccount(models.Model):
 
 _FINGERPRINT: Final[dict[str, Any]] = {
     "number": models.Count("pk"),
-    "digest": models.Sum(models.F("pk").bitand(2**PLACES - 1)),
+    "digest": models.Sum(models.F("pk").bitand(2**SUFFIX_BITS - 1)),
 }

@@ -1,165 +1,109 @@
-"""One message as it is read: its facts, its payment and that payment's life, its JSON, and what is related to it."""
+"""One message, beside the list or on its own page: its facts, its JSON, and the messages related to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.http import urlencode
 
 from portal.messaging.explorer import Explorer
-from portal.messaging.links import Row, rows_of
+from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
 from portal.messaging.query import of_borrower
-from portal.messaging.told import messages_of, read, repayment_in
 from portal.notes.models import Note
-from portal.payments import Row as Payment
-from portal.payments.life import Step, life
-from portal.registry.models import Kind, Record
-from servicing import Message as Told
-from servicing import Repayment, codec
-from servicing.values import RemoteTime
+from portal.registry.models import Record
+from servicing import codec
 
 TABS: Final = {"readable": "Readable", "json": "JSON", "raw": "Raw", "related": "Related"}
-RAW: Final = 100_000
-RELATED: Final = 10
-NOTES: Final = 20
+MAX_RAW_CHARS: Final = 100_000
+MAX_RELATED: Final = 10
+MAX_NOTES: Final = 20
 
 
-@dataclass(frozen=True)
-class Related:
-    """Other messages that have something in common with this one."""
+class RelatedGroup(NamedTuple):
+    """Other messages that have something in common with this one, and the list of all of them."""
 
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[LinkedMessage]
     query: str
     has_more: bool
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A message with all that is told about it; everything is worked out when asked for."""
+    """A message with everything a page shows of it; each part is computed when a template asks for it."""
 
-    row: Row
+    row: LinkedMessage
     tab: str
     explorer: Explorer
-    may_link: bool
-    why_not: str
-    may_note: bool
-    why_no_note: str
 
     @property
     def message(self) -> Message:
         return self.row.message
 
-    @cached_property
-    def told(self) -> Told:
-        """It as the library reads it."""
-        return read(self.message)
-
-    @property
-    def is_renamed(self) -> bool:
-        """Whether its own identifier could not be kept."""
-        return self.told.uuid != self.message.uuid
-
-    @property
-    def created(self) -> RemoteTime | None:
-        """When it was recorded, in the service's words."""
-        return self.told.created_at
-
-    @cached_property
-    def repayment(self) -> Repayment | None:
-        return repayment_in(self.message)
-
-    @cached_property
-    def payment(self) -> Payment | None:
-        """The repayment in it, as repayments are drawn."""
-        if not self.repayment:
-            return None
-        return Payment(self.repayment, self.row.account, self.row.borrower, self.message.why_null)
-
-    @property
-    def life(self) -> list[Step]:
-        known = self.row.subject if self.row.subject and self.row.subject.kind == Kind.REPAYMENT else None
-        return life(known, messages_of(self.message.subject_uuid)) if self.repayment else []
-
     @property
     def notes(self) -> QuerySet[Note]:
-        """What colleagues wrote on it, newest first."""
-        return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid)[:NOTES]
+        """Notes on the message, newest first."""
+        return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid)[:MAX_NOTES]
 
     @cached_property
     def raw(self) -> Any:
-        """It as it was received, with exact numbers."""
+        """The message as it was received, with exact numbers."""
         return codec.parse(self.message.body)
 
     @property
     def text(self) -> str:
-        return self.message.body[:RAW]
+        return self.message.body[:MAX_RAW_CHARS]
 
     @property
     def left_out(self) -> int:
         """How many characters of the text are not shown."""
-        return max(0, len(self.message.body) - RAW)
+        return max(0, len(self.message.body) - MAX_RAW_CHARS)
 
     @cached_property
-    def related(self) -> list[Related]:
-        found = []
-        if uuid := self.message.subject_uuid:
-            found.append(self._with("The same payment", [uuid], {"id": uuid}))
-        if self.row.account:
-            payments = Record.objects.filter(parent_uuid=self.row.account.uuid).values_list("uuid", flat=True)
-            title = f"The same {self.row.account.get_kind_display().lower()}"
-            found.append(self._with(title, list(payments), {"id": self.row.account.uuid}))
-        if self.row.borrower:
-            found.append(self._of_borrower(self.row.borrower))
-        return [one for one in found if one.rows]
+    def related(self) -> list[RelatedGroup]:
+        """Messages about the same payment, the same account and the same borrower."""
+        subject, account, borrower = self.message.subject_uuid, self.row.account, self.row.borrower
+        groups = []
+        if subject:
+            groups.append(self._group("The same payment", [Q(subject_uuid=subject)], id=subject))
+        if account:
+            title = f"The same {account.get_kind_display().lower()}"
+            payments = list(Record.objects.filter(parent_uuid=account.uuid).values_list("uuid", flat=True))
+            groups.append(self._group(title, [Q(subject_uuid__in=payments)], id=account.uuid))
+        if borrower:
+            groups.append(self._group(f"Of {borrower}", of_borrower(borrower.uuid), borrower=borrower.uuid))
+        return [group for group in groups if group.rows]
+
+    def _group(self, title: str, conditions: Sequence[Q], **query: str) -> RelatedGroup:
+        others = Message.objects.exclude(pk=self.message.pk)
+        found = {one.pk: one for part in conditions for one in others.filter(part)[: MAX_RELATED + 1]}
+        newest = [found[key] for key in sorted(found, reverse=True)]
+        rows = link_messages(newest[:MAX_RELATED])
+        return RelatedGroup(title, rows, f"?{urlencode(query)}", len(newest) > MAX_RELATED)
 
     @property
     def number_related(self) -> int:
-        return len({row.message.pk for one in self.related for row in one.rows})
-
-    def _with(self, title: str, uuids: list[str], query: dict[str, str]) -> Related:
-        others = Message.objects.filter(subject_uuid__in=uuids).exclude(pk=self.message.pk)
-        return self._group(title, list(others[: RELATED + 1]), query)
-
-    def _of_borrower(self, borrower: Record) -> Related:
-        parts = [
-            Message.objects.filter(condition).exclude(pk=self.message.pk)[: RELATED + 1]
-            for condition in of_borrower(borrower.uuid)
-        ]
-        others = {one.pk: one for part in parts for one in part}
-        newest = [others[key] for key in sorted(others, reverse=True)][: RELATED + 1]
-        return self._group(f"Of {borrower}", newest, {"borrower": borrower.uuid})
-
-    def _group(self, title: str, others: list[Message], query: dict[str, str]) -> Related:
-        return Related(title, rows_of(others[:RELATED]), f"?{urlencode(query)}", len(others) > RELATED)
+        return len({row.message.pk for group in self.related for row in group.rows})
 
     @cached_property
     def tabs(self) -> list[tuple[str, str, str]]:
-        """Name, words and address of each tab, in the list."""
-        return [
-            (name, words, self.explorer.query_string(**self._place, message=self.message.uuid, tab=name))
-            for name, words in TABS.items()
-        ]
+        """Name, words and address of each tab, beside the list."""
+        return [(name, words, self._address(self.message.uuid, name)) for name, words in TABS.items()]
 
-    @property
-    def _place(self) -> dict[str, str | None]:
-        return {"page": self.explorer.state.get("page"), "source": self.explorer.source}
+    @cached_property
+    def neighbors(self) -> list[str]:
+        """The addresses of the messages before and after it in the list; empty at an end."""
+        uuids = self.explorer.neighbors(self.message)
+        return [self._address(uuid, self.explorer.state.get("tab")) if uuid else "" for uuid in uuids]
 
     @property
     def closed(self) -> str:
         """The list without it."""
-        return self.explorer.query_string(**self._place)
+        return self._address(None, None)
 
-    @cached_property
-    def neighbours(self) -> tuple[str, str]:
-        """The addresses of the messages before and behind it, in the list."""
-        before, behind = self.explorer.neighbours(self.message)
-        return self._address(before), self._address(behind)
-
-    def _address(self, uuid: str) -> str:
-        if not uuid:
-            return ""
-        return self.explorer.query_string(**self._place, message=uuid, tab=self.explorer.state.get("tab"))
+    def _address(self, uuid: str | None, tab: str | None) -> str:
+        page = self.explorer.state.get("page")
+        return self.explorer.query_string(page=page, source=self.explorer.source, message=uuid, tab=tab)

@@ -1,45 +1,36 @@
 """What messages do in the background."""
 
-from datetime import date, datetime
+from datetime import datetime
 
 from portal.audit.models import Actor
+from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.jobs.running import Progress
 from portal.messaging.models import Run
-from portal.messaging.sync import begin
+from portal.messaging.sync import Sync
 
 
 @job(
     "messaging.sync",
-    label="Reading messages that are missing",
+    label="Sync messages",
     single=True,
     every="MESSAGE_SYNC_MINUTES",
     gives_way=True,
 )
-def sync(progress: Progress, *, since: str = "", until: str = "", read_before: str = "") -> dict[str, int]:
-    """Every message that the local copy lacks; begun again, it goes on where it was.
+def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
+    """Read every message that is missing; started again, it resumes where it was.
 
-    With ``read_before`` every day is compared with the service that was not since then.
+    With ``read_before`` every day is compared that was not read since then.
     """
-    told: int | None = None
+    reported: int | None = None
 
-    def tell(run: Run) -> None:
-        nonlocal told
-        if told is None:
+    def report(run: Run) -> None:
+        nonlocal reported
+        if reported is None:
             progress.resume(run.missing)
-        progress.step(run.added - (told or 0), words=f"{run.day:%-d %b %Y}" if run.day else "")
-        told = run.added
+        progress.step(run.added - (reported or 0), words=f"{run.day:%-d %b %Y}" if run.day else "")
+        reported = run.added
 
-    actor = Actor.system("sync")
     limit = datetime.fromisoformat(read_before) if read_before else None
-    run = begin(actor, since=_day(since), until=_day(until), report=tell, read_before=limit)()
-    return {
-        "new": progress.job.done,
-        "already here": run.claimed - progress.job.done,
-        "total": run.claimed,
-        "gone": run.gone,
-    }
-
-
-def _day(text: str) -> date | None:
-    return date.fromisoformat(text) if text else None
+    run = Sync(Actor.system("sync"), report=report, read_before=limit).read_missing()
+    new = progress.job.done
+    return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": run.gone}

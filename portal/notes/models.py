@@ -1,7 +1,8 @@
-"""What colleagues tell each other about a record: notes, pinned warnings, follow-ups. Nothing is sent anywhere."""
+"""Notes, pinned warnings and follow-ups about a record, for colleagues only. Nothing is sent to the service."""
 
 from django.db import models
-from django.utils import timezone
+
+from portal.runtime.business_date import business_date
 
 
 class Note(models.Model):
@@ -25,11 +26,11 @@ class Note(models.Model):
     @property
     def is_pinned(self) -> bool:
         """Whether it is a warning today."""
-        return self.pinned_until is not None and self.pinned_until >= timezone.localdate()
+        return self.pinned_until is not None and self.pinned_until >= business_date()
 
 
 class FollowUp(models.Model):
-    """Something that somebody will do about a borrower by a day."""
+    """A task about a borrower that its owner does by a day."""
 
     borrower_uuid = models.CharField(max_length=64, db_index=True)
     title = models.CharField(max_length=200)
@@ -49,4 +50,4 @@ class FollowUp(models.Model):
     @property
     def is_due(self) -> bool:
         """Whether its day has come."""
-        return self.done_at is None and self.due <= timezone.localdate()
+        return self.done_at is None and self.due <= business_date()

@@ -1,7 +1,10 @@
-"""Adding notes and follow-ups, and being done with them. Each leaves one audit entry in the same transaction."""
+"""Adding, unpinning and finishing notes and follow-ups. Each leaves one audit entry in the same transaction."""
 
-from typing import Protocol
+from collections.abc import Callable
+from datetime import date
+from typing import Any, Protocol
 
+from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -12,11 +15,12 @@ from django.views.decorators.http import require_POST
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.sightings import log_page, log_record
-from portal.notes.forms import FollowUpForm, NoteForm
+from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Record
-from portal.ui.htmx import done, render_page, toast
+from portal.runtime.business_date import business_date
+from portal.ui.forms import DayField, StaffForm, TextField
+from portal.ui.htmx import finish_action, render_page, toast
 
 
 class Subject(Protocol):
@@ -25,85 +29,105 @@ class Subject(Protocol):
     def get_absolute_url(self) -> str: ...
 
 
+class FutureDayField(DayField):
+    def validate(self, value: date | None) -> None:
+        super().validate(value)
+        if value and value < business_date():
+            raise forms.ValidationError("Choose today or later.")
+
+
+class NoteForm(StaffForm):
+    """A note, which may be pinned as a warning up to a day."""
+
+    text = TextField(label="Note", max_length=2000, widget=forms.Textarea({"rows": 3}))
+    pinned_until = FutureDayField(label="Pin as a warning until", required=False)
+
+
+class FollowUpForm(StaffForm):
+    """Something to do by a day."""
+
+    title = TextField(label="Task", max_length=200)
+    due = FutureDayField(label="By")
+
+
 @requires("notes.add")
 def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
-    """A note on a record."""
+    """Add a note to a record."""
     record = get_object_or_404(Record, kind=kind, uuid=uuid)
-    return write(request, record, ("Borrowers", reverse("borrowers:index")), **about(record))
+    return add_note(request, record, ("Borrowers", reverse("borrowers:index")), **audit_subject(record))
 
 
-def write(request: HttpRequest, subject: Subject, place: tuple[str, str], **told: str) -> HttpResponse:
-    """The form of a note on something that has a page; ``place`` is what lies above that page."""
+def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **about: str) -> HttpResponse:
+    """Add a note to something that has a page; ``crumb`` names the page above it."""
     form = NoteForm(request.POST or None)
-    if form.is_valid():
-        actor = Actor.of(request)
-        with transaction.atomic():
-            Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **told, **form.cleaned_data)
-            append(actor, "notes.add", subject_label=str(subject), **told)
-        toast(request, "The note was added.")
-        return done(request, subject.get_absolute_url())
-    log_page(
-        request,
-        kind=told["subject_kind"],
-        uuid=told["subject_uuid"],
-        label=str(subject),
-        borrower_uuid=told["borrower_uuid"],
-    )
-    context = {"form": form, "record": subject, "place": place, "title": f"Note on {subject}"}
-    status = 422 if form.is_bound else 200
-    return render_page(request, "notes/form.html", context | {"act": "Add the note"}, status=status)
 
+    def save(actor: Actor) -> None:
+        Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **about, **form.cleaned_data)
+        append(actor, "notes.add", subject_label=str(subject), **about)
 
-@requires("notes.add")
-@require_POST
-def unpin(request: HttpRequest, note_id: int) -> HttpResponse:
-    """A pinned warning becomes an ordinary note."""
-    note = get_object_or_404(Note, pk=note_id)
-    with transaction.atomic():
-        Note.objects.filter(pk=note.pk).update(pinned_until=None)
-        append(Actor.of(request), "notes.unpin", borrower_uuid=note.borrower_uuid, subject_label=str(note))
-    return done(request, reverse("borrowers:detail", args=[note.borrower_uuid]))
+    return _form_page(request, form, "note", subject, crumb, about, save)
 
 
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
-    """Something to do about a borrower, owned by whoever writes it."""
+    """Add a follow-up about a borrower, owned by its author."""
     record = get_object_or_404(Record, kind="borrower", uuid=borrower_uuid)
-    form = FollowUpForm(request.POST or None)
+    form, about = FollowUpForm(request.POST or None), audit_subject(record)
+
+    def save(actor: Actor) -> None:
+        owner = {"owner_id": actor.id or 0, "owner_name": actor.name}
+        FollowUp.objects.create(borrower_uuid=borrower_uuid, **owner, **form.cleaned_data)
+        append(actor, "notes.add_follow_up", subject_label=str(record), **about)
+
+    crumb = ("Borrowers", reverse("borrowers:index"))
+    return _form_page(request, form, "follow-up", record, crumb, about, save)
+
+
+def _form_page(
+    request: HttpRequest,
+    form: StaffForm,
+    noun: str,
+    subject: Subject,
+    crumb: tuple[str, str],
+    about: dict[str, str],
+    save: Callable[[Actor], None],
+) -> HttpResponse:
+    """Save the form and go back to what it is on, or show the form."""
     if form.is_valid():
-        actor = Actor.of(request)
         with transaction.atomic():
-            FollowUp.objects.create(
-                borrower_uuid=borrower_uuid,
-                owner_id=actor.id or 0,
-                owner_name=actor.name,
-                **form.cleaned_data,
-            )
-            append(actor, "notes.add_follow_up", subject_label=str(record), **about(record))
-        toast(request, "The follow-up was added.")
-        return done(request, record.get_absolute_url())
-    log_record(request, record)
-    place = ("Borrowers", reverse("borrowers:index"))
-    context = {"form": form, "record": record, "place": place, "title": f"Follow-up on {record}"}
-    context["act"] = "Add the follow-up"
+            save(Actor.of(request))
+        toast(request, f"{noun} added.")
+        return finish_action(request, subject.get_absolute_url())
+    kind, uuid, borrower_uuid = about["subject_kind"], about["subject_uuid"], about["borrower_uuid"]
+    log_page(request, kind=kind, uuid=uuid, label=str(subject), borrower_uuid=borrower_uuid)
+    context: dict[str, Any] = {"form": form, "record": subject, "crumb": crumb, "noun": noun}
     return render_page(request, "notes/form.html", context, status=422 if form.is_bound else 200)
 
 
 @requires("notes.add")
 @require_POST
-def finish(request: HttpRequest, follow_up_id: int) -> HttpResponse:
-    """A follow-up is done."""
-    follow_up = get_object_or_404(FollowUp, pk=follow_up_id)
-    actor = Actor.of(request)
+def unpin(request: HttpRequest, note_id: int) -> HttpResponse:
+    """Turn a pinned warning into an ordinary note."""
+    note = get_object_or_404(Note, pk=note_id)
     with transaction.atomic():
-        if FollowUp.objects.filter(pk=follow_up.pk, done_at=None).update(
-            done_at=timezone.now(), done_by=actor.name
-        ):
-            label = str(follow_up)
-            append(actor, "notes.finish", borrower_uuid=follow_up.borrower_uuid, subject_label=label)
-    return done(request, reverse("borrowers:detail", args=[follow_up.borrower_uuid]))
+        Note.objects.filter(pk=note.pk).update(pinned_until=None)
+        append(Actor.of(request), "notes.unpin", borrower_uuid=note.borrower_uuid, subject_label=str(note))
+    return finish_action(request, reverse("borrowers:detail", args=[note.borrower_uuid]))
 
 
-def about(record: Record) -> dict[str, str]:
-    """What an audit entry says of a record."""
+@requires("notes.add")
+@require_POST
+def finish(request: HttpRequest, follow_up_id: int) -> HttpResponse:
+    """Mark a follow-up as done, once."""
+    follow_up = get_object_or_404(FollowUp, pk=follow_up_id)
+    actor, borrower_uuid = Actor.of(request), follow_up.borrower_uuid
+    with transaction.atomic():
+        is_open = FollowUp.objects.filter(pk=follow_up.pk, done_at=None)
+        if is_open.update(done_at=timezone.now(), done_by=actor.name):
+            append(actor, "notes.finish", borrower_uuid=borrower_uuid, subject_label=str(follow_up))
+    return finish_action(request, reverse("borrowers:detail", args=[borrower_uuid]))
+
+
+def audit_subject(record: Record) -> dict[str, str]:
+    """The fields that tie an audit entry, or a note, to a record."""
     return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": record.borrower_uuid}

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.signals import got_request_exception
 from django.db.models.signals import post_save
 
-from portal.disk import is_unavailable
 from portal.operations.logs import log_uncaught
+from portal.runtime.database import is_unavailable
 
 
 class OperationsConfig(AppConfig):

@@ -1,7 +1,7 @@
-"""The support bundle: what the lending service's support needs to know of the last calls, and nothing about anybody.
+"""The support bundle: what the lending service's support needs to know of recent calls, without personal data.
 
-A body keeps its shape. Of its values only those stay that say nothing about a person: identifiers, states and times.
-Everything else is told by its kind and length, and whatever still looks like a tax number is hidden.
+Bodies keep their shape. Of their values only IDs, states and times stay; everything else becomes its type and length,
+and whatever still looks like a tax number is hidden.
 """
 
 import json
@@ -17,14 +17,14 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from portal.audit.health import health
 from portal.audit.models import RemoteCall
+from portal.audit.service_health import measure_health
 from portal.operations import calls
 from servicing.masking import HIDDEN, masked, masked_text
 
-CALLS = 100
-# What may be shown of a body: it names a record, a state or a moment, never a person.
-PLAIN = {
+MAX_CALLS = 100
+# Fields that may be shown: they name a record, a state or a time, never a person.
+SHOWN_FIELDS = {
     "uuid", "user_uuid", "borrower_uuid", "loan_uuid", "status", "state", "decision", "product", "type", "event",
     "user_type", "entity", "created_at", "updated_at", "page", "limit", "offset", "total", "count", "code",
 }  # fmt: skip
@@ -32,13 +32,13 @@ PACKAGES = ["Django", "requests", "urllib3", "msgspec", "cryptography", "django-
 
 
 def lines() -> Iterator[str]:
-    """The bundle as lines of text."""
+    """Write the bundle line by line."""
     yield f"Support bundle of {timezone.now():%Y-%m-%d %H:%M:%S} UTC"
     yield from _versions()
     yield from _groups()
     yield from _failures()
-    yield f"\nLast {CALLS} calls, newest first"
-    for call in RemoteCall.objects.all()[:CALLS]:
+    yield f"\nLast {MAX_CALLS} calls, newest first"
+    for call in RemoteCall.objects.all()[:MAX_CALLS]:
         yield from _call(call)
 
 
@@ -51,15 +51,15 @@ def _versions() -> Iterator[str]:
 
 def _groups() -> Iterator[str]:
     yield "\nCalls of the last 24 hours"
-    for group in health():
+    for group in measure_health():
         yield (
-            f"{group.name}: {group.calls} calls, {group.failures} failed, {_took(group.median, group.p95)}"
+            f"{group.name}: {group.calls} calls, {group.failures} failed, {_duration(group.median, group.p95)}"
             f"last success {_moment(group.last_success)}, last failure {_moment(group.last_failure)}"
         )
 
 
-def _took(median: int | None, p95: int | None) -> str:
-    """How long the calls took; nothing where none did."""
+def _duration(median: int | None, p95: int | None) -> str:
+    """Median and 95th percentile of the durations; empty without calls."""
     return f"p50 {median} ms, p95 {p95} ms, " if median is not None else ""
 
 
@@ -81,10 +81,10 @@ def _call(call: RemoteCall) -> Iterator[str]:
 
 
 def redacted(text: str) -> str:
-    """A kept body as the shape of what it said."""
+    """Replace the values of a recorded body by their type and length."""
     try:
         body = json.loads(text)
-    except ValueError:  # It was cut where it would have filled the database.
+    except ValueError:  # It was cut before it was recorded.
         return f"[{len(text):,} characters, cut]"
     return masked_text(json.dumps(_shape(masked(body)), ensure_ascii=False))[:4000]
 
@@ -99,7 +99,7 @@ def _shape(value: Any, name: str = "") -> Any:
             )
         case None | bool():
             return value
-        case _ if name in PLAIN or value == HIDDEN:
+        case _ if name in SHOWN_FIELDS or value == HIDDEN:
             return value
         case str():
             return f"[text of {len(value)}]"

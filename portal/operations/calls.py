@@ -1,34 +1,29 @@
-"""Recent calls of the lending service, narrowed by what the query string says, and their failures in groups.
+"""Recent calls of the lending service, filtered by the query string, and their failures in groups.
 
-Hides that an address is shown by its pattern, with a name in the place of every identifier, and that a page of calls is
-found by the last call of the page before it: nobody counts a table of millions.
+Hides that an address is shown as a pattern with names instead of IDs, and that a page begins after the last call of the
+page before it, so that no table of millions is counted.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Count, Max, Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 
-from portal.audit.health import FAILED, GROUPS
 from portal.audit.models import RemoteCall
-from portal.ui.keys import key_in
+from portal.audit.service_health import FAILED_OUTCOMES
+from portal.registry.sources import OPERATIONS
+from portal.ui.keys import row_key
 
-PAGE = 25
+PAGE_SIZE = 25
 DAY = timedelta(days=1)
-OPERATIONS = [operation for operations in GROUPS.values() for operation in operations] + ["documents.fetch"]
 METHODS = ["GET", "POST", "PUT"]
-STATUSES = {
-    "2": "2xx",
-    "3": "3xx",
-    "4": "4xx",
-    "5": "5xx",
-    "none": "No status",
-}
+STATUSES = {"2": "2xx", "3": "3xx", "4": "4xx", "5": "5xx", "none": "No status"}
 OUTCOMES = {
     "answered": "Answered",
     "confirmed": "Confirmed",
@@ -40,7 +35,7 @@ OUTCOMES = {
     "unknown": "Outcome unknown",
     "failed": "Any failure",
 }
-_IDENTIFIER = re.compile(r"(?<=/)([a-z_]+)/(?=[^/]*\d)[\w-]{8,}(?=/|$)")
+_ID_IN_PATH = re.compile(r"(?<=/)([a-z_]+)/(?=[^/]*\d)[\w-]{8,}(?=/|$)")
 
 
 @dataclass(frozen=True)
@@ -50,27 +45,27 @@ class Calls:
     rows: list[RemoteCall]
     chosen: dict[str, str]
     older: int | None
-    """The call below which the next page begins."""
+    """The id below which the next page begins."""
 
     @property
     def is_filtered(self) -> bool:
-        """Whether anything narrows it."""
+        """Whether any filter is set."""
         return bool(self.chosen)
 
 
-def found(state: QueryDict) -> Calls:
-    """The calls that a query string asks for."""
+def find_calls(state: QueryDict) -> Calls:
+    """Find the calls that a query string asks for."""
     chosen = {name: value for name in FILTERS if (value := _text(state.get(name, "")))}
-    calls = narrowed(chosen)
+    calls = filter_calls(chosen)
     before = _text(state.get("before", ""))
-    if (key := key_in(before)) is not None:
+    if (key := row_key(before)) is not None:
         calls = calls.filter(pk__lt=key)
-    rows = list(calls[: PAGE + 1])
-    return Calls(rows[:PAGE], chosen, rows[PAGE - 1].pk if len(rows) > PAGE else None)
+    rows = list(calls[: PAGE_SIZE + 1])
+    return Calls(rows[:PAGE_SIZE], chosen, rows[PAGE_SIZE - 1].pk if len(rows) > PAGE_SIZE else None)
 
 
-def narrowed(chosen: dict[str, str]) -> QuerySet[RemoteCall]:
-    """The calls to which all of the chosen filters apply; one that cannot be understood finds nothing."""
+def filter_calls(chosen: dict[str, str]) -> QuerySet[RemoteCall]:
+    """Filter the calls by all chosen values; one that is not understood matches nothing."""
     condition = Q()
     for name, value in chosen.items():
         condition &= FILTERS[name](value)
@@ -91,7 +86,7 @@ def _slower(value: str) -> Q:
 
 
 def _outcome(value: str) -> Q:
-    return Q(outcome__in=FAILED) if value == "failed" else Q(outcome=value)
+    return Q(outcome__in=FAILED_OUTCOMES) if value == "failed" else Q(outcome=value)
 
 
 FILTERS: dict[str, Callable[[str], Q]] = {
@@ -107,57 +102,51 @@ FILTERS: dict[str, Callable[[str], Q]] = {
 
 @dataclass(frozen=True)
 class Failure:
-    """One way in which one operation failed over the last day."""
+    """One way in which an operation failed in the last 24 hours."""
 
     operation: str
     outcome: str
     status: int | None
     count: int
     last: datetime
+    newest: int
     words: str
-    """What the newest of them said."""
+    """The error of the newest one."""
 
     @property
     def query(self) -> str:
-        """The filters that list them."""
+        """The address of the calls that failed so."""
         return f"?call={self.operation}&outcome={self.outcome}&status={self.status or 'none'}#calls"
 
 
 def failures() -> list[Failure]:
-    """The failures of the last day by kind and operation, the most frequent first; a refusal is one too."""
-    recent = RemoteCall.objects.filter(at__gte=timezone.now() - DAY, outcome__in=[*FAILED, "rejected"])
+    """Group the failures of the last 24 hours, rejections included, by operation and kind, most frequent first."""
+    recent = RemoteCall.objects.filter(
+        at__gte=timezone.now() - DAY, outcome__in=[*FAILED_OUTCOMES, "rejected"]
+    )
     groups = recent.order_by().values("operation", "outcome", "status")
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
-    rows = list(counted[:20])
+    rows: list[Any] = list(counted[:20])
     words = dict(RemoteCall.objects.filter(pk__in=[row["newest"] for row in rows]).values_list("pk", "error"))
-    return [
-        Failure(
-            operation=row["operation"],
-            outcome=row["outcome"],
-            status=row["status"],
-            count=row["count"],
-            last=row["last"],
-            words=words.get(row["newest"], ""),
-        )
-        for row in rows
-    ]
+    return [Failure(**row, words=words.get(row["newest"], "")) for row in rows]
 
 
-def patterns() -> dict[str, str]:
-    """The address of each operation as its last call showed it: ``GET /v1/users/{user}/loan/{loan}``."""
-    return cache.get_or_set("call-patterns", _patterns, 60) or {}
+def operation_paths() -> dict[str, str]:
+    """Each operation as its last call showed it, ``GET /v1/users/{user}/loan/{loan}``, or in words."""
+    return cache.get_or_set("call-patterns", _operation_paths, 60) or {}
 
 
-def _patterns() -> dict[str, str]:
-    newest = {operation: RemoteCall.objects.filter(operation=operation).first() for operation in OPERATIONS}
+def _operation_paths() -> dict[str, str]:
+    newest = {row: RemoteCall.objects.filter(operation=row.name).first() for row in OPERATIONS}
     return {
-        operation: f"{call.method} {pattern(call.path)}" if call else "" for operation, call in newest.items()
+        row.name: f"{call.method} {path_pattern(call.path)}" if call else row.label
+        for row, call in newest.items()
     }
 
 
-def pattern(path: str) -> str:
-    """A path with a name in the place of every identifier."""
-    return _IDENTIFIER.sub(lambda found: f"{found[1]}/{{{found[1].removesuffix('s')}}}", path)
+def path_pattern(path: str) -> str:
+    """Replace every ID of a path by a name."""
+    return _ID_IN_PATH.sub(lambda found: f"{found[1]}/{{{found[1].removesuffix('s')}}}", path)
 
 
 def _text(value: str) -> str:

@@ -1,6 +1,6 @@
-"""Looks a deployment over, and says in plain words what is wrong with it and what would mend it.
+"""Checks a deployment, and says in plain words what is wrong and how to fix it.
 
-Hides where each thing can be looked up; a check that itself fails is a finding, and the others still run.
+Hides where each thing is looked up. A check that fails is a finding, and the others still run.
 """
 
 import os
@@ -23,34 +23,34 @@ from django.db import DatabaseError, connection
 from django.template.defaultfilters import pluralize
 
 import servicing
-from portal import environment, tracing
-from portal.accounts.seal import Broken, unseal
-from portal.audit import checkpoints, guard, outcomes, spool
+from portal.accounts.encryption import CannotDecrypt, decrypt
+from portal.audit import guard, integrity, writes
 from portal.audit.models import Actor, Entry
-from portal.audit.verification import LOST_LINE
-from portal.clocks import is_recent
-from portal.gateway import made, reading
-from portal.jobs.state import state
+from portal.audit.spool import ANSWERS
+from portal.gateway import build_client, client_for
+from portal.jobs.status import jobs_status
 from portal.operations import rights
 from portal.operations.models import Tally
 from portal.operations.readiness import chain, pending_migrations
 from portal.registry.models import Kind, Record
+from portal.runtime import environment, tracing
+from portal.runtime.clocks import is_recent
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
-# The worker checks the trail once a day; a day more is no alarm.
-CHECKED_LATELY = timedelta(days=2)
+# The worker checks the trail once a day; one more day is no alarm.
+MAX_CHECK_AGE = timedelta(days=2)
 SECRETS = [
     "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY", "METRICS_TOKEN",
     "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
-# Who we say we are, as the service knows it: what to look at when it does not believe us.
-IDENTITY = {
+# What to look at if the service does not accept our identity.
+IDENTITY_SETTINGS = {
     "hmac": "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock",
     "bearer": "SERVICING_TOKEN and SERVICING_AUTH",
     "none": "SERVICING_AUTH",
 }
-DRAWING = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
+RENDER_SCRIPT = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
 GRANT = "Run docker/audit-roles.sql as the owner."
 CHECK_SECONDS = 5
 MOUNTED_SECRETS = Path("/run/secrets")
@@ -58,7 +58,7 @@ MOUNTED_SECRETS = Path("/run/secrets")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     grade: Grade
     words: str
@@ -67,121 +67,137 @@ class Finding:
 Findings = Iterator[Finding]
 
 
+def ok(words: str) -> Finding:
+    return Finding("ok", words)
+
+
+def warn(words: str) -> Finding:
+    return Finding("warn", words)
+
+
+def bad(words: str) -> Finding:
+    return Finding("bad", words)
+
+
 def findings() -> Findings:
-    """Everything, in the order in which one would mend it; what needs the database only where that is in order."""
-    for check in (configuration, given, files, static_files, documents, metrics, traces):
-        yield from tried(check)
-    found = list(tried(database))
+    """Run all checks in the order in which one would fix things; some run only if the database is in order."""
+    for check in (configuration, setting_names, files, static_files, documents, metrics, traces):
+        yield from run_check(check)
+    found = list(run_check(database))
     yield from found
     if any(one.grade == "bad" for one in found):
-        yield Finding(
-            "warn",
+        yield warn(
             "Keys, answers, service, worker, cache and trail were not looked at: the database comes first.",
         )
         return
-    for check in (keys, answers, service, worker, shared_cache, trail):
-        yield from tried(check)
+    for check in (search_index, keys, answers, service, worker, shared_cache, trail):
+        yield from run_check(check)
 
 
-def tried(check: Callable[[], Findings]) -> Findings:
-    """What it finds; that it fails is a finding too."""
+def run_check(check: Callable[[], Findings]) -> Findings:
+    """Run one check; its failure is a finding too."""
     try:
         yield from check()
     except Exception as error:
-        yield Finding("bad", f"The check of {check.__name__.replace('_', ' ')} failed: {in_a_line(error)}")
+        yield bad(f"The check of {check.__name__.replace('_', ' ')} failed: {first_line(error)}")
 
 
-def in_a_line(error: Exception) -> str:
-    """What an exception says, without what follows on further lines."""
+def first_line(error: Exception) -> str:
+    """The first line of an exception's text."""
     return masked_text(f"{type(error).__name__}: {error}".splitlines()[0][:300])
 
 
 def configuration() -> Findings:
-    """What Django's own checks of a deployment say."""
+    """Run Django's own deployment checks."""
     if settings.DEBUG:
-        yield Finding("bad", "DEBUG is on: demo staff can sign in and nothing is secured. Turn it off.")
+        yield bad("DEBUG is on: demo staff can sign in and nothing is secured. Turn it off.")
         return
-    told = checks.run_checks(include_deployment_checks=True)
-    yield from (Finding("bad" if one.is_serious() else "warn", f"Settings: {one.msg}") for one in told)
+    messages = checks.run_checks(include_deployment_checks=True)
+    yield from (Finding("bad" if one.is_serious() else "warn", f"Settings: {one.msg}") for one in messages)
     if "*" in settings.ALLOWED_HOSTS:
-        yield Finding("warn", "ALLOWED_HOSTS takes any name. Name the hosts that people type.")
-    elif not told:
-        yield Finding("ok", "The settings fit a deployment.")
+        yield warn("ALLOWED_HOSTS takes any name. Name the hosts that people type.")
+    elif not messages:
+        yield ok("The settings fit a deployment.")
 
 
-def given() -> Findings:
-    """Whether each setting was given once, under its own name."""
-    yield from (Finding("bad", words) for words in environment.misgiven())
+def setting_names() -> Findings:
+    """Check that each setting is given once, under its own name."""
+    yield from (bad(words) for words in environment.set_twice_or_empty())
     if settings.ENV_FILE.is_file():
-        yield from (Finding("warn", words) for words in environment.unread(settings.ENV_FILE))
+        yield from (warn(words) for words in environment.unknown_names(settings.ENV_FILE))
 
 
 def files() -> Findings:
-    """Who on this machine may read the database and the secrets."""
+    """Check who on this machine may read the database and the secrets."""
     database = Path(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else None
     named = [Path(given) for name in SECRETS if (given := os.environ.get(f"{name}_FILE"))]
     private = [path for path in (database, settings.ENV_FILE, *named) if path and path.is_file()]
-    # What a container is given is seen by nobody else there, and its mode is the platform's.
+    # Nobody else in a container sees its mounted secrets, and the platform sets their mode.
     others = [path for path in private if MOUNTED_SECRETS not in path.parents and path.stat().st_mode & 0o077]
     for path in others:
-        yield Finding("bad", f"Others on this machine may read {path}. Type: chmod 600 {path}")
+        yield bad(f"Others on this machine may read {path}. Type: chmod 600 {path}")
     if not others:
-        yield Finding("ok", "Files with secrets and data are their owner's alone.")
+        yield ok("Files with secrets and data are their owner's single.")
 
 
 def static_files() -> Findings:
-    """Whether styles and scripts were collected."""
+    """Check that styles and scripts were collected."""
     if not settings.DEBUG and not staticfiles_storage.exists("staticfiles.json"):
-        yield Finding(
-            "bad", "Styles and scripts were not collected: pages will fail. Run manage.py collectstatic."
-        )
+        yield bad("Styles and scripts were not collected: pages will fail. Run manage.py collectstatic.")
 
 
 def database() -> Findings:
-    """Whether it answers, is of this version, lets this role work, and guards the trail."""
+    """Check that the database answers, is of this version, and lets this role read and write."""
     try:
-        connected_anew()
-        closed = rights.unreadable()
-        pending = pending_migrations() if not closed else 0
+        connect_without_pool()
+        unreadable = rights.unreadable_tables()
+        pending = pending_migrations() if not unreadable else 0
     except DatabaseError as error:
         where = settings.DATABASE_PLACED_BY
-        yield Finding("bad", f"The database does not answer. Look at {where}. {in_a_line(error)}")
+        yield bad(f"The database does not answer. Look at {where}. {first_line(error)}")
         return
-    if closed:
-        others = f" and {len(closed) - 3} other tables" if len(closed) > 3 else ""
-        yield Finding(
-            "bad",
-            f"The database answers, but this role may not read {', '.join(closed[:3])}{others}. {GRANT}",
+    if unreadable:
+        others = f" and {len(unreadable) - 3} other tables" if len(unreadable) > 3 else ""
+        yield bad(
+            f"The database answers, but this role may not read {', '.join(unreadable[:3])}{others}. {GRANT}",
         )
         return
     if pending:
         lacking = f"{pending} migration{pluralize(pending)}"
-        yield Finding("bad", f"The database lacks {lacking}. Run manage.py upgrade.")
+        yield bad(f"The database lacks {lacking}. Run manage.py upgrade.")
         return
     try:
         Tally.objects.filter(pk=0).update(count=0)
     except DatabaseError as error:  # The role may not, or the server is a replica.
-        mend = GRANT if rights.is_lack_of_rights(error) else "Look at DATABASE_URL."
-        yield Finding("bad", f"The database cannot be written to. {mend} {in_a_line(error)}")
+        fix = GRANT if rights.is_lack_of_rights(error) else "Look at DATABASE_URL."
+        yield bad(f"The database cannot be written to. {fix} {first_line(error)}")
         return
-    yield Finding("ok", "The database answers and is of this version.")
+    yield ok("The database answers and is of this version.")
 
 
-def connected_anew() -> None:
-    """A pool would ask again and again for a while, and then not say why."""
-    alone = connection.copy()
-    if alone.settings_dict["OPTIONS"].pop("pool", None):
-        alone.settings_dict["OPTIONS"]["connect_timeout"] = 5
-    alone.ensure_connection()
-    alone.close()
+def connect_without_pool() -> None:
+    """Connect once: a pool would retry for a while and then not say why it failed."""
+    single = connection.copy()
+    if single.settings_dict["OPTIONS"].pop("pool", None):
+        single.settings_dict["OPTIONS"]["connect_timeout"] = 5
+    single.ensure_connection()
+    single.close()
+
+
+def search_index() -> Findings:
+    """Check that PostgreSQL has the extension that search needs; SQLite needs none."""
+    if connection.vendor == "postgresql" and not rights.has_extension("pg_trgm"):
+        yield bad(
+            "Search reads every record, because PostgreSQL lacks the extension pg_trgm. "
+            "Run CREATE EXTENSION pg_trgm as the owner of the database, then restore the latest backup.",
+        )
 
 
 def keys() -> Findings:
-    """Whether what was sealed opens: under another SECRET_KEY nobody's second factor works any more."""
+    """Check that second factors can be decrypted: under another SECRET_KEY none works."""
     factors = Authenticator.objects.filter(type=Authenticator.Type.TOTP).order_by("-pk")[:20]
     if closed := sum(not opens(one.data["secret"]) for one in factors):
-        yield Finding(
-            "bad",
+        yield bad(
             f"{closed} of the last {len(factors)} second factors do not open: SECRET_KEY was changed. "
             "Put the key before it into SECRET_KEY_FALLBACKS.",
         )
@@ -189,60 +205,65 @@ def keys() -> Findings:
 
 def opens(sealed: str) -> bool:
     try:
-        unseal(sealed)
-    except Broken:
+        decrypt(sealed)
+    except CannotDecrypt:
         return False
     return True
 
 
 def answers() -> Findings:
-    """Whether answers of writes could be kept while the database is away, and whether any still wait to be saved."""
+    """Check that answers of writes can be spooled while the database is away, and that none still waits."""
     try:
-        spool.allocate()
-        left = outcomes.replay()
+        ANSWERS.allocate()
+        left = writes.replay_answers()
     except OSError as error:
-        yield Finding("bad", f"{spool.path()} can't be written: answers could get lost. {in_a_line(error)}")
+        yield bad(f"{ANSWERS.path} can't be written: answers could get lost. {first_line(error)}")
         return
-    if left:
-        ids = ", ".join(str(entry["uuid"] or entry["intent_id"]) for _, entry in spool.entries()[:3])
-        yield Finding(
-            "bad", f"{left} answer{pluralize(left)} of writes can't be saved (see the log), first {ids}."
+    if orphans := writes.answers_without_write():
+        first = orphans[0]
+        yield bad(
+            f"{len(orphans)} answer{pluralize(len(orphans))} of writes that this database lacks, as after restoring an "
+            f"older backup. First: {first['call']['operation']}, {first['state']}, {first['uuid'] or 'no ID'}. "
+            f"Check it at the service, then run manage.py doctor --discard {first['intent_id']} --reason WHY.",
         )
+    elif left:
+        ids = ", ".join(str(entry["uuid"] or entry["intent_id"]) for _, entry in ANSWERS.entries()[:3])
+        yield bad(f"{left} answer{pluralize(left)} of writes can't be saved (see the log), first {ids}.")
     else:
-        yield Finding("ok", "No answer of a write waits to be saved.")
+        yield ok("No answer of a write waits to be saved.")
 
 
 def service() -> Findings:
-    """Whether the lending service answers, knows us, and has our time: a signature is good for a minute."""
+    """Check that the service answers, accepts our identity and has our time: a signature is valid for a minute."""
     try:
-        reading(Actor.system("doctor"), in_any_case=True).messages.list(limit=1)
+        client_for(Actor.system("doctor"), ignore_breaker=True).messages.list(limit=1)
     except servicing.ServicingError as error:
         words = "; ".join(dict.fromkeys([error.message, *error.reasons])).rstrip(".")
         refused = isinstance(error, servicing.Unauthenticated | servicing.Forbidden)
-        look = IDENTITY[settings.SERVICING_AUTH] if refused else "SERVICING_URL"
+        look = IDENTITY_SETTINGS[settings.SERVICING_AUTH] if refused else "SERVICING_URL"
         where = f"The lending service at {settings.SERVICING_URL}"
-        yield Finding("bad", f"{where} cannot be used: {words}. Look at {look}.")
+        yield bad(f"{where} cannot be used: {words}. Look at {look}.")
     else:
-        yield Finding("ok", "The lending service answers, knows these credentials and has the same time.")
+        yield ok("The lending service answers, knows these credentials and has the same time.")
         yield from interface()
 
 
 def interface() -> Findings:
-    """Whether the settings suit what this service makes of the points that its interface leaves open.
+    """Check the settings for the points that the interface leaves open.
 
-    Its calls are not recorded: several are meant to fail, and would count as faults of the service.
+    These calls are not recorded: several are meant to fail and would count as failures of the service.
     """
-    for found in islice(made(None).within(CHECK_SECONDS).check(**known_ids()), 1, None):
+    for found in islice(build_client(None).with_time_limit(CHECK_SECONDS).check(**known_ids()), 1, None):
         yield Finding(found.grade, found.words)
         for name, value in found.settings.items():
             setting = f"SERVICING_{name.upper()}"
             if getattr(settings, setting) not in (None, value):
                 wanted = {False: "off", True: "on"}.get(value, value)
-                yield Finding("bad", f"{setting} doesn't suit this service. Set it to {wanted}.")
+                yield bad(f"{setting} doesn't suit this service. Set it to {wanted}.")
 
 
 def known_ids() -> dict[str, str]:
-    """The line and the loan of one borrower that were read last."""
+    """Find the most recently read line and loan of one borrower."""
     ids: dict[str, str] = {}
     known = Record.objects.filter(archived_at=None, checked_at__isnull=False).order_by("-checked_at")
     for kind in (Kind.LINE, Kind.LOAN):
@@ -253,104 +274,99 @@ def known_ids() -> dict[str, str]:
 
 
 def worker() -> Findings:
-    """Whether anybody works in the background."""
-    work = state()
+    """Check that a worker is alive."""
+    work = jobs_status()
     if work.is_working:
-        yield Finding("ok", f"Workers in the background: {len(work.workers)}.")
+        yield ok(f"Workers in the background: {len(work.workers)}.")
     else:
-        yield Finding("bad", "No worker is running: nothing happens in the background. Start manage.py work.")
+        yield bad("No worker is running: nothing happens in the background. Start manage.py work.")
 
 
 def documents() -> Findings:
-    """Whether documents can be drawn; tried in a process of its own, as when they are: a missing font ends it."""
-    command = [sys.executable, "-c", DRAWING]
+    """Check that PDFs can be created, in a process of its own: a missing font ends it."""
+    command = [sys.executable, "-c", RENDER_SCRIPT]
     if subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603 - our own words
-        yield Finding("bad", "No document can be drawn: install what docker/system-packages.txt names.")
+        yield bad("No document can be drawn: install what docker/system-packages.txt names.")
     else:
-        yield Finding("ok", "Documents can be drawn.")
+        yield ok("Documents can be drawn.")
 
 
 def shared_cache() -> Findings:
-    """Several processes must count failed sign-ins together."""
+    """Check the cache, which several processes must share to count failed sign-ins."""
     word = secrets.token_hex(8)
     try:
-        is_kept = cache.add(f"doctor.{word}", word, 10) and cache.get(f"doctor.{word}") == word
+        is_stored = cache.add(f"doctor.{word}", word, 10) and cache.get(f"doctor.{word}") == word
     except Exception as error:  # Each kind of cache has errors of its own.
-        yield Finding("bad", f"The cache does not answer. Look at CACHE_URL. {in_a_line(error)}")
+        yield bad(f"The cache does not answer. Look at CACHE_URL. {first_line(error)}")
         return
-    if not is_kept:
-        yield Finding("bad", "The cache does not keep what it is told. Look at CACHE_URL.")
-    elif settings.CACHES["default"]["BACKEND"].endswith("LocMemCache") and several_processes():
-        yield Finding(
-            "warn",
+    if not is_stored:
+        yield bad("The cache doesn’t keep its values. Check CACHE_URL.")
+    elif settings.CACHES["default"]["BACKEND"].endswith("LocMemCache") and has_several_processes():
+        yield warn(
             "Each process throttles sign-ins by itself. Point CACHE_URL at a Valkey or Redis that all share.",
         )
     else:
-        yield Finding("ok", "The cache works, and is shared where it must be.")
+        yield ok("The cache works, and is shared where it must be.")
 
 
-def several_processes() -> bool:
-    """Whether this deployment is meant for more than one web process."""
+def has_several_processes() -> bool:
+    """Whether this deployment has more than one web process."""
     return connection.vendor == "postgresql" or os.environ.get("WEB_CONCURRENCY", "1") not in ("", "1")
 
 
 def metrics() -> Findings:
-    """Whether monitoring can read anything."""
+    """Check whether metrics are on."""
     if settings.METRICS_TOKEN:
-        yield Finding("ok", "The metrics are told to whoever has METRICS_TOKEN.")
+        yield ok("Metrics are available with METRICS_TOKEN.")
     else:
-        yield Finding("ok", "No metrics are told: METRICS_TOKEN is not set.")
+        yield ok("Metrics are off: METRICS_TOKEN is not set.")
 
 
 def traces() -> Findings:
-    """Whether anybody wants traces, and takes them."""
-    if not tracing.is_on():
-        yield Finding("ok", "No traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
-    elif tracing.is_heard():
-        yield Finding("ok", "The collector of traces takes them.")
+    """Check that the collector accepts traces, if one is configured."""
+    if not tracing.is_enabled():
+        yield ok("No traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
+    elif tracing.is_collector_reachable():
+        yield ok("The collector of traces takes them.")
     else:
-        yield Finding(
-            "bad",
+        yield bad(
             f"The collector at {settings.OTEL_EXPORTER_OTLP_ENDPOINT} takes no traces. "
             "Look at OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.",
         )
 
 
 def trail() -> Findings:
-    """Whether the audit trail was checked lately, held, and could not be rewritten unnoticed."""
-    yield from (Finding("bad", words) for words in guard.differences(connection))
-    if guard.is_owned(connection):
-        yield Finding("warn", guard.OWNED)
+    """Check that the audit trail is protected, unbroken, and was checked and signed recently."""
+    yield from (bad(words) for words in guard.find_differences(connection))
+    if guard.owns_audit_table(connection):
+        yield warn(guard.OWNER_WARNING)
     found = chain()
     if found.checked and found.checked.result == "broken":
         problem = found.checked.detail.get("problem", "")
-        yield Finding(
-            "bad",
+        yield bad(
             f"The audit trail is broken. {problem} Look at a copy from before, and who could write since.",
         )
     elif found.checked is None:
-        yield Finding("warn", "The audit trail was never checked. Run manage.py verify_audit.")
-    elif not is_recent(found.checked.at, CHECKED_LATELY):
-        yield Finding("warn", "The audit trail was not checked for two days. Run manage.py verify_audit.")
+        yield warn("The audit trail was never checked. Run manage.py verify_audit.")
+    elif not is_recent(found.checked.at, MAX_CHECK_AGE):
+        yield warn("The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
-        held = found.checked.detail.get("entries", 0)
-        yield Finding("ok", f"The audit trail held when it was last checked: {held:,} entries.")
-    if not (found.signed and is_recent(found.signed.at, CHECKED_LATELY)):
-        yield Finding(
-            "warn", "The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES."
-        )
+        entries = found.checked.detail.get("entries", 0)
+        yield ok(f"The audit trail held when it was last checked: {entries:,} entries.")
+    if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
+        yield warn("The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:
         yield from checkpoint_files(found.signed)
 
 
 def checkpoint_files(signed: Entry | None) -> Findings:
-    """Whether the process that signs can use its key and its file, and the file holds what was signed last."""
+    """Check that the signing process can use its key and file, and that the file has the last signature."""
     try:
-        kept = checkpoints.read(checkpoints.default_file())
-    except checkpoints.Unusable as problem:
-        yield Finding("bad", f"The checkpoints cannot be used: {problem}")
+        stored = integrity.read_checkpoints()
+    except integrity.UnusableCheckpoints as problem:
+        yield bad(f"The checkpoints cannot be used: {problem}")
         return
-    if signed and not kept.has_line_of(signed.pk, signed.detail["entry"]):
-        yield Finding("bad", f"The trail was signed, but {LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
+    if signed and not stored.has_line_of(signed.pk, signed.detail["entry"]):
+        yield bad(f"The trail was signed, but {integrity.LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
     else:
-        yield Finding("ok", f"The checkpoints of the audit trail can be read: {len(kept.by_entry):,}.")
+        yield ok(f"The checkpoints of the audit trail can be read: {len(stored.by_entry):,}.")

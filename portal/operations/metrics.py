@@ -1,43 +1,44 @@
-"""What monitoring asks for, as Prometheus reads it. Every process gives the same answer: it stands in the database.
+"""The metrics page in Prometheus format. Every process gives the same answer, from the database.
 
-While that is away a process says so, and what it knows of itself.
+Without the database a process reports that, and what it knows itself.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from django.db import DatabaseError
 from django.db.models import Count, Max
 from django.utils import timezone
 
-from portal import cache
-from portal.audit.breaker import outage
+from portal.audit.integrity import find_failed_check
 from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.audit.service_health import current_outage
 from portal.jobs.models import Job
-from portal.jobs.state import state
+from portal.jobs.status import jobs_status
 from portal.messaging.models import Run
 from portal.operations import readiness, tallies
 from portal.operations.models import Tally
+from portal.runtime import cache
 
-Samples = Iterable[tuple[dict[str, str], float | int]]
-# Its kind, what it tells, and where that is from.
-Metrics = dict[str, tuple[str, str, Callable[[], Samples]]]
+Samples = list[tuple[dict[str, str], float | int]]
+# Help text, and a function that returns samples, one value, or None if there is none.
+Metrics = dict[str, tuple[str, Callable[[], Samples | float | None]]]
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def lines() -> Iterator[str]:
-    """The page."""
+    """Write the page line by line."""
     try:
         readiness.require_database()
-        kept = list(_kept())
+        stored = list(_stored_metrics())
     except DatabaseError:
-        kept = []
-    yield from _each(_own(bool(kept)))
-    yield from kept
+        stored = []
+    yield from _each(_process_metrics(bool(stored)))
+    yield from stored
 
 
-def _kept() -> Iterator[str]:
+def _stored_metrics() -> Iterator[str]:
     tallies.flush()
     yield from _histogram(
         "desk_request_duration_seconds", "Requests answered.", tallies.REQUEST, ("view", "status")
@@ -52,9 +53,11 @@ def _kept() -> Iterator[str]:
 
 
 def _each(metrics: Metrics) -> Iterator[str]:
-    for name, (kind, words, samples) in metrics.items():
-        yield from _head(name, kind, words)
-        yield from (_sample(name, labels, value) for labels, value in samples())
+    for name, (words, read) in metrics.items():
+        yield from _head(name, "counter" if name.endswith("_total") else "gauge", words)
+        found = read()
+        samples = [({}, found)] if isinstance(found, int | float) else found or []
+        yield from (_sample(name, labels, value) for labels, value in samples)
 
 
 def _histogram(name: str, words: str, kind: str, labels: tuple[str, str]) -> Iterator[str]:
@@ -66,7 +69,7 @@ def _histogram(name: str, words: str, kind: str, labels: tuple[str, str]) -> Ite
         named, count = dict(zip(labels, values, strict=True)), 0
         for span in tallies.SPANS:
             count += spans[span].count if span in spans else 0
-            limit = "+Inf" if span == tallies.ENDLESS else f"{span / 1000:g}"
+            limit = "+Inf" if span == tallies.UNLIMITED else f"{span / 1000:g}"
             yield _sample(f"{name}_bucket", named | {"le": limit}, count)
         yield _sample(f"{name}_sum", named, sum(one.milliseconds for one in spans.values()) / 1000)
         yield _sample(f"{name}_count", named, count)
@@ -78,39 +81,29 @@ def _head(name: str, kind: str, words: str) -> Iterator[str]:
 
 
 def _sample(name: str, labels: dict[str, str], value: float) -> str:
-    told = ",".join(f'{label}="{text.translate(_ESCAPED)}"' for label, text in labels.items())
-    return f"{name}{{{told}}} {value}" if told else f"{name} {value}"
+    text_labels = ",".join(f'{label}="{text.translate(_ESCAPED)}"' for label, text in labels.items())
+    return f"{name}{{{text_labels}}} {value}" if text_labels else f"{name} {value}"
 
 
-def _jobs() -> Samples:
-    open_ones = Job.objects.filter(state__in=Job.OPEN).values_list("name", "state").order_by("name", "state")
-    return [({"job": name, "state": of}, count) for name, of, count in open_ones.annotate(Count("pk"))]
+def _count_jobs() -> Samples:
+    open_jobs = Job.objects.filter(state__in=Job.OPEN).values_list("name", "state").order_by("name", "state")
+    return [({"job": name, "state": of}, count) for name, of, count in open_jobs.annotate(Count("pk"))]
 
 
-def _failed_jobs() -> Samples:
+def _count_failed_jobs() -> Samples:
     failed = Job.objects.filter(state=Job.State.FAILED).values_list("name").order_by("name")
     return [({"job": name}, count) for name, count in failed.annotate(Count("pk"))]
 
 
-def _writes() -> Samples:
+def _count_open_writes() -> Samples:
     open_ones = WriteIntent.objects.filter(state__in=WriteIntent.OPEN).values_list("state").order_by("state")
     counts = dict(open_ones.annotate(Count("pk")))
     return [({"state": str(of)}, counts.get(of, 0)) for of in WriteIntent.OPEN]
 
 
-def _entries() -> Samples:
-    """They are numbered without gaps, so the last one's number counts them."""
-    return [({}, Entry.objects.aggregate(last=Max("pk"))["last"] or 0)]
-
-
-def _since(moment: Callable[[], datetime | None]) -> Callable[[], Samples]:
-    """The seconds since a moment; no sample where it never came."""
-
-    def samples() -> Samples:
-        at = moment()
-        return [({}, max(0, round((timezone.now() - at).total_seconds(), 3)))] if at else []
-
-    return samples
+def _since(moment: datetime | None) -> float | None:
+    """The seconds since a time."""
+    return max(0, round((timezone.now() - moment).total_seconds(), 3)) if moment else None
 
 
 def _last_sync() -> datetime | None:
@@ -118,65 +111,60 @@ def _last_sync() -> datetime | None:
     return whole.values_list("ended_at", flat=True).first()
 
 
-def _last_check() -> datetime | None:
-    return Entry.objects.filter(action="audit.verify").values_list("at", flat=True).first()
-
-
-def _last_checkpoint() -> datetime | None:
-    return Entry.objects.filter(action="audit.checkpoint").values_list("at", flat=True).first()
-
-
-def _unbroken() -> Samples:
-    checked = Entry.objects.filter(action="audit.verify").first()
-    return [({}, int(checked.result != "broken"))] if checked else []
-
-
 def _last_answer() -> datetime | None:
     answered = RemoteCall.objects.filter(outcome__in=["answered", "confirmed"])
     return answered.values_list("at", flat=True).first()
 
 
-def _own(has_database: bool) -> Metrics:
-    """What a process knows by itself."""
+def _last_entry(action: str) -> datetime | None:
+    return Entry.objects.filter(action=action).values_list("at", flat=True).first()
+
+
+def _is_unbroken() -> int | None:
+    if find_failed_check():
+        return 0
+    return 1 if _last_entry("audit.verify") else None
+
+
+def _process_metrics(has_database: bool) -> Metrics:
+    """Metrics that a process knows without the database."""
+    up = "1 while the database answers; otherwise 0, and figures from it are left out."
+    waiting = "Requests and calls that this process has counted and not written yet."
     return {
-        "desk_database_up": (
-            "gauge",
-            "1 while the database answers; else 0, and what stands in it is left out.",
-            lambda: [({}, int(has_database))],
-        ),
-        "desk_counts_waiting": (
-            "gauge",
-            "Requests and calls that this process has counted and not written yet.",
-            lambda: [({}, tallies.waiting())],
-        ),
+        "desk_database_up": (up, lambda: int(has_database)),
+        "desk_counts_waiting": (waiting, tallies.waiting),
     }
 
 
 METRICS: Metrics = {
-    # Here, for the cache may be a table of the database.
-    "desk_cache_up": (
-        "gauge",
-        "1 while the cache answers, else 0.",
-        lambda: [({}, int(cache.is_answering()))],
-    ),
-    "desk_workers": ("gauge", "Workers heard of lately.", lambda: [({}, len(state().workers))]),
-    "desk_jobs": ("gauge", "Background jobs that wait or run.", _jobs),
-    "desk_jobs_failed": ("gauge", "Background jobs that failed and are still kept.", _failed_jobs),
-    "desk_job_wait_seconds": ("gauge", "How long the oldest job waits.", _since(lambda: state().oldest)),
-    "desk_sync_age_seconds": ("gauge", "Since the messages were last fetched whole.", _since(_last_sync)),
-    "desk_remote_answer_age_seconds": ("gauge", "Since the service last answered.", _since(_last_answer)),
+    # Not in _process_metrics: the cache may be a table of the database.
+    "desk_cache_up": ("1 while the cache answers, else 0.", lambda: int(cache.is_answering())),
+    "desk_workers": ("Workers heard of lately.", lambda: len(jobs_status().workers)),
+    "desk_jobs": ("Background jobs that wait or run.", _count_jobs),
+    "desk_jobs_failed": ("Background jobs that failed and are still kept.", _count_failed_jobs),
+    "desk_job_wait_seconds": ("How long the oldest job waits.", lambda: _since(jobs_status().oldest)),
+    "desk_sync_age_seconds": ("Since the messages were last fetched whole.", lambda: _since(_last_sync())),
+    "desk_remote_answer_age_seconds": ("Since the service last answered.", lambda: _since(_last_answer())),
     "desk_remote_left_alone": (
-        "gauge",
         "1 while the service is hardly asked because it does not answer, else 0.",
-        lambda: [({}, int(outage() is not None))],
+        lambda: int(current_outage() is not None),
     ),
-    "desk_audit_entries_total": ("counter", "Entries of the audit trail.", _entries),
-    "desk_audit_unbroken": ("gauge", "1 if the last whole check of the trail held, else 0.", _unbroken),
-    "desk_audit_check_age_seconds": ("gauge", "Since the trail was last checked whole.", _since(_last_check)),
+    # Entries are numbered without gaps, so the last number is the count.
+    "desk_audit_entries_total": (
+        "Entries of the audit trail.",
+        lambda: Entry.objects.aggregate(last=Max("pk"))["last"] or 0,
+    ),
+    "desk_audit_unbroken": (
+        "1 if the last check of the trail held, 0 if it failed or could not finish.",
+        _is_unbroken,
+    ),
+    "desk_audit_check_age_seconds": (
+        "Since the trail was last checked whole.",
+        lambda: _since(_last_entry("audit.verify")),
+    ),
     "desk_audit_checkpoint_age_seconds": (
-        "gauge",
         "Since the end of the trail was last signed.",
-        _since(_last_checkpoint),
+        lambda: _since(_last_entry("audit.checkpoint")),
     ),
-    "desk_writes_open": ("gauge", "Writes under way, and those whose outcome is unknown.", _writes),
+    "desk_writes_open": ("Writes under way, and those whose outcome is unknown.", _count_open_writes),
 }

@@ -1,4 +1,4 @@
-"""What goes for every request: how much of it is read, what log, counts and traces tell of it, and how it travels."""
+"""Middleware for every request: reference, log line, counts, trace, compression, upload limit."""
 
 import logging
 import secrets
@@ -12,21 +12,20 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-from portal import clocks, tracing
-from portal.gateway import database_away, error_page
+from portal.errors import database_away, error_page
 from portal.operations import logs, tallies
-from portal.ui.uploads import is_too_long
+from portal.runtime import clocks, tracing
+from portal.ui.uploads import is_body_too_long
 
 logger = logging.getLogger("portal.requests")
-# Platforms ask these every few seconds.
-QUIET = {"operations:healthz", "operations:readyz", "operations:metrics"}
+# Platforms call these every few seconds.
+CHECK_PATHS = {"/healthz", "/readyz", "/metrics"}
 
 
 class RequestMiddleware:
-    """The outermost of all: gives each request its reference, and what the browser gets a log line, a count, a span.
+    """Outermost middleware: gives each request its reference, a log line, a count and a span, without personal data.
 
-    None of these is about anybody. The reference is there from the start: also what fails before a view is reached
-    is found by it.
+    The reference is set first, so that a failure before the view can be found by it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -35,7 +34,10 @@ class RequestMiddleware:
     def __call__(self, request: Any) -> HttpResponse:
         request.request_id = f"r-{secrets.token_hex(6)}"
         token, began = logs.current.set(request), time.monotonic()
-        clocks.drop_cache_after_set_back()
+        clocks.clear_cache_after_set_back()
+        is_check = request.path_info in CHECK_PATHS
+        if is_check:
+            request.META.pop("HTTP_COOKIE", None)  # A session would need the database.
         try:
             with tracing.span(kind="server", parent=_parent(request)) as span:
                 response = self.get_response(request)
@@ -45,10 +47,10 @@ class RequestMiddleware:
                 response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)
-                if view not in QUIET:
+                if not is_check:
                     tallies.count(tallies.REQUEST, view, str(response.status_code), milliseconds)
-                    told = {"view": view, "method": request.method, "status": response.status_code}
-                    logger.info("%s %s", request.method, view, extra=told | {"ms": milliseconds})
+                    fields = {"view": view, "method": request.method, "status": response.status_code}
+                    logger.info("%s %s", request.method, view, extra=fields | {"ms": milliseconds})
                     _describe(span, request, response)
             return response
         finally:
@@ -56,21 +58,21 @@ class RequestMiddleware:
 
 
 def _parent(request: HttpRequest) -> str:
-    """The span of the proxy in front, where it is trusted to tell, or to keep to itself what a browser said."""
+    """The span of a trusted proxy in front; a browser's own header is ignored."""
     return request.headers.get("traceparent", "") if settings.TRUSTED_PROXIES else ""
 
 
 def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
-    """By the pattern of the address, not by the address: that may hold identifiers and what was searched for."""
+    """Name the span by the URL pattern: the address may hold IDs and search words."""
     method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
     route = f"/{request.resolver_match.route}" if request.resolver_match else None
     span.name = f"{method} {route or ''}".strip()
-    span.told |= {
+    span.attributes |= {
         "http.request.method": method,
         "http.route": route,
         "http.response.status_code": response.status_code,
         "desk.request_id": request.request_id,
-        # Nobody is looked up for this: what failed may be the database.
+        # Only a user that is loaded already: the failure may be the database.
         "desk.role": getattr(getattr(request, "_cached_user", None), "role", None),
     }
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -78,10 +80,9 @@ def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
 
 
 class CompressionMiddleware(GZipMiddleware):
-    """Pages and their regions travel compressed. Files, documents and streams go as they are: some are already.
+    """Compresses pages and their fragments; files and streams are sent as they are.
 
-    How long a page becomes must not tell what stands in it: Django blurs it at random, and masks the token of forms
-    anew in each answer.
+    Against attacks on compressed secrets, Django pads the length at random and masks the CSRF token in each response.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -90,7 +91,7 @@ class CompressionMiddleware(GZipMiddleware):
 
 
 class UploadMiddleware:
-    """Stands before whatever reads a body, so that one which is too long is neither read nor written anywhere."""
+    """Rejects oversized uploads before the body is read."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -99,7 +100,7 @@ class UploadMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> HttpResponse | None:
-        """Refuse it, by the length that the browser tells."""
-        if is_too_long(request.META.get("CONTENT_LENGTH", ""), view):
+        """Reject the request if the announced length is too large."""
+        if is_body_too_long(request.META.get("CONTENT_LENGTH", ""), view):
             return error_page(request, "413.html", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         return None

@@ -1,4 +1,4 @@
-"""Whether this deployment is in order: its database and migrations, its worker, its trail, and what is set."""
+"""Whether this deployment is in order: database, migrations, worker, audit trail, settings."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,66 +8,66 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from portal import cache
 from portal.audit.models import Entry
-from portal.disk import write_if_possible
-from portal.environment import is_given
-from portal.jobs.state import state
+from portal.jobs.status import jobs_status
 from portal.operations.models import Tally
 from portal.operations.rights import is_lack_of_rights
+from portal.runtime import cache
+from portal.runtime.database import write_if_possible
+from portal.runtime.environment import is_set
 
-PATIENCE = 2
-"""Seconds: whoever asks whether all is well waits no longer than that."""
+CONNECT_SECONDS = 2
+"""Health checks wait no longer than this for a connection."""
 
 
 def readiness() -> tuple[bool, list[str]]:
-    """Whether requests may come, and a line for each thing that was looked at.
+    """Whether this process may receive requests, with a line for each check.
 
-    They may without a cache, and while nothing can be written: pages that only read work.
+    It may without a cache and while writes are impossible: pages that only read work.
     """
     try:
         require_database()
         pending = pending_migrations()
-        work = state() if not pending else None
+        work = jobs_status() if not pending else None
     except DatabaseError as error:
         lacks_rights = is_lack_of_rights(error)
         return False, [f"database: {'this role lacks rights' if lacks_rights else 'not answering'}"]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
-    remembers = "cache: ok" if cache.is_answering() else "cache: not answering"
+    cache_line = "cache: ok" if cache.is_answering() else "cache: not answering"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
     writes = "writes: ok" if pending or can_write() else "writes: not possible (locked, full or read-only)"
-    return not pending, ["database: ok", migrations, writes, remembers, worker]
+    return not pending, ["database: ok", migrations, writes, cache_line, worker]
 
 
 def can_write() -> bool:
-    """Whether the database takes a write now."""
+    """Whether the database accepts a write now."""
     tally: dict[str, Any] = {"kind": "check", "name": "readyz", "outcome": "", "span": 0}
     return write_if_possible(lambda: Tally.objects.update_or_create(**tally)) is not None
 
 
 def require_database() -> None:
-    """Raise what a query would, but soon: a page has longer to get a connection of the pool."""
+    """Raise what a query would raise, but sooner than the pool of connections gives up."""
     if connection.connection is None and (pool := getattr(connection, "pool", None)):
         with connection.wrap_database_errors:
             pool.open()
-            with pool.connection(timeout=PATIENCE):
+            with pool.connection(timeout=CONNECT_SECONDS):
                 pass
 
 
 def pending_migrations() -> int:
-    """How many this version has that the database lacks."""
+    """How many migrations of this version the database lacks."""
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def configuration() -> list[tuple[str, str]]:
-    """Each setting of the connection, and whether somebody set it or its default holds; never what it holds."""
+    """List the settings of the connection: set, default or not set, never their value."""
     names = sorted(name for name in dir(settings) if name.startswith("SERVICING_"))
     return [(name, _origin(name)) for name in names]
 
 
 def _origin(name: str) -> str:
-    if is_given(name):
+    if is_set(name):
         return "set"
     return "not set" if getattr(settings, name) in ("", None, []) else "default"
 
@@ -83,12 +83,12 @@ class Chain:
 
     @property
     def checked_at(self) -> datetime | None:
-        """When somebody last checked all of it."""
+        """When all of it was last checked."""
         return self.checked.at if self.checked else None
 
 
 def chain() -> Chain:
-    """The state of the trail; entries are numbered without gaps, so the last one's number counts them."""
+    """Read the state of the trail; entries are numbered without gaps, so the last number is the count."""
     last = Entry.objects.first()
     checked, signed = (
         Entry.objects.filter(action=action).first() for action in ("audit.verify", "audit.checkpoint")

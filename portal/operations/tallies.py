@@ -1,7 +1,7 @@
-"""Counts what happens in this process, and adds it every few seconds to what all processes have counted.
+"""Counts requests and calls in this process, and adds the counts to a shared table every few seconds.
 
-Hides that nobody waits for a database in order to be counted, and that of a process that is killed a few seconds are
-lost. Nothing is counted while nobody may read it (``METRICS_TOKEN``).
+Hides that no request waits for the database to be counted, and that a killed process loses its last seconds. Without
+``METRICS_TOKEN`` nothing is counted.
 """
 
 import atexit
@@ -15,10 +15,9 @@ from django.db.models import F
 
 from portal.operations.models import Tally
 
-EVERY = 10
-"""Seconds."""
-ENDLESS = 2**31 - 1
-SPANS = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, ENDLESS]
+FLUSH_SECONDS = 10
+UNLIMITED = 2**31 - 1
+SPANS = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, UNLIMITED]
 REQUEST, CALL = "request", "call"
 
 Key = tuple[str, str, str, int]
@@ -30,31 +29,31 @@ _timer: threading.Timer | None = None
 
 
 def count(kind: str, name: str, outcome: str, milliseconds: int) -> None:
-    """One more of a kind that took so long."""
+    """Count one request or call with its duration."""
     if not settings.METRICS_TOKEN:
         return
     key = (kind, name[:100], outcome[:20], next(span for span in SPANS if milliseconds <= span))
     with _lock:
         _counts[key] += 1
         _times[key] += milliseconds
-        _wait()
+        _start_timer()
 
 
 def waiting() -> int:
-    """How much this process has counted that is not written yet."""
+    """How much this process has counted and not written yet."""
     with _lock:
         return sum(_counts.values())
 
 
-def _wait() -> None:
+def _start_timer() -> None:
     global _timer
     if _timer is None:
-        _timer = threading.Timer(EVERY, _flush_and_leave)
+        _timer = threading.Timer(FLUSH_SECONDS, _flush_and_close)
         _timer.daemon = True
         _timer.start()
 
 
-def _flush_and_leave() -> None:
+def _flush_and_close() -> None:
     try:
         flush()
     finally:
@@ -62,7 +61,7 @@ def _flush_and_leave() -> None:
 
 
 def flush() -> None:
-    """Write what was counted; where the database does not answer it is kept for the next time."""
+    """Write the counts; if the database does not answer, keep them for the next time."""
     global _timer
     with _lock:
         counts, times = _counts.copy(), _times.copy()
@@ -73,14 +72,14 @@ def flush() -> None:
         _timer = None
     try:
         with transaction.atomic():
-            for key in sorted(counts):  # In one order, so that two processes do not wait for each other.
+            for key in sorted(counts):  # Sorted, so that two processes cannot deadlock.
                 _add(key, counts[key], times[key])
     except DatabaseError:
         logger.warning("What was counted for the metrics could not be written; it is kept.")
         with _lock:
             _counts.update(counts)
             _times.update(times)
-            _wait()
+            _start_timer()
 
 
 def _add(key: Key, count: int, milliseconds: int) -> None:
@@ -91,11 +90,11 @@ def _add(key: Key, count: int, milliseconds: int) -> None:
     try:
         with transaction.atomic():
             Tally.objects.create(**fields, count=count, milliseconds=milliseconds)
-    except IntegrityError:  # Another process was faster.
+    except IntegrityError:  # Another process created it first.
         Tally.objects.filter(**fields).update(**more)
 
 
 @atexit.register
-def _flush_at_the_end() -> None:
+def _flush_at_exit() -> None:
     if _counts:
         flush()

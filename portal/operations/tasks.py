@@ -4,37 +4,39 @@ import io
 
 from django.core.management import call_command
 
+from portal.audit import integrity
+from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.jobs.running import Progress
-from portal.registry.planning import count_anew
+from portal.registry.table_statistics import analyze
 
 
-@job("operations.forget_old", label="Deleting what was kept long enough", single=True, every="FORGET_MINUTES")
+@job("operations.forget_old", label="Delete expired records", single=True, every="FORGET_MINUTES")
 def forget_old(progress: Progress) -> None:
     """As the command does; then the database counts anew what it plans by."""
     call_command("forget_old", stdout=io.StringIO())
-    count_anew()
+    analyze()
 
 
 @job(
     "operations.verify_audit",
-    label="Checking the audit trail",
+    label="Check the audit trail",
     single=True,
     attempts=1,
     every="VERIFY_MINUTES",
 )
 def verify_audit(progress: Progress) -> None:
-    """As the command does; a trail that is broken makes the job fail, and is named on the home page."""
-    call_command("verify_audit", stdout=io.StringIO(), stderr=io.StringIO())
+    """Check the whole trail; one that is broken makes the job fail, and is named on the home page."""
+    integrity.check_trail()
 
 
 @job(
     "operations.sign_audit",
-    label="Signing the audit trail",
+    label="Sign the audit trail",
     single=True,
     attempts=1,
     every="CHECKPOINT_MINUTES",
 )
 def sign_audit(progress: Progress) -> None:
-    """Check what is new in the trail and sign how it ends, so that little can be cut off unnoticed."""
-    call_command("verify_audit", recent=True, stdout=io.StringIO(), stderr=io.StringIO())
+    """Check new entries and sign how the trail ends; a trail known to be broken waits for a whole check."""
+    if not integrity.last_failed_check():
+        integrity.check_trail(only_new=True)

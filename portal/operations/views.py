@@ -12,35 +12,35 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST
+from django_htmx.http import trigger_client_event
 
-from portal import cache
 from portal.accounts.roles import RoleMissing, requires, why_not_to
-from portal.audit.breaker import outage
 from portal.audit.chain import append
-from portal.audit.health import health
 from portal.audit.models import Actor
-from portal.audit.sightings import log_list
+from portal.audit.service_health import current_outage, measure_health
+from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
-from portal.jobs.state import repeated, state
+from portal.jobs.status import jobs_status, scheduled_jobs
 from portal.operations import bundle, calls, readiness
 from portal.operations import metrics as measured
-from portal.ui.htmx import done, render_page
+from portal.runtime import cache
+from portal.ui.htmx import finish_action, render_page
 
 
 @requires("operations.status")
 def status(request: StaffRequest) -> HttpResponse:
     """How the service answers, what failed, every call, what works in the background, and how this desk is set up."""
     context: dict[str, Any] = {
-        "groups": health(),
-        "outage": outage(),
+        "groups": measure_health(),
+        "outage": current_outage(),
         "remembers": cache.is_answering(),
         "failures": calls.failures(),
-        "calls": calls.found(request.GET),
-        "patterns": calls.patterns(),
+        "calls": calls.find_calls(request.GET),
+        "patterns": calls.operation_paths(),
         "choices": {"methods": calls.METHODS, "statuses": calls.STATUSES, "outcomes": calls.OUTCOMES},
-        "work": state(),
-        "repeated": repeated(),
+        "work": jobs_status(),
+        "repeated": scheduled_jobs(),
         "chain": readiness.chain(),
         "configuration": readiness.configuration(),
         "may_read_audit": request.can("audit.index"),
@@ -78,16 +78,18 @@ def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
         append(Actor.of(request), "operations.cancel", subject_label=found.label)
     found.refresh_from_db()
     return (
-        job_page(request, found) if request.htmx else done(request, reverse("operations:job", args=[job_id]))
+        job_page(request, found)
+        if request.htmx
+        else finish_action(request, reverse("operations:job", args=[job_id]))
     )
 
 
 def job_page(request: StaffRequest, job: Job) -> HttpResponse:
     """The page of a job, or the region that shows it; whatever waits for its end is told of it."""
     context = {"job": job}
-    response = render_page(request, "ui/_job.html" if request.htmx else "operations/job.html", context)
+    response = render_page(request, "ui/panels.html#job" if request.htmx else "operations/job.html", context)
     if request.htmx and not job.is_open:
-        response["HX-Trigger"] = "job:ended"
+        trigger_client_event(response, "job:ended")
     return response
 
 

@@ -18,6 +18,6 @@ class RegistryConfig(AppConfig):
 
 
 def _keep_in_step(*, using: str, **_: Any) -> None:
-    from portal.registry.search_index import keep_in_step
+    from portal.registry.search.index import create_missing_triggers
 
-    keep_in_step(connections[using])
+    create_missing_triggers(connections[using])

@@ -1,4 +1,4 @@
-"""What an answer says otherwise than the one that somebody saw before it. Hides where earlier answers are kept."""
+"""The fields that changed since an earlier answer. Hides where earlier answers are saved."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from portal.registry.models import Record
 from portal.ui import wording
 from servicing import codec
-from servicing.values import exact
+from servicing.values import decimal_or_none
 
 MONEY = frozenset(
     {
@@ -18,29 +18,29 @@ MONEY = frozenset(
 )
 
 
-class Change(NamedTuple):
-    """One field that says something else now, in words; of a list only how many of its entries do."""
+class FieldChange(NamedTuple):
+    """One field that changed, in words; of a list, only how many entries did."""
 
     field: str
     old: str | None
     new: str | None
 
 
-def digest(record: Record) -> str:
-    """Which answer a record holds, as its snapshots name theirs; empty without one."""
+def answer_digest(record: Record) -> str:
+    """The hash of a record's answer, as its snapshots have theirs; empty without an answer."""
     return hashlib.sha256(record.answer.encode()).hexdigest() if record.answer else ""
 
 
-def since(record: Record, seen: str) -> list[Change]:
-    """What the record says otherwise than the answer with this digest; nothing where that is not kept any more."""
-    if not seen or seen == digest(record):
+def changes_since(record: Record, seen: str) -> list[FieldChange]:
+    """What changed since the answer with this hash; nothing if that is no longer saved."""
+    if not seen or seen == answer_digest(record):
         return []
     snapshot = record.snapshots.filter(digest=seen).first()
-    return between(codec.parse(snapshot.answer), codec.parse(record.answer)) if snapshot else []
+    return differences(codec.parse(snapshot.answer), codec.parse(record.answer)) if snapshot else []
 
 
-def between(old: Any, new: Any) -> list[Change]:
-    """The fields that differ, in the order of the newer answer; none where an answer is no object."""
+def differences(old: Any, new: Any) -> list[FieldChange]:
+    """The fields that differ, in the order of the newer answer; none unless both are objects."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return []
     names = dict.fromkeys([*new, *old])
@@ -52,27 +52,27 @@ def between(old: Any, new: Any) -> list[Change]:
     ]
 
 
-def _changes(name: str, old: Any, new: Any) -> list[Change]:
-    """The change of a field; of an object in it those of its own fields, under both names."""
+def _changes(name: str, old: Any, new: Any) -> list[FieldChange]:
+    """The change of a field; of an object in it, the changes of its fields, under both names."""
     field = name.replace("_", " ").capitalize()
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return [one._replace(field=f"{field}: {one.field.lower()}") for one in between(old, new)]
+        return [one._replace(field=f"{field}: {one.field.lower()}") for one in differences(old, new)]
     return [_change(field, name, old, new)]
 
 
-def _change(field: str, name: str, old: Any, new: Any) -> Change:
+def _change(field: str, name: str, old: Any, new: Any) -> FieldChange:
     if not isinstance(old, list) or not isinstance(new, list):
-        return Change(field, _worded(name, old), _worded(name, new))
+        return FieldChange(field, _in_words(name, old), _in_words(name, new))
     if len(old) != len(new):
-        return Change(field, f"{len(old)} entries", f"{len(new)} entries")
+        return FieldChange(field, f"{len(old)} entries", f"{len(new)} entries")
     moved = sum(before != after for before, after in zip(old, new, strict=True))
-    return Change(field, f"{len(old)} entries", f"{moved} of {len(new)} entries say something else")
+    return FieldChange(field, f"{len(old)} entries", f"{moved} of {len(new)} entries say something else")
 
 
-def _worded(name: str, value: Any) -> str | None:
+def _in_words(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, bool):
         return value if value is None else "Yes" if value else "No"
-    if name in MONEY and (amount := exact(value)) is not None:
+    if name in MONEY and (amount := decimal_or_none(value)) is not None:
         return wording.money(amount)
     if isinstance(value, str):
         return wording.day(value) if name.endswith("_date") else value

@@ -4,20 +4,9 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.urls import reverse
 
+from portal.registry.sources import Kind as Kind
+from portal.registry.sources import operations_in_words
 from portal.ui import wording
-
-
-class Kind(models.TextChoices):
-    BORROWER = "borrower", "Borrower"
-    KEY_PERSON = "key_person", "Key person"
-    APPLICATION = "application", "Application"
-    LOAN = "loan", "Loan"
-    LINE = "line", "Line of credit"
-    REPAYMENT = "repayment", "Repayment"
-    # The list of an account's repayments as one answer; its uuid is the account's.
-    LOAN_REPAYMENTS = "loan_repayments", "Repayments of a loan"
-    LINE_REPAYMENTS = "line_repayments", "Repayments of a line"
-
 
 # What a lender names in its own records, and what a person looks for.
 NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
@@ -30,17 +19,9 @@ class Source(models.TextChoices):
     STAFF = "staff", "Added by staff"
 
 
-# The calls whose answers hold each kind; some are answered by several.
-CALLS = {
-    Kind.BORROWER: "borrowers.create_commercial or borrowers.update",
-    Kind.KEY_PERSON: "borrowers.create_commercial, borrowers.update or borrowers.update_key_person",
-    Kind.APPLICATION: "applications.get_for_line",
-    Kind.LOAN: "loans.get",
-    Kind.LINE: "credit_lines.statement",
-    Kind.REPAYMENT: "repayments.of_loan or repayments.of_line",
-    Kind.LOAN_REPAYMENTS: "repayments.of_loan",
-    Kind.LINE_REPAYMENTS: "repayments.of_line",
-}
+def kind_choices() -> list[tuple[str, str]]:
+    """A function, so that a further kind needs no migration."""
+    return Kind.choices
 
 
 def _list_indexes() -> list[models.Index]:
@@ -51,20 +32,21 @@ def _list_indexes() -> list[models.Index]:
     one for each column that may be empty, for the falling order with the empty last (migration ``0007_orders``).
     """
     usual = ["-updated_at", "-id"]
-    narrowing = ["entity", "state", "status", "flagged"]
+    narrowing = ["subtype", "state", "status", "flagged"]
     narrowed = [[one, *usual, *(other for other in narrowing if other != one)] for one in narrowing]
     # The last changed of what was created long ago are far from the last changed of all: an index alone passes those.
-    orders = [[*usual, "created_at"], ["-created_at", "-id"], ["amount", "id"], ["due_date", "id"]]
-    of_borrowers = [["city", "id"], ["past_due", "id"], ["checked_at", *usual], ["created_by", *usual]]
+    orders = [[*usual, "created_at"], ["-created_at", "-id"], ["amount", "id"], ["key_date", "id"]]
+    worst = [["past_due", "id"], ["past_due_rank", "id"]]
+    of_borrowers = [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]]
     of_others = {
-        Kind.APPLICATION: [["product", "id"]],
-        Kind.LOAN: [["rate", "id"]],
-        Kind.LINE: [["past_due", "id"]],
+        Kind.APPLICATION: [["category", "id"]],
+        Kind.LOAN: [["rate", "id"], ["needs_check", *usual], *worst, ["figures_good_through", "id"]],
+        Kind.LINE: [["needs_check", *usual], *worst, ["figures_good_through", "id"]],
         # The second alone answers every filter of their list, and adds up what they leave. SQLite sees that only where
         # the column of its condition is in it.
         Kind.REPAYMENT: [
-            ["product", "id"],
-            ["due_date", "id", "status", "product", "entity", "flagged", "amount", "archived_at"],
+            ["category", "id"],
+            ["key_date", "id", "status", "category", "subtype", "flagged", "amount", "archived_at"],
         ],
     }
     listed = models.Q(archived_at__isnull=True)
@@ -77,7 +59,7 @@ def _list_indexes() -> list[models.Index]:
 
     return [
         # Its last column counts how many were checked within a day.
-        index(["checked_at", "id", "product"], "records", listed),
+        index(["checked_at", "id", "category"], "records", listed),
         models.Index(fields=["kind", "status", "id"], condition=listed, name="records_in_status"),
         *(index(names, "records", listed) for names in orders + narrowed),
         models.Index("kind", Lower("label"), "id", condition=borrowers, name="borrowers_by_label"),
@@ -93,7 +75,7 @@ def _list_indexes() -> list[models.Index]:
 class Record(models.Model):
     """One known record with its last answer, and the few columns that lists filter and sort by."""
 
-    kind = models.CharField(max_length=16, choices=Kind.choices)
+    kind = models.CharField(max_length=16, choices=kind_choices)
     uuid = models.CharField(max_length=64)
     borrower_uuid = models.CharField(max_length=64, blank=True)
     owner_confirmed = models.BooleanField(
@@ -115,18 +97,46 @@ class Record(models.Model):
     failing_since = models.DateTimeField(null=True, help_text="Since when asking has failed.")
     failure = models.TextField(blank=True, help_text="Why it failed last, in words for staff.")
 
-    product = models.CharField(max_length=40, blank=True)
+    category = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="Product of an account, type of a borrower, title of a key person.",
+    )
     status = models.CharField(max_length=40, blank=True)
-    entity = models.CharField(max_length=40, blank=True)
+    subtype = models.CharField(
+        max_length=40, blank=True, help_text="Legal form of a borrower, payment type of a repayment."
+    )
     state = models.CharField(max_length=10, blank=True)
     city = models.CharField(max_length=100, blank=True)
     phone = models.CharField(max_length=20, blank=True)
     email = models.CharField(max_length=254, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
-    past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True)
-    due_date = models.DateField(null=True, help_text="Of a loan the first day that is not paid.")
+    past_due = models.DecimalField(max_digits=20, decimal_places=4, null=True, help_text="Null: not known.")
+    key_date = models.DateField(
+        null=True,
+        help_text="Next due date of a loan or line, effective date of a repayment.",
+    )
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
-    flagged = models.BooleanField(default=False, help_text="Delinquent or past due.")
+    flagged = models.BooleanField(default=False, help_text="An account that is past due, a failed repayment.")
+
+    # The figures of an account on a business date, as servicing.figures defines them. A borrower has the worst.
+    needs_check = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Figures in the answer of an account contradict each other.",
+    )
+    figures_good_through = models.DateField(
+        null=True, help_text="The last business date on which they hold; null if they were never calculated."
+    )
+    past_due_rank = models.DecimalField(
+        max_digits=20, decimal_places=4, null=True, help_text="Orders what is past due, not known above all."
+    )
+    oldest_unpaid_due = models.DateField(null=True, help_text="Days past due of a loan are counted from it.")
+    days_past_due = models.IntegerField(null=True, help_text="Of a line, as reported in its answer.")
+    due_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    remaining = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    principal = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    available = models.DecimalField(max_digits=20, decimal_places=4, null=True)
 
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -176,9 +186,9 @@ class Record(models.Model):
             return "Unknown: never answered" if self.asked_at else "Unknown: never asked"
         if self.source == Source.FILE:
             return f"Not in the file of {wording.moment(self.answer_at)}"
-        is_for_loan = self.kind == Kind.APPLICATION and self.product.upper() == "LOAN"
-        call = "applications.submit" if is_for_loan else CALLS[Kind(self.kind)]
-        return wording.not_provided(call, self.answer_at)
+        is_for_loan = self.kind == Kind.APPLICATION and self.category.upper() == "LOAN"
+        calls = operations_in_words(Kind(self.kind), can_be_read=not is_for_loan)
+        return wording.not_provided(calls, self.answer_at)
 
 
 class Snapshot(models.Model):

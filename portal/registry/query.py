@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.search_index import UNMARKED
+from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.rules import US_STATES
 
@@ -24,7 +24,13 @@ MAX_TERMS: Final = 8
 MAX_UUIDS: Final = 5
 FIRST_GROUP: Final = 8
 EARLIEST_YEAR: Final = 1970
-TOO_MANY_IDENTIFIERS: Final = f"Only the first {MAX_UUIDS} identifiers were looked up."
+TOO_MANY_IDENTIFIERS: Final = f"Only the first {MAX_UUIDS} IDs were looked up."
+
+# Marks the ends of a line in search texts. Nobody types it, and PostgreSQL treats it as a letter.
+MARK: Final = "ǂ"
+# Stands for a space in PostgreSQL's tables, because its trigrams end at a space.
+SPACE: Final = "ǀ"
+UNMARKED: Final = str.maketrans(MARK + SPACE, "  ")
 
 # Any of them will do; all terms of one must occur.
 Alternatives = tuple[tuple[str, ...], ...]
@@ -58,6 +64,8 @@ _REFERENCE = re.compile(
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?\s*(.*)", re.DOTALL)
 _LOOKUPS = {">=": "__gte", "<=": "__lte", ">": "__gt", "<": "__lt", "=": "", None: ""}
 _ZIP = re.compile(r"\d{5}(-\d{4})?")
+_BESIDE_DATE_PARTS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|[.,]|(?<=sep)t\b", re.IGNORECASE)
+_DATE_FORMATS: Final = ("%Y-%m-%d", "%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%b %d %Y", "%B %d %Y")
 _PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys("‘’ʼ", "'"))
 
 
@@ -71,6 +79,7 @@ class Query:
     starts: tuple[str, ...] = ()
     """What identifiers may begin with."""
     amount: Decimal | None = None
+    day: date | None = None
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
     conditions: Q = field(default_factory=Q)
     order: str = "-updated_at"
@@ -84,7 +93,14 @@ class Query:
     @property
     def has_text(self) -> bool:
         """Whether it looks for anything but what operators ask."""
-        return bool(self.alternatives) or self.amount is not None
+        return bool(self.alternatives) or self.value is not None
+
+    @property
+    def value(self) -> Q | None:
+        """The condition that a record has the amount, or the day, that was typed."""
+        if self.day:
+            return Q(key_date=self.day)
+        return None if self.amount is None else Q(amount=self.amount)
 
     @property
     def is_limited(self) -> bool:
@@ -129,19 +145,19 @@ def is_uuid(text: str) -> bool:
 def read(text: str, *, operators: bool = True) -> Query:
     """What the text asks for. Without ``operators`` a colon and a quotation mark mean nothing."""
     typed = " ".join(_printable(text).split())
-    problems = [f"Only the first {MAX_LENGTH} characters were read."] if len(typed) > MAX_LENGTH else []
+    problems = [f"Only the first {MAX_LENGTH} characters were used."] if len(typed) > MAX_LENGTH else []
     typed = typed[:MAX_LENGTH]
-    rest, asked = _take_operators(_SCHEME.sub(" ", typed)) if operators else (typed, _Asked())
+    rest, asked = _take_operators(_SCHEME.sub(" ", typed)) if operators else (typed, _Operators())
     starred = [f"“{word}”" for word in rest.split() if _STAR.search(word)][:MAX_TERMS]
     rest = _STAR.sub("", rest)
     folded = fold(rest).translate(UNMARKED).strip()
-    meant = _recognised(folded, phrases=operators)
-    starts = () if meant.uuids else _starts(folded)
+    meant = _read_words_or_number(folded, phrases=operators)
+    starts = () if meant.uuids else _id_prefixes(folded)
     if len(starts) > MAX_UUIDS:
         problems.append(TOO_MANY_IDENTIFIERS)
-    is_name = meant.name and asked.may_name and not any(map(_is_no_word, starts))
+    is_name = meant.name and asked.may_name and not any(map(_looks_like_id, starts))
     if starred and not meant.read_as:
-        problems.append(f"Read without asterisks: {', '.join(starred)}. A word is found wherever it stands.")
+        problems.append(f"Searched without asterisks: {', '.join(starred)}. Words match anywhere.")
     return replace(
         meant,
         text=typed,
@@ -154,18 +170,18 @@ def read(text: str, *, operators: bool = True) -> Query:
     )
 
 
-def _starts(text: str) -> tuple[str, ...]:
+def _id_prefixes(text: str) -> tuple[str, ...]:
     """With what identifiers may begin that are meant, in the form of those."""
     alone = _SHORT_START.fullmatch(text)
     found = [alone[1]] if alone else _START.findall(text)
-    return tuple(dict.fromkeys(map(_grouped, found)))
+    return tuple(dict.fromkeys(map(_with_dashes, found)))
 
 
-def _is_no_word(start: str) -> bool:
+def _looks_like_id(start: str) -> bool:
     return len(start) >= FIRST_GROUP and any(map(str.isdigit, start))
 
 
-def _grouped(start: str) -> str:
+def _with_dashes(start: str) -> str:
     """It with dashes where those of an identifier are."""
     digits = start.replace("-", "")
     groups = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
@@ -180,34 +196,41 @@ def _printable(text: str) -> str:
 # --- What the words are: the most telling reading of a text without operators ---
 
 
-def _recognised(text: str, *, phrases: bool) -> Query:
+def _read_words_or_number(text: str, *, phrases: bool) -> Query:
     if uuids := tuple(uuids_in(text)):
         left = len(uuids) > MAX_UUIDS
         problems = (TOO_MANY_IDENTIFIERS,) if left else ()
         uuids = uuids[:MAX_UUIDS]
         return Query(uuids=uuids, alternatives=tuple((uuid,) for uuid in uuids), problems=problems)
+    if day := typed_day(text):
+        alternatives = _words(text, phrases=phrases).alternatives
+        return Query(day=day, alternatives=alternatives, read_as=f"the date {wording.day(day)}, or as words")
     if found := _EMAIL.search(text):
-        return _pasted(text, found[0], f"the e-mail address {found[0]}")
+        return _found_in_text(text, found[0], f"the email address {found[0]}")
     if found := _PHONE.search(text):
         digits = _digits(found[0])[-10:]
-        query = _pasted(text, found[0], f"the phone number {wording.phone(digits)}")
+        query = _found_in_text(text, found[0], f"the phone number {wording.phone(digits)}")
         return replace(query, alternatives=((digits,),), amount=_money(text))
     if found := _DOLLARS.search(text):
         amount = _money(found[1])
         return replace(
-            _pasted(text, found[0], f"the amount {wording.money(amount)}"), alternatives=(), amount=amount
+            _found_in_text(text, found[0], f"the amount {wording.money(amount)}"),
+            alternatives=(),
+            amount=amount,
         )
     if (amount := _money(text)) is not None:
         return Query(amount=amount, alternatives=((text,),) if text.isdigit() else ())
+    if "-" in text and _ZIP.fullmatch(text):
+        return Query(alternatives=_with_state((text,)))
     if _PART_OF_PHONE.fullmatch(text):
         return Query(alternatives=((_digits(text),), tuple(text.split()[:MAX_TERMS])))
     if (found := _REFERENCE.search(text)) and " " in text and '"' not in text:
-        query = _pasted(text, found[0], f"the reference {found[0]}, or as words")
+        query = _found_in_text(text, found[0], f"the reference {found[0]}, or as words")
         return replace(query, alternatives=(*query.alternatives, tuple(text.split()[:MAX_TERMS])))
     return _words(text, phrases=phrases)
 
 
-def _pasted(text: str, found: str, words: str) -> Query:
+def _found_in_text(text: str, found: str, words: str) -> Query:
     return Query(alternatives=((found,),), read_as="" if text == found else words)
 
 
@@ -232,12 +255,14 @@ def _words(text: str, *, phrases: bool) -> Query:
 
 
 def _with_state(terms: tuple[str, ...]) -> Alternatives:
-    """The terms, and again with the state's name for the code that ends a place, as in “Austin, TX 78702”."""
+    """The terms, and again as addresses have them, for a place as in “Austin, TX 78702” or “78702-1234”."""
     if not terms:
         return ()
-    place, after = (terms[:-1], terms[-1:]) if _ZIP.fullmatch(terms[-1]) else (terms, ())
+    place, codes = (terms[:-1], (terms[-1], terms[-1][:5])) if _ZIP.fullmatch(terms[-1]) else (terms, ())
     state = US_STATES.get(place[-1].rstrip(".").upper()) if len(place) > 1 else None
-    return (terms, (*place[:-1], fold(state), *after)) if state else (terms,)
+    places = (place, (*place[:-1], fold(state))) if state else (place,)
+    ends: list[tuple[str, ...]] = [(code,) for code in dict.fromkeys(codes)] or [()]
+    return tuple((*one, *end) for one in places for end in ends)
 
 
 # --- Operators ---
@@ -248,7 +273,7 @@ class NotUnderstood(ValueError):
 
 
 @dataclass
-class _Asked:
+class _Operators:
     """What the operators of a text ask for together."""
 
     types: set[Kind] = field(default_factory=set)
@@ -268,7 +293,7 @@ class _Asked:
 
     def take(self, name: str, value: str) -> None:
         if not value:
-            raise NotUnderstood("Write its value right after the colon.")
+            raise NotUnderstood("Enter a value right after the colon.")
         if name == "type":
             self.types.add(_kind(value))
             return
@@ -278,9 +303,9 @@ class _Asked:
         self.order = ORDERS.get(name, self.order)
 
 
-def _take_operators(text: str) -> tuple[str, _Asked]:
+def _take_operators(text: str) -> tuple[str, _Operators]:
     """The text without its operators, and what they ask for. What is no operator stays in the text."""
-    asked = _Asked()
+    asked = _Operators()
     pasted = bool(uuids_in(text))
 
     def take(found: re.Match[str]) -> str:
@@ -288,61 +313,59 @@ def _take_operators(text: str) -> tuple[str, _Asked]:
         if name not in NAMES:
             if value and not pasted:
                 asked.problems.append(
-                    f"“{name}:” is no operator: there are {_listed(NAMES)}. “{found[0]}” was searched for as a word."
+                    f"“{name}:” is no operator: there are {_joined(NAMES)}. “{found[0]}” was searched for as a word."
                 )
             return found[0] if value else found[1]
         try:
             asked.take(name, value)
         except NotUnderstood as reason:
-            asked.problems.append(f"“{found[0]}” was left out. {reason}")
+            asked.problems.append(f"“{found[0]}” was ignored. {reason}")
         return " "
 
     rest = _OPERATOR.sub(take, text)
     if not asked.kinds:
-        asked.problems.append("Nothing can match: no kind of record has all that was asked for.")
+        asked.problems.append("Nothing can match this combination.")
     return rest, asked
 
 
 def _kind(value: str) -> Kind:
-    if kind := KINDS.get(_key(value)):
+    if kind := KINDS.get(_normalized(value)):
         return kind
     names = ("borrower", "person", "application", "loan", "loc", "repayment")
-    raise NotUnderstood(f"There is no such kind of record: there are {_listed(names)}.")
+    raise NotUnderstood(f"Unknown type. Use {_joined(names)}.")
 
 
 def _status(value: str) -> tuple[Iterable[Kind], Q]:
     kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT]
-    status = _key(value).upper()
+    status = _normalized(value).upper()
     if status in ("DELINQUENT", "PAST_DUE"):  # of a repayment the flag says that it failed
         return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
     # The service may have statuses that nobody foresaw: whatever it once told can be asked for.
     told = Record.objects.filter(kind__in=kinds, status=status, archived_at__isnull=True)
     if status not in wording.STATUSES and not told.exists():
-        raise NotUnderstood(f"No record has this status. Among others there are {_listed(STATUSES)}.")
+        raise NotUnderstood(f"Unknown status. For example: {_joined(STATUSES)}.")
     return kinds, Q(status=status)
 
 
 def _state(value: str) -> tuple[Iterable[Kind], Q]:
-    codes = {_key(name): code for code, name in US_STATES.items()} | {
+    codes = {_normalized(name): code for code, name in US_STATES.items()} | {
         code.lower(): code for code in US_STATES
     }
-    if code := codes.get(_key(value)):
+    if code := codes.get(_normalized(value)):
         return [Kind.BORROWER, Kind.KEY_PERSON, Kind.LOAN], Q(state=code)
-    raise NotUnderstood(
-        "It is no US state or territory. Give its two letters or its name, such as TX or texas."
-    )
+    raise NotUnderstood("Not a US state or territory. Give its two letters or its name, such as TX or texas.")
 
 
 def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
     if (amount := _money(text.removeprefix("$"))) is None:
-        raise NotUnderstood("It is no amount. Write it like past_due:>0 or past_due:<=1,500.00.")
-    return [Kind.BORROWER, Kind.LINE], Q(**{f"past_due{lookup}": amount})
+        raise NotUnderstood("Not an amount. Use past_due:>0 or past_due:<=1,500.00.")
+    return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(**{f"past_due{lookup}": amount})
 
 
 def _created(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
-    first, last = _span(text)
+    first, last = _day_range(text)
     start, end = midnight(first), midnight(last + timedelta(days=1))
     conditions = {
         "__gt": Q(created_at__gte=end),
@@ -354,9 +377,9 @@ def _created(value: str) -> tuple[Iterable[Kind], Q]:
     return SEARCHED_KINDS, conditions[lookup]
 
 
-def _span(text: str) -> tuple[date, date]:
+def _day_range(text: str) -> tuple[date, date]:
     """The first and the last day of a day, a week or a month."""
-    today, one, week = timezone.localdate(), timedelta(days=1), timedelta(days=7)
+    today, one, week = business_date(), timedelta(days=1), timedelta(days=7)
     monday, month = today - timedelta(days=today.weekday()), today.replace(day=1)
     spans = {
         "today": (today, today),
@@ -366,20 +389,37 @@ def _span(text: str) -> tuple[date, date]:
         "this_month": (month, (month + timedelta(days=31)).replace(day=1) - one),
         "last_month": ((month - one).replace(day=1), month - one),
     }
-    return spans.get(_key(text)) or (calendar_day(text),) * 2
+    return spans.get(_normalized(text)) or (calendar_day(text),) * 2
 
 
 def calendar_day(text: str) -> date:
-    """A date written ``YYYY-MM-DD``, of a year in which this desk can have known anything."""
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        day = date.min
-    if not EARLIEST_YEAR <= day.year < MAXYEAR:
+    """A date as people write it, of a year in which anything can be on file."""
+    if not (day := typed_day(text)):
         raise NotUnderstood(
-            "It is no day. Write it like 2026-11-30, or today, yesterday, this-week, last-month."
+            "Not a date. Use 11/30/2026 or 2026-11-30, or today, yesterday, this-week or last-month."
         )
     return day
+
+
+def typed_day(text: str) -> date | None:
+    """The date that a text is, such as 11/30/2026, Nov 30 or November 30, 2026; without a year the nearest one."""
+    typed, today = " ".join(_BESIDE_DATE_PARTS.sub(" ", text).split()), business_date()
+    if day := _day_with_year(typed):
+        return day
+    years = (today.year + one for one in (-1, 0, 1))
+    days = (_day_with_year(f"{typed}{'/' if '/' in typed else ' '}{year}") for year in years)
+    return min(filter(None, days), key=lambda day: abs(day - today), default=None)
+
+
+def _day_with_year(text: str) -> date | None:
+    for form in _DATE_FORMATS:
+        try:
+            day = datetime.strptime(text, form).date()  # noqa: DTZ007 - a calendar day has no zone
+        except ValueError:
+            continue
+        if EARLIEST_YEAR <= day.year < MAXYEAR:
+            return day
+    return None
 
 
 def midnight(day: date) -> datetime:
@@ -392,11 +432,11 @@ def _comparison(value: str) -> tuple[str, str]:
     return _LOOKUPS[sign], text
 
 
-def _key(text: str) -> str:
+def _normalized(text: str) -> str:
     return re.sub(r"[\s-]+", "_", text.strip().lower())
 
 
-def _listed(names: Iterable[str]) -> str:
+def _joined(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} and {last}"
 

@@ -1,16 +1,112 @@
-"""What the answers of each operation of the lending service hold: the operation decides it, never the ids of a call."""
+"""The operations of the lending service: what each answer is saved as, and how it is asked for again.
 
-from portal.registry.models import Kind
+Everything that depends on an operation reads this table: the store, live pages, refreshes, the status page, and tests.
+"""
 
-KIND_OF_ANSWER: dict[str, Kind | None] = {
-    "borrowers.create_commercial": Kind.BORROWER,
-    "borrowers.update": Kind.BORROWER,
-    "borrowers.update_key_person": Kind.KEY_PERSON,
-    "applications.submit": Kind.APPLICATION,
-    "applications.get_for_line": Kind.APPLICATION,
-    "loans.get": Kind.LOAN,
-    "credit_lines.statement": Kind.LINE,
-    "repayments.of_loan": Kind.LOAN_REPAYMENTS,
-    "repayments.of_line": Kind.LINE_REPAYMENTS,
-    "messages.list": None,  # Messages have tables of their own.
+import logging
+from dataclasses import dataclass
+from operator import attrgetter
+
+from django.conf import settings
+from django.db import models
+
+from servicing import AnswerNotSaved, Application, Borrower, Client, KeyPerson, Loan, Repayment, Statement
+from servicing.codec import Model
+
+logger = logging.getLogger(__name__)
+
+
+class Kind(models.TextChoices):
+    BORROWER = "borrower", "Borrower"
+    KEY_PERSON = "key_person", "Key person"
+    APPLICATION = "application", "Application"
+    LOAN = "loan", "Loan"
+    LINE = "line", "Line of credit"
+    REPAYMENT = "repayment", "Repayment"
+    # All repayments of an account as one answer; its uuid is the account's.
+    LOAN_REPAYMENTS = "loan_repayments", "Repayments of a loan"
+    LINE_REPAYMENTS = "line_repayments", "Repayments of a line"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of the client, and what its answer holds."""
+
+    name: str
+    label: str
+    group: str = ""
+    """Its row on the status page, if it has one."""
+    kind: Kind | None = None
+    """What the answer is saved as; ``None`` if other tables hold it."""
+    model: type[Model] | None = None
+    ids: tuple[str, ...] = ()
+    """The arguments to ask again with, the record's ID last; empty if the service can't be asked again."""
+    contains: Kind | None = None
+    """The kind of the records inside the answer: a borrower's key people, the repayments of a list."""
+    parent: Kind | None = None
+    """The kind of account that a list belongs to; an answer with a parent is a list."""
+
+    def read(self, client: Client, borrower_uuid: str, uuid: str) -> object:
+        """Ask again for a record."""
+        arguments = (borrower_uuid if name == "borrower_id" else uuid for name in self.ids)
+        return attrgetter(self.name)(client)(*arguments)
+
+
+OF_LOAN, OF_LINE = ("borrower_id", "loan_id"), ("borrower_id", "line_id")
+# fmt: off
+OPERATIONS = (
+    Operation("borrowers.create_commercial", "Create borrower", "Users", Kind.BORROWER, Borrower,
+              contains=Kind.KEY_PERSON),
+    Operation("borrowers.update", "Change borrower", "Users", Kind.BORROWER, Borrower, contains=Kind.KEY_PERSON),
+    Operation("borrowers.update_key_person", "Change key person", "Users", Kind.KEY_PERSON, KeyPerson),
+    Operation("applications.submit", "Submit application", "Applications", Kind.APPLICATION, Application),
+    Operation("applications.get_for_line", "Read line application", "Applications", Kind.APPLICATION, Application,
+              ("borrower_id", "application_id")),
+    Operation("loans.get", "Read loan", "Loans", Kind.LOAN, Loan, OF_LOAN),
+    Operation("credit_lines.statement", "Read line of credit", "Statements", Kind.LINE, Statement, OF_LINE),
+    Operation("repayments.of_loan", "List repayments of a loan", "Repayments", Kind.LOAN_REPAYMENTS, Repayment,
+              OF_LOAN, contains=Kind.REPAYMENT, parent=Kind.LOAN),
+    Operation("repayments.of_line", "List repayments of a line", "Repayments", Kind.LINE_REPAYMENTS, Repayment,
+              OF_LINE, contains=Kind.REPAYMENT, parent=Kind.LINE),
+    Operation("messages.list", "List messages", "Messages"),
+    Operation("documents.fetch", "Fetch statement document"),
+)
+# fmt: on
+BY_NAME = {operation.name: operation for operation in OPERATIONS}
+GROUPS = list(dict.fromkeys(operation.group for operation in OPERATIONS if operation.group))
+KIND_OF_MODEL: dict[type, Kind] = {
+    operation.model: (operation.contains if operation.parent else None) or operation.kind
+    for operation in OPERATIONS
+    if operation.model and operation.kind
 }
+# How to ask again for a record of a kind.
+READS = {operation.kind.value: operation.read for operation in OPERATIONS if operation.kind and operation.ids}
+LISTS = {operation.kind: operation for operation in OPERATIONS if operation.kind and operation.parent}
+# The kind of an account's list of repayments, by the kind of the account.
+REPAYMENTS_OF: dict[str, Kind] = {
+    operation.parent: kind
+    for kind, operation in LISTS.items()
+    if operation.parent and operation.contains == Kind.REPAYMENT
+}
+
+
+class UnknownOperation(AnswerNotSaved):
+    """An operation without a row in this table."""
+
+
+def operation_named(name: str) -> Operation | None:
+    """The row of an operation. An unknown one is logged, and an error during development."""
+    if found := BY_NAME.get(name):
+        return found
+    logger.error("%s has no row in %s; its answer is recorded as a call, but not saved", name, __name__)
+    if settings.DEBUG:
+        raise UnknownOperation(name)
+    return None
+
+
+def operations_in_words(kind: Kind, *, can_be_read: bool = True) -> str:
+    """The operations whose answers hold a kind: those that ask again if that is possible, else the others."""
+    found = [operation for operation in OPERATIONS if kind in (operation.kind, operation.contains)]
+    asked = [operation for operation in found if bool(operation.ids) == can_be_read]
+    *others, last = [operation.name for operation in asked or found]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -1,31 +1,48 @@
-"""Lists as files: CSV that a spreadsheet opens right and that cannot run anything in it, or JSON Lines for programs.
+"""Downloads of lists: CSV and XLSX that spreadsheets open without running formulas, or JSON Lines for programs.
 
-Hides streaming, the byte-order mark that tells spreadsheets the encoding, and the guard against formulas.
+Hides streaming, the byte-order mark that tells spreadsheets the encoding, and the escaping of formulas.
 """
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from datetime import datetime
-from decimal import Decimal
+from datetime import date, datetime
+from decimal import Context, Decimal
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
+import xlsxwriter
 from django.db import connection, transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 
-# What makes a spreadsheet take a text for a formula, the wide forms included: at the beginning, and behind whatever
-# separates cells where a spreadsheet splits the file in another way than by commas.
-_FORMULA = re.compile(r"(^|[\t\r\n,;|])(?=[^\S\t\r\n]*[=+\-@＝＋－＠])|^(?=[\t\r\n])")
-# JSON of the service stays JSON: a minus behind a comma or a blank is a number there.
+from portal.runtime.business_date import business_date
+
+# Signs that start a formula in a spreadsheet, full-width forms included: at the beginning, and after any other sign at
+# which a spreadsheet may split cells.
+_FORMULA_START = re.compile(r"(^|[\t\r\n,;|])(?=[^\S\t\r\n]*[=+\-@＝＋－＠])|^(?=[\t\r\n])")
+# In JSON a minus after a comma or a space begins a number.
 _FORMULA_IN_JSON = re.compile(r"([,;|]\s*)(?=[=+@＝＋－＠])|([;|]\s*)(?=-)")
+CENT = Decimal("0.01")
+XLSX_FORMATS: Mapping[type, str] = {
+    Decimal: "#,##0.00######",
+    date: "mmm d, yyyy",
+    datetime: "mmm d, yyyy h:mm AM/PM",
+}
+XLSX_WIDTH = 18
+XLSX_PIECE_BYTES = 64 * 1024
+# What a spreadsheet holds: so many rows beside the head, digits of a number, and letters of a text; dates since 1900.
+MAX_XLSX_ROWS, XLSX_DIGITS, MAX_XLSX_TEXT, XLSX_FIRST_YEAR = 1_048_575, 15, 32_767, 1901
+XLSX_LARGEST = 10**15
+WIDE = Context(prec=60)
 _JSON = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 
 
-class _Line:
-    """A file that gives back what is written to it."""
+class _EchoFile:
+    """A file object that returns what is written to it."""
 
     def write(self, text: str) -> str:
         return text
@@ -34,24 +51,100 @@ class _Line:
 def list_file(
     request: HttpRequest, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> StreamingHttpResponse:
-    """The file that the query string asks for: CSV, or with ``format=jsonl`` JSON Lines."""
-    form = json_file if request.GET.get("format") == "jsonl" else csv_file
-    return form(name, columns, rows)
+    """Export as CSV, or with ``format`` in the query string as JSON Lines or as a spreadsheet."""
+    export = {"jsonl": json_file, "xlsx": xlsx_file}.get(request.GET.get("format", ""), csv_file)
+    return export(name, columns, rows)
+
+
+def format_name(request: HttpRequest) -> str:
+    """The format that a request for a file chose, in words."""
+    return {"jsonl": "JSON Lines", "xlsx": "Excel"}.get(request.GET.get("format", ""), "CSV")
 
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """A file called after its content and the day; numbers and days in it are exact, what is missing stays empty."""
-    return _download(f"{name}-{timezone.localdate()}.csv", "text/csv; charset=utf-8", _lines(columns, rows))
+    """Export as CSV. Numbers and dates are exact; missing values are empty."""
+    return _download(f"{name}-{business_date()}.csv", "text/csv; charset=utf-8", _csv_lines(columns, rows))
 
 
 def json_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
-    """One object a line under the heads of the columns: texts as they are, numbers with every digit, JSON in JSON."""
+    """Export one JSON object per line, with the column titles as keys and exact numbers."""
     objects = (_JSON.encode(dict(zip(columns, row, strict=True))) + b"\n" for row in rows)
-    return _download(f"{name}-{timezone.localdate()}.jsonl", "application/jsonl", objects)
+    return _download(f"{name}-{business_date()}.jsonl", "application/jsonl", objects)
 
 
-def guarded(value: Any) -> str:
-    """A value as a text that no spreadsheet takes for a formula; numbers are written out with every digit."""
+def xlsx_file(
+    name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, rows_per_sheet: int = MAX_XLSX_ROWS
+) -> StreamingHttpResponse:
+    """Export as a spreadsheet with real numbers and dates, its head frozen; a full sheet is followed by another."""
+    content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    return _download(
+        f"{name}-{business_date()}.xlsx", content_type, _xlsx_pieces(columns, rows, rows_per_sheet)
+    )
+
+
+def _xlsx_pieces(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], rows_per_sheet: int
+) -> Iterator[bytes]:
+    """The spreadsheet, which is only complete once its last row is written: until then it is a temporary file."""
+    with tempfile.TemporaryFile() as file:
+        options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+        book = xlsxwriter.Workbook(file, options)
+        forms = {kind: book.add_format({"num_format": form}) for kind, form in XLSX_FORMATS.items()}
+        head, remaining = book.add_format({"bold": True}), iter(rows)
+        first = next(remaining, None)
+        while True:
+            sheet = book.add_worksheet()
+            sheet.freeze_panes(1, 0)
+            sheet.set_column(0, max(len(columns) - 1, 0), XLSX_WIDTH)
+            sheet.write_row(0, 0, columns, head)
+            page = islice(chain([first], remaining), rows_per_sheet) if first is not None else ()
+            for number, row in enumerate(page, 1):
+                for place, value in enumerate(row):
+                    _write_cell(sheet, number, place, value, forms)
+            first = next(remaining, None)
+            if first is None:
+                break
+        book.close()
+        file.seek(0)
+        yield from iter(lambda: file.read(XLSX_PIECE_BYTES), b"")
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: Any, forms: Mapping[type, Any]) -> None:
+    """Write a number or a date as such where a spreadsheet can hold it exactly, anything else as text."""
+    match value:
+        case None | "":
+            return
+        case bool():
+            sheet.write_string(row, column, "Yes" if value else "No")
+        case Decimal() if (
+            len(value.normalize().as_tuple().digits) <= XLSX_DIGITS and abs(value) < XLSX_LARGEST
+        ):
+            sheet.write_number(row, column, value, forms[Decimal])
+        case int() if abs(value) < XLSX_LARGEST:
+            sheet.write_number(row, column, value)
+        case datetime():
+            local = timezone.localtime(value).replace(tzinfo=None)
+            sheet.write_datetime(row, column, local, forms[datetime])
+        case date() if value.year >= XLSX_FIRST_YEAR:
+            sheet.write_datetime(row, column, value, forms[date])
+        case _:
+            words = bytes(value).decode() if isinstance(value, msgspec.Raw) else _plain_text(value)
+            sheet.write_string(row, column, words[:MAX_XLSX_TEXT])
+
+
+def _plain_text(value: Any) -> str:
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def amount(value: Decimal | None) -> Decimal | None:
+    """An amount with two decimals, or more where it has more."""
+    if value is None or value != value.quantize(CENT, context=WIDE):
+        return value and Decimal(f"{value:f}".rstrip("0"))
+    return value.quantize(CENT, context=WIDE)
+
+
+def without_formulas(value: Any) -> str:
+    """Write a value as text that no spreadsheet takes for a formula; numbers keep every digit."""
     match value:
         case msgspec.Raw():
             return _FORMULA_IN_JSON.sub(r"\g<0>'", bytes(value).decode())
@@ -64,29 +157,29 @@ def guarded(value: Any) -> str:
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
         case str():
-            return _FORMULA.sub(r"\1'", value)
+            return _FORMULA_START.sub(r"\1'", value)
     return str(value)
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    write = csv.writer(_Line(), quoting=csv.QUOTE_ALL).writerow
+def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    write = csv.writer(_EchoFile(), quoting=csv.QUOTE_ALL).writerow
     yield "\ufeff"
     yield write(columns)
     for row in rows:
-        yield write([guarded(value) for value in row])
+        yield write([without_formulas(value) for value in row])
 
 
-def _read_as_one(lines: Iterable[str | bytes]) -> Iterator[str | bytes]:
-    """The lines, read in one transaction on PostgreSQL: outside one it keeps all rows aside before it gives the first.
+def _in_one_transaction(lines: Iterable[str | bytes]) -> Iterator[str | bytes]:
+    """Read the rows in one transaction on PostgreSQL, so that its cursor streams them.
 
-    SQLite gives them one by one anyway, and a transaction would keep everybody from writing.
+    SQLite streams without one, and there a transaction would block all writers.
     """
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         yield from lines
 
 
 def _download(name: str, content_type: str, lines: Iterable[str | bytes]) -> StreamingHttpResponse:
-    answer = StreamingHttpResponse(_read_as_one(lines), content_type=content_type)
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
+    response = StreamingHttpResponse(_in_one_transaction(lines), content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "no-store"
+    return response

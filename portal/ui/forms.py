@@ -23,17 +23,17 @@ from servicing import rules
 
 # --- Fields ---
 
-UNREADABLE = "\ufffd"
-NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
-AMOUNT = re.compile(r"([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
-DAY = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
-MISSING = "This is needed; nothing was entered."
+REPLACEMENT = "\ufffd"
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+AMOUNT_PATTERN = re.compile(r"([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
+DATE_PATTERN = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
+REQUIRED = "This field is required."
 
 
 class TextField(forms.CharField):
     """One text. A subclass may name a rule of the lending service that gives reasons against it."""
 
-    default_error_messages = {"required": MISSING}
+    default_error_messages = {"required": REQUIRED}
     accepted = ""
     """Said with a tick under a field that passed, while another one is refused."""
 
@@ -41,14 +41,17 @@ class TextField(forms.CharField):
         super().__init__(**kwargs)
         self.limit = max_length
 
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\t", " ")
+
     def validate(self, value: str) -> None:
         super().validate(value)
         if len(value) > self.limit:
-            raise ValidationError(f"{len(value):,} characters entered, at most {self.limit:,} are accepted.")
-        if UNREADABLE in value:
-            raise ValidationError("It holds a character that could not be read; type it again.")
+            raise ValidationError(f"Up to {self.limit:,} characters ({len(value):,} entered).")
+        if REPLACEMENT in value:
+            raise ValidationError("Contains an unreadable character. Type it again.")
         if value:
-            raise_reasons(self.rule(value))
+            raise_errors(self.rule(value))
 
     @staticmethod
     def rule(text: str) -> list[str]:
@@ -57,7 +60,7 @@ class TextField(forms.CharField):
 
 class PersonNameField(TextField):
     rule = staticmethod(rules.name_problems)
-    accepted = "Accepted by the service’s rule"
+    accepted = "Accepted"
 
 
 class EmailField(TextField):
@@ -65,7 +68,7 @@ class EmailField(TextField):
     rule = staticmethod(rules.email_problems)
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=rules.MAX_EMAIL, **kwargs)
+        super().__init__(max_length=rules.MAX_EMAIL_CHARACTERS, **kwargs)
 
 
 class PhoneField(TextField):
@@ -76,7 +79,7 @@ class PhoneField(TextField):
 
     def clean(self, value: Any) -> str:
         text = super().clean(value)
-        return rules.normal_phone(text) if text else ""
+        return rules.normalize_phone(text) if text else ""
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str) and re.fullmatch("[0-9]{10}", value):
@@ -89,7 +92,7 @@ class MoneyField(forms.Field):
 
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "class": "sd-num"})
     default_error_messages = {
-        "required": MISSING,
+        "required": REQUIRED,
         "invalid": "Enter an amount in dollars, such as 25,000 or 25,000.00.",
     }
 
@@ -97,7 +100,7 @@ class MoneyField(forms.Field):
         text = str(value or "").strip()
         if not text:
             return None
-        if len(text) > 40 or not (found := AMOUNT.fullmatch(text)):
+        if len(text) > 40 or not (found := AMOUNT_PATTERN.fullmatch(text)):
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         sign, dollars, cents = found.groups(default="")
         return Decimal(sign.replace("−", "-") + dollars.replace(",", "") + cents)
@@ -105,10 +108,12 @@ class MoneyField(forms.Field):
     def validate(self, value: Decimal | None) -> None:
         super().validate(value)
         if value is not None:
-            raise_reasons(rules.amount_problems(value))
+            raise_errors(rules.amount_problems(value))
 
     def prepare_value(self, value: Any) -> Any:
-        return f"{value:,.2f}" if isinstance(value, Decimal) else value
+        if not isinstance(value, Decimal):
+            return value
+        return f"{value:,.2f}" if value == round(value, 2) else f"{value:,}"
 
 
 class DayBoxes(forms.MultiWidget):
@@ -127,7 +132,7 @@ class DayBoxes(forms.MultiWidget):
         return forms.TextInput(hints | {"aria-label": label, "maxlength": str(size)})
 
     def decompress(self, value: Any) -> list[str]:
-        found = DAY.fullmatch(str(value or ""))
+        found = DATE_PATTERN.fullmatch(str(value or ""))
         year, month, day = found.groups() if found else ("", "", "")
         return [month, day, year]
 
@@ -140,9 +145,9 @@ class DayField(forms.Field):
 
     widget: Any = DayBoxes
     default_error_messages = {
-        "required": MISSING,
+        "required": REQUIRED,
         "invalid": "Enter month, day and year in digits, such as 4 / 19 / 1987.",
-        "no_such_day": "There is no such day; check the month, the day and the year.",
+        "no_such_day": "That date doesn’t exist. Check month, day and year.",
     }
 
     def to_python(self, value: Any) -> date | None:
@@ -151,7 +156,7 @@ class DayField(forms.Field):
             value = f"{year}-{month}-{day}" if month or day or year else ""
         if not value:
             return None
-        if not (found := DAY.fullmatch(str(value).strip())):
+        if not (found := DATE_PATTERN.fullmatch(str(value).strip())):
             raise ValidationError(self.error_messages["invalid"], code="invalid")
         try:
             return date(*map(int, found.groups()))
@@ -184,7 +189,7 @@ class SecretDigitsField(TextField):
 
     widget = SecretInput
     takes_tax_numbers = True
-    default_error_messages = {"required": "This is needed and is never kept, so enter it each time."}
+    default_error_messages = {"required": "Required. It’s never stored, so enter it each time."}
 
     def __init__(self, *, rule: Callable[[str], list[str]], **kwargs: Any) -> None:
         super().__init__(max_length=40, **kwargs)
@@ -193,12 +198,12 @@ class SecretDigitsField(TextField):
     def clean(self, value: Any) -> str:
         text = super().clean(value)
         if text:
-            raise_reasons(self.digits_rule(text))
+            raise_errors(self.digits_rule(text))
         return rules.nine_digits(text) if text else ""
 
 
 class ChoiceField(forms.ChoiceField):
-    default_error_messages = {"required": "Choose one.", "invalid_choice": "Choose one from the list."}
+    default_error_messages = {"required": "Choose one.", "invalid_choice": "Choose an option from the list."}
 
 
 class RadioCards(forms.RadioSelect):
@@ -221,8 +226,8 @@ class SubmitIdField(forms.UUIDField):
 
     widget = forms.HiddenInput
     default_error_messages = {
-        "required": "This form had lost its number. Check the fields and send it again.",
-        "invalid": "This form had lost its number. Check the fields and send it again.",
+        "required": "This form expired. Check the fields and send again.",
+        "invalid": "This form expired. Check the fields and send again.",
     }
 
     def __init__(self) -> None:
@@ -235,7 +240,7 @@ class SubmitIdField(forms.UUIDField):
             return initial
 
 
-def raise_reasons(reasons: Sequence[str]) -> None:
+def raise_errors(reasons: Sequence[str]) -> None:
     if reasons:
         raise ValidationError(list(reasons))
 
@@ -244,18 +249,7 @@ def raise_reasons(reasons: Sequence[str]) -> None:
 
 
 class StaffBoundField(BoundField):
-    """A field in our look: Tabler's class for its widget, and below it a line: error, warning, tick, hint."""
-
-    CLASSES: ClassVar = {
-        "select": "form-select",
-        "checkbox": "form-check-input",
-        "radiocards": "form-check-input",
-    }
-
-    def build_widget_attrs(self, attrs: Any, widget: Any = None) -> dict[str, Any]:
-        built = super().build_widget_attrs(attrs, widget)
-        own = self.field.widget.attrs.get("class", "")
-        return built | {"class": f"{self.CLASSES.get(self.widget_type, 'form-control')} {own}".strip()}
+    """A field with one line below it: error, warning, tick or hint."""
 
     @property
     def aria_describedby(self) -> str:
@@ -312,7 +306,7 @@ class StaffForm(GuardedForm, forms.Form):
     nothing_happened = ""
 
     def __init__(self, data: Any = None, files: Any = None, **kwargs: Any) -> None:
-        super().__init__(_storable(data), files, **{"label_suffix": ""} | kwargs)
+        super().__init__(_clean_data(data), files, **{"label_suffix": ""} | kwargs)
         self.warnings: dict[str, list[str]] = {}
         self.quotes: list[str] = []
 
@@ -331,11 +325,11 @@ class StaffForm(GuardedForm, forms.Form):
     def add_rejection(self, *messages: str) -> None:
         """The lending service refused: its words, in quotes, above the form."""
         self.errors.setdefault("__all__", self.error_class(renderer=self.renderer))
-        self.quotes.extend(map(_readable, messages))
+        self.quotes.extend(map(replace_unstorable, messages))
 
     @property
     def error_summary(self) -> ErrorSummary | None:
-        return summarise([self])
+        return summarize_errors([self])
 
 
 class WriteForm(StaffForm):
@@ -345,33 +339,27 @@ class WriteForm(StaffForm):
     nothing_happened = "Nothing was sent."
 
 
-def summarise(bound: Iterable[StaffForm], nothing_happened: str = "") -> ErrorSummary | None:
+def summarize_errors(bound: Iterable[StaffForm], nothing_happened: str = "") -> ErrorSummary | None:
     """One summary over the forms of a page; None when nothing is wrong."""
     refused = [form for form in bound if form.is_bound and (form.errors or form.quotes)]
     if not refused:
         return None
-    items = [item for form in refused for item in _items(form)]
+    items = [item for form in refused for item in _summary_items(form)]
     quotes = [quote for form in refused for quote in form.quotes]
     fields = len({item.target for item in items if item.target})
     subjects = {form.subject for form in refused}
     of_whom = f" of {subjects.pop()}" if len(subjects) == 1 and refused[0].subject else ""
     happened = nothing_happened or refused[0].nothing_happened
-    return ErrorSummary(f"{_needed(fields, of_whom, quotes)} {happened}".strip(), items, quotes)
+    return ErrorSummary(f"{_summary_title(fields, of_whom, quotes)} {happened}".strip(), items, quotes)
 
 
-def _needed(fields: int, of_whom: str, quotes: list[str]) -> str:
+def _summary_title(fields: int, of_whom: str, quotes: list[str]) -> str:
     if not fields:
-        return "The lending service refused this." if quotes else "This could not be accepted."
-    counts = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
-    count = counts[fields] if fields < len(counts) else str(fields)
-    return (
-        f"{count} field{of_whom} needs a correction."
-        if fields == 1
-        else f"{count} fields{of_whom} need a correction."
-    )
+        return "The service rejected this." if quotes else "This can’t be accepted."
+    return f"Fix {fields} field{'' if fields == 1 else 's'}{of_whom}."
 
 
-def _items(form: StaffForm) -> Iterable[SummaryItem]:
+def _summary_items(form: StaffForm) -> Iterable[SummaryItem]:
     several = f"{form.subject}, ".capitalize() if form.subject else ""
     for name in (NON_FIELD_ERRORS, *form.fields):  # As they stand on the page, whichever was found first.
         field = form[name] if name in form.fields and not form[name].is_hidden else None
@@ -380,22 +368,22 @@ def _items(form: StaffForm) -> Iterable[SummaryItem]:
             yield SummaryItem(f"{label}{reason}", field.id_for_label or field.auto_id if field else "")
 
 
-def _storable(data: Any) -> Any:
+def _clean_data(data: Any) -> Any:
     """The data, with what no database and no page can hold replaced by a mark that text fields refuse."""
     if isinstance(data, MultiValueDict):
-        strange = {key: values for key, values in data.lists() if any(map(_is_strange, values))}
+        strange = {key: values for key, values in data.lists() if any(map(_is_unstorable, values))}
         copy = data.copy() if strange else data
         for key, values in strange.items():
-            copy.setlist(key, [_readable(value) for value in values])
+            copy.setlist(key, [replace_unstorable(value) for value in values])
         return copy
     if isinstance(data, Mapping):
-        return {key: _readable(value) for key, value in data.items()}
+        return {key: replace_unstorable(value) for key, value in data.items()}
     return data
 
 
-def _readable(value: Any) -> Any:
-    return NOT_STORABLE.sub(UNREADABLE, value) if isinstance(value, str) else value
+def replace_unstorable(value: Any) -> Any:
+    return UNSTORABLE.sub(REPLACEMENT, value) if isinstance(value, str) else value
 
 
-def _is_strange(value: Any) -> bool:
-    return isinstance(value, str) and bool(NOT_STORABLE.search(value))
+def _is_unstorable(value: Any) -> bool:
+    return isinstance(value, str) and bool(UNSTORABLE.search(value))

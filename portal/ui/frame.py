@@ -1,13 +1,13 @@
-"""What every page's frame shows: environment, zone of displayed times, navigation, the person's own settings.
+"""The frame of every page: environment, time zone, navigation, and the person's own settings.
 
-A context processor hands one lazy object to the templates, so a fragment without a frame pays nothing for it.
-Who may enter what is not known here: a middleware sets ``request.can`` (an act such as ``borrowers.index``
-gives true or false), others ``request.health`` (a state and its words) and ``request.waiting`` (the name of an
-area's page to how much there waits for somebody).
+A context processor passes one lazy object to the templates, so that a fragment without a frame costs nothing.
+Middleware sets ``request.can`` (whether the person may do an action), ``request.health`` (a state and its words) and
+``request.waiting`` (the number of items that wait on an area's page).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -15,6 +15,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
+
+from portal.runtime.business_date import business_date
 
 
 class Area(NamedTuple):
@@ -25,7 +27,7 @@ class Area(NamedTuple):
     url_name: str
     act: str
     key: str
-    """Pressed after ``g`` it leads there."""
+    """The key that opens it after ``g``."""
 
 
 AREAS = {
@@ -47,19 +49,17 @@ AREAS = {
     ),
 }
 
-ZONE_NAMES = {
-    "EST": "Eastern Standard Time",
-    "EDT": "Eastern Daylight Time",
-    "CST": "Central Standard Time",
-    "CDT": "Central Daylight Time",
-    "MST": "Mountain Standard Time",
-    "MDT": "Mountain Daylight Time",
-    "PST": "Pacific Standard Time",
-    "PDT": "Pacific Daylight Time",
-    "AKST": "Alaska Standard Time",
-    "AKDT": "Alaska Daylight Time",
-    "HST": "Hawaii Standard Time",
-    "UTC": "Coordinated Universal Time",
+ZONE_NAMES = {"UTC": "Coordinated Universal Time"} | {
+    f"{letters}{season[0]}T": f"{region} {season} Time"
+    for letters, region in (
+        ("E", "Eastern"),
+        ("C", "Central"),
+        ("M", "Mountain"),
+        ("P", "Pacific"),
+        ("AK", "Alaska"),
+        ("H", "Hawaii"),
+    )
+    for season in ("Standard", "Daylight")
 }
 US_ZONES = ("America/", "US/", "Pacific/Honolulu", "EST", "MST", "HST", "UTC", "Etc/UTC")
 
@@ -74,11 +74,11 @@ class Link:
     key: str
     is_current: bool
     waiting: int = 0
-    """How much there waits for somebody."""
+    """The number of items that wait there."""
 
 
 class Frame:
-    """Read by ``base.html`` and ``base_plain.html`` as ``frame``; everything is worked out when asked for."""
+    """Read by ``base.html`` and ``base_plain.html`` as ``frame``; each value is computed when used."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -89,29 +89,40 @@ class Frame:
         return str(settings.SERVICING_ENVIRONMENT).upper()
 
     @property
+    def demo_date(self) -> date | None:
+        """The business date where the sandbox sets it."""
+        return business_date() if settings.BUSINESS_DATE_FROM == "sandbox" else None
+
+    @property
     def zone(self) -> str:
-        """The zone of displayed times, in words where its abbreviation has one meaning."""
+        """The zone of displayed times, in words if its abbreviation is unambiguous."""
         zone = timezone.get_current_timezone_name()
         abbreviation = timezone.localtime().tzname() or zone
         return ZONE_NAMES.get(abbreviation, zone) if zone.startswith(US_ZONES) else zone
 
     @cached_property
+    def areas(self) -> tuple[Area, ...]:
+        """The areas that this person may enter."""
+        return tuple(area for areas in AREAS.values() for area in areas if self.can(area.act))
+
+    @cached_property
     def nav(self) -> list[tuple[str, list[Link]]]:
-        groups = [
-            (group, [self._link(area) for area in areas if self.may(area.act)])
+        """The groups of the navigation with their links; groups without any are left out."""
+        groups = (
+            (group, [self._link(area) for area in areas if area in self.areas])
             for group, areas in AREAS.items()
-        ]
+        )
         return [(group, links) for group, links in groups if links]
 
     @cached_property
-    def may(self) -> Callable[[str], bool]:
-        """Whether this person may do an act; without a rule, signing in is enough."""
+    def can(self) -> Callable[[str], bool]:
+        """Whether this person may do an action; without a rule, signing in is enough."""
         signed_in = bool(self._user and self._user.is_authenticated)
         return getattr(self._request, "can", lambda act: signed_in)
 
     @property
     def may_create_borrower(self) -> bool:
-        return self.may("borrowers.create")
+        return self.can("borrowers.create")
 
     @property
     def health(self) -> tuple[str, str] | None:

@@ -13,8 +13,8 @@ from django.utils.crypto import salted_hmac
 
 from servicing.masking import tax_numbers
 
-REFUSAL = "Leave out the SSN or EIN. It can't be kept here."
-QUESTION = "Is this an SSN or EIN? If so, leave it out."
+REFUSAL = "Remove the SSN or EIN. It can’t be stored here."
+QUESTION = "Is this an SSN or EIN? If so, remove it."
 ANSWER = "keep_number"
 """The name under which a page posts the digests of the digits that are neither SSN nor EIN."""
 

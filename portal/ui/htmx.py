@@ -1,6 +1,5 @@
-"""How a view answers: the one rule for page or fragment, and the end of an act with and without HTMX."""
+"""Responses of views: one rule for page or fragment, and how a finished action answers with and without HTMX."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
@@ -8,10 +7,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django_htmx.http import HttpResponseClientRedirect, trigger_client_event
 
 
 class Htmx(Protocol):
-    """What we use of the object that django-htmx puts on every request."""
+    """The attributes used here of the object that django-htmx puts on every request."""
 
     boosted: bool
     history_restore_request: bool
@@ -28,32 +28,34 @@ def render_page(
     partial: str | tuple[str, ...] = (),
     status: int = 200,
 ) -> HttpResponse:
-    """Answer with the page, or with the one of its ``partial``s that an HTMX request aims at.
+    """Render the page, or only the ``partial`` that an HTMX request targets.
 
-    The name of a partial is the id of its root element, and so the target of the request.
+    A partial is named after the id of its root element, which is the target of the request.
     """
     names = (partial,) if isinstance(partial, str) else partial
-    name = _wanted(request, names)
+    name = requested_partial(request, names)
     response = render(request, f"{template}#{name}" if name else template, context, status=status)
-    return _private(response)
+    return _never_cached(response)
 
 
-def done(request: HttpRequest, url: str, *, event: str | None = None) -> HttpResponse:
-    """Answer an act that succeeded: go on to ``url``, or with HTMX and an ``event`` stay and tell the page.
+def finish_action(request: HttpRequest, url: str, *, event: str | None = None) -> HttpResponse:
+    """Redirect to ``url`` after an action, or with HTMX and an ``event`` stay on the page and trigger the event.
 
-    An event is named in the past tense after its area (``application:submitted``); regions that show the
-    thing listen for it. It comes with the toasts of this request and closes an open dialog.
+    An event is named after its area, in the past tense (``application:submitted``), and regions of the page listen
+    for it. The response also carries this request's toasts and closes an open dialog.
     """
     if not _htmx(request):
-        return _private(HttpResponseRedirect(url, status=303))
+        return _never_cached(HttpResponseRedirect(url, status=303))
     if event is None:
-        return _private(HttpResponse(status=204, headers={"HX-Redirect": url}))
-    triggers = {event: {}, "dialog:close": {}, "toasts": _toasts(request)}
-    return _private(HttpResponse(status=204, headers={"HX-Trigger": json.dumps(triggers)}))
+        return _never_cached(HttpResponseClientRedirect(url))
+    response = trigger_client_event(HttpResponse(status=204), event)
+    trigger_client_event(response, "dialog:close")
+    trigger_client_event(response, "toasts", {"value": _toast_rows(request)})
+    return _never_cached(response)
 
 
 def toast(request: HttpRequest, text: str, *, url: str = "", link: str = "Open the audit entry") -> None:
-    """Say that something finished, once: on this page with HTMX, on the next page without."""
+    """Show a message once: on this page with HTMX, on the next page without."""
     messages.success(request, text, extra_tags=f"{url} {link}" if url else "")
 
 
@@ -61,20 +63,21 @@ def _htmx(request: HttpRequest) -> Htmx:
     return cast(Htmx, request.htmx)  # type: ignore[attr-defined]
 
 
-def _wanted(request: HttpRequest, partials: tuple[str, ...]) -> str | None:
+def requested_partial(request: HttpRequest, partials: tuple[str, ...]) -> str | None:
+    """The one of these parts of a page that an HTMX request aims at."""
     htmx = _htmx(request)
     is_fragment = htmx and not htmx.boosted and not htmx.history_restore_request
     return htmx.target if is_fragment and htmx.target in partials else None
 
 
-def _private(response: HttpResponse) -> HttpResponse:
-    """Never kept by a cache, and never the fragment where the page is meant."""
+def _never_cached(response: HttpResponse) -> HttpResponse:
+    """Keep caches from storing the response or serving a fragment for a page."""
     patch_vary_headers(response, ["HX-Request", "HX-Target"])
     patch_cache_control(response, no_store=True)
     return response
 
 
-def _toasts(request: HttpRequest) -> list[dict[str, str]]:
+def _toast_rows(request: HttpRequest) -> list[dict[str, str]]:
     rows = []
     for message in messages.get_messages(request):
         url, _, link = (message.extra_tags or "").partition(" ")

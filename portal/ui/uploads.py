@@ -1,4 +1,4 @@
-"""How much a browser may send: a view says that it takes files, and what is too long for it is refused unread."""
+"""Size limits of request bodies: a view declares how many files it accepts, and a longer body is rejected unread."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -6,22 +6,22 @@ from typing import Any, Final, TypeVar
 from django.conf import settings
 
 View = TypeVar("View", bound=Callable[..., Any])
-FORM: Final = 4 * 1024 * 1024
-"""The most bytes of what is typed, with all that stands around it."""
+MAX_FORM_BYTES: Final = 4 * 1024 * 1024
+"""Limit for the form fields, without files."""
 
 
-def largest_file() -> int:
-    """The most bytes of one file."""
+def max_file_bytes() -> int:
+    """Limit for one file."""
     return settings.UPLOAD_LIMIT_MB * 1024 * 1024
 
 
-def too_large() -> str:
-    """What is said of a larger one."""
-    return f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB, which is the most."
+def too_large_message() -> str:
+    """Say that a file is over the limit."""
+    return f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB."
 
 
-def takes_files(number: int) -> Callable[[View], View]:
-    """Mark a view that may be sent so many files at once."""
+def accepts_files(number: int) -> Callable[[View], View]:
+    """Mark a view that accepts this many files in one request."""
 
     def mark(view: View) -> View:
         view.files = number  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def takes_files(number: int) -> Callable[[View], View]:
     return mark
 
 
-def is_too_long(length: str, view: Callable[..., Any]) -> bool:
-    """Whether a body, by the length that its browser tells, is longer than anything this view takes."""
-    told = int(length) if length.isascii() and length.isdigit() else 0
-    return told > FORM + getattr(view, "files", 0) * largest_file()
+def is_body_too_long(length: str, view: Callable[..., Any]) -> bool:
+    """Whether a body, by its Content-Length header, is longer than anything this view accepts."""
+    body_bytes = int(length) if length.isascii() and length.isdigit() else 0
+    return body_bytes > MAX_FORM_BYTES + getattr(view, "files", 0) * max_file_bytes()

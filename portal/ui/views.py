@@ -58,7 +58,7 @@ class SampleForm(StaffForm):
     middle_name = PersonNameField(required=False)
     last_name = PersonNameField(help_text="As in the person’s passport.")
     title = ChoiceField(choices=[("", "Choose"), *rules.TITLES.items()])
-    email = EmailField(label="E-mail")
+    email = EmailField(label="Email")
     phone = PhoneField()
     amount = MoneyField(help_text="Dollars and cents.")
     dob = DayField(label="Date of birth")

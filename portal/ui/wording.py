@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.utils import timezone
 
+from portal.runtime.business_date import business_date
+from servicing.figures import PastDue
+
 MINUS = "−"
 MASK = "••••"
 # Of the two ends of a filter.
-DAYS_TURNED_ROUND = "The end lies before the start."
-AMOUNTS_TURNED_ROUND = "It is less than the amount from which to look."
+DATES_REVERSED = "The end is before the start."
+AMOUNTS_REVERSED = "Must be at least the minimum."
 
 WORDS = {
     "BUSINESS": "Business",
@@ -63,7 +66,7 @@ STATUSES = {
     "SCHEDULED": Status("waiting", "Scheduled", "clock"),
     "PENDING": Status("waiting", "Pending", "clock"),
     "FAILED": Status("bad", "Failed", "alert-circle"),
-    "FAILED_AFTER_SUCCESS": Status("bad", "Returned after it had succeeded", "arrow-back-up"),
+    "FAILED_AFTER_SUCCESS": Status("bad", "Returned after posting", "arrow-back-up"),
     "RETURNED": Status("bad", "Returned", "arrow-back-up"),
     "REJECTED": Status("bad", "Rejected", "alert-circle"),
     # What this desk says of its own writes and calls.
@@ -99,12 +102,14 @@ def rate(value: Decimal | int | None) -> str | None:
 
 
 def day(value: Any, *, weekday: bool = False) -> str | None:
-    """A calendar day, never moved by a zone; whatever else stands in its place stays as it is."""
+    """A calendar day, never moved by a zone; of a moment, the day where the person is. Anything else stays as it is."""
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value[:10])
         except ValueError:
             return str(value)
+    if isinstance(value, datetime):
+        value = timezone.localtime(value)
     if not isinstance(value, date):
         return None if value is None else str(value)
     return f"{f'{value:%A} ' if weekday else ''}{value.day} {value:%b} {value.year}"
@@ -132,9 +137,9 @@ def ago(value: datetime | date | None) -> str | None:
     if value is None:
         return None
     if not isinstance(value, datetime):
-        return _days_away((value - timezone.localdate()).days)
+        return _days_away((value - business_date()).days)
     seconds = (timezone.now() - value) / timedelta(seconds=1)
-    amount = _span(abs(seconds))
+    amount = _duration(abs(seconds))
     return f"{amount} ago" if seconds >= 0 else f"in {amount}"
 
 
@@ -156,12 +161,27 @@ def status(value: str) -> Status:
     return STATUSES.get(value.upper(), Status("neutral", value, "circle-dot"))
 
 
-def percent(part: Decimal | None, whole: Decimal | None) -> int | None:
-    """How much of the whole a part is, where that means anything."""
-    return None if part is None or not whole or whole < 0 else int(part / whole * 100)
+def whole_percent(share: Decimal | None) -> int | None:
+    """A percentage without decimals, rounded down: 99.9 % is not yet 100 %."""
+    return None if share is None else int(share)
 
 
-def ended(text: object) -> str:
+def past_due(total: PastDue) -> str | None:
+    """What is past due over several accounts, naming what is not known: "$310.00, plus one loan not known"."""
+    unknown = _counted(total.unknown_loans, total.unknown_lines)
+    if total.amount is not None:
+        return f"{money(total.amount)}, plus {unknown} not known" if unknown else money(total.amount)
+    return f"Not known for {unknown}" if unknown else None
+
+
+def _counted(loans: int, lines: int) -> str:
+    """One loan and 2 lines."""
+    parts = [(loans, "loan"), (lines, "line")]
+    words = [f"one {noun}" if number == 1 else f"{number} {noun}s" for number, noun in parts if number]
+    return " and ".join(words)
+
+
+def with_full_stop(text: object) -> str:
     """The last words of a sentence: names may end in a full stop themselves."""
     words = str(text)
     return words if words.endswith((".", "!", "?", "…")) else f"{words}."
@@ -191,7 +211,7 @@ def _days_away(days: int) -> str:
     return f"in {days} days" if days > 0 else f"{-days} days ago"
 
 
-def _span(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86400
     if minutes < 1:
         return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""A stand-in for the lending service: the interface over real HTTP, its state in one SQLite file.
+"""A sandbox of the lending service: its interface over real HTTP, with its state in one SQLite file.
 
     with Sandbox(path) as service:
         borrower = service.world.borrower(first_name="Acme Farms LLC")
@@ -6,8 +6,7 @@
         ...  # call service.url
         assert service.calls[-1].status is None
 
-It shares nothing with the client but the cipher of single fields, so an error of one cannot cancel out in
-the other.
+It shares only the field cipher with the client, so that a mistake in one cannot hide a mistake in the other.
 """
 
 from datetime import date
@@ -43,18 +42,18 @@ DEMO_SECRET = "7f0c2b9e-41d6-4a58-9c37-e2b86d15fa40"  # noqa: S105 - opens nothi
 
 
 class Sandbox:
-    """The service on ``db_path``, to be started in this process.
+    """A lending service with its data in ``db_path``, which runs in threads of this process.
 
-    ``control`` opens ``/_sandbox/``, ``log`` writes a line to stderr for each request. ``auth`` is ``hmac``
-    or ``none``. ``port=0`` takes a free one, and keeps it over a stop and a new start. ``today`` fixes the
-    service's date. ``auth_headers`` names the headers of client id, signature, epoch and digest.
+    ``control`` enables ``/_sandbox/``, ``log`` writes a line to stderr for each request. ``auth`` is ``hmac`` or
+    ``none``. ``port=0`` chooses a free port, which a restart keeps. ``today`` sets the service's date.
+    ``auth_headers`` names the headers of client ID, signature, epoch and digest.
 
-    The others say how this service has what the interface leaves open. ``offset`` is what the message list's
-    offset counts: ``pages`` (from 0), ``pages-from-1`` or ``rows``; ``filters`` where its parameters are read:
-    ``query``, ``body`` or ``both``. A page has at most ``page_cap`` messages; a larger limit is refused, or
-    lowered without ``refuses_larger_pages``. ``json_type_breaks_reads`` is the header rule of section 4,
-    ``unknown_path_status`` the answer to a path that does not exist, ``clock_skew`` by how many seconds the
-    service's clock is fast.
+    The other arguments settle what the interface leaves open. ``offset`` is what the message list's offset counts:
+    ``pages`` (from 0), ``pages-from-1`` or ``rows``; ``filters`` is where its parameters are read: ``query``,
+    ``body`` or ``both``. A page has at most ``page_cap`` messages; a larger limit is rejected, or lowered if
+    ``refuses_larger_pages`` is False. ``json_type_breaks_reads`` is the header rule of section 4,
+    ``unknown_path_status`` the status for unknown paths, ``clock_skew`` the seconds by which the service's clock is
+    fast.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Sandbox:
         self._server: Server | None = None
 
     def start(self) -> Self:
-        """Open the port and answer; ``OSError`` when it is in use."""
+        """Open the port and serve requests; ``OSError`` if the port is in use."""
         self._service.stopping.clear()
         self._server = Server(*self._address, self._app, log=self._log, clock_skew=self._clock_skew)
         self._address = (self._address[0], self._server.port)
@@ -98,14 +97,14 @@ class Sandbox:
         return self
 
     def stop(self) -> None:
-        """Close the port and every connection; the data stay and can be looked at and served again."""
+        """Close the port and every connection. The data remain, and the sandbox can start again."""
         self._service.stopping.set()
         if self._server is not None:
             self._server.stop()
             self._server = None
 
     def close(self) -> None:
-        """Stop, and close the file for good."""
+        """Stop and close the file."""
         self.stop()
         self._store.close()
 
@@ -119,7 +118,7 @@ class Sandbox:
 
     @property
     def url(self) -> str:
-        """The base address, without a slash at the end."""
+        """The base URL, without a slash at the end."""
         host, port = self._address
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -129,14 +128,14 @@ class Sandbox:
         return list(self._service.calls)
 
     def reset(self) -> None:
-        """Forget all data, waiting accidents and calls."""
+        """Delete all data, faults and recorded calls."""
         self._store.clear()
         self._service.faults.clear()
         self._service.last_answers.clear()
         self._service.calls.clear()
 
     def fail_next(self, operation: str, *, times: int | None = 1, **fault: Any) -> None:
-        """Spoil the next ``times`` calls (None: all) of an operation, or of any with ``*``.
+        """Make the next ``times`` calls of an operation fail; None means all calls, ``*`` any operation.
 
         The other arguments are the fields of :class:`Fault`: ``status=503``, ``cut_after_commit=True``, …
         """
@@ -145,5 +144,5 @@ class Sandbox:
         self._service.faults.add(operation, Fault(**fault), times=times)
 
     def heal(self) -> None:
-        """Let the accidents that still wait not happen."""
+        """Remove the faults that have not happened yet."""
         self._service.faults.clear()

@@ -1,6 +1,6 @@
-"""The command line: ``python -m servicing.sandbox`` serves; its subcommands work on the same file.
+"""The command line: ``python -m servicing.sandbox`` runs the sandbox; its subcommands use the same file.
 
-The secret may come from the environment (``SANDBOX_SECRET``), where the list of processes does not show it.
+The secret may come from the environment (``SANDBOX_SECRET``), because the process list shows arguments.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from servicing.errors import ConfigurationError
 from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET, FILTERS, OFFSETS, Sandbox
 from servicing.sandbox.clock import Clock
-from servicing.sandbox.listing import COLUMNS, listed_ids
+from servicing.sandbox.listing import COLUMNS, list_ids
 from servicing.sandbox.seed import seed
 from servicing.sandbox.store import Store
 from servicing.sandbox.wire import dumps
@@ -25,29 +25,27 @@ from servicing.sandbox.world import World
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Do what the command line says; anything that prevents it is one sentence and exit code 1."""
-    options = parser().parse_args(arguments)
+    """Run the command; on failure print one sentence and exit with 1."""
+    options = build_parser().parse_args(arguments)
     try:
-        options.act(options)
+        options.run(options)
     except (OSError, sqlite3.Error) as problem:
         sys.exit(f"{options.db} cannot be used as the sandbox's database: {problem}.")
     except ConfigurationError as problem:
         sys.exit(str(problem))
 
 
-def parser() -> argparse.ArgumentParser:
-    """What may be said."""
+def build_parser() -> argparse.ArgumentParser:
+    """The arguments and subcommands."""
     root = argparse.ArgumentParser(
-        prog="python -m servicing.sandbox", description="A stand-in lending service."
+        prog="python -m servicing.sandbox", description="A sandbox of the lending service."
     )
-    root.set_defaults(act=serve)
+    root.set_defaults(run=serve)
     root.add_argument("--host", default="127.0.0.1")
     root.add_argument("--port", type=int, default=8001)
-    root.add_argument(
-        "--db", type=Path, default=Path("sandbox.sqlite3"), help="the file that keeps its state"
-    )
+    root.add_argument("--db", type=Path, default=Path("sandbox.sqlite3"), help="the file with its data")
     root.add_argument("--seed", action="store_true", help="fill an empty file with the demo portfolio")
-    root.add_argument("--reset", action="store_true", help="forget what the file holds")
+    root.add_argument("--reset", action="store_true", help="delete the data in the file")
     root.add_argument("--client-id", default=DEMO_CLIENT_ID)
     root.add_argument("--secret", default=os.environ.get("SANDBOX_SECRET", DEMO_SECRET))
     root.add_argument("--auth", choices=("hmac", "none"), default="hmac")
@@ -57,40 +55,42 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument(
         "--filters", choices=FILTERS, default="both", help="where the message list reads its parameters"
     )
-    root.add_argument("--page-cap", type=int, default=1000, help="messages a page at most")
+    root.add_argument("--page-cap", type=int, default=1000, help="the most messages per page")
     root.add_argument(
-        "--lower-larger-pages", action="store_true", help="lower a larger limit instead of refusing it"
+        "--lower-larger-pages", action="store_true", help="lower a larger limit instead of rejecting it"
     )
     root.add_argument(
-        "--allow-json-type", action="store_true", help="a Content-Type of JSON breaks none of the reads"
+        "--allow-json-type", action="store_true", help="accept a JSON content type on every read"
     )
     root.add_argument("--unknown-path-status", type=int, default=404)
     root.add_argument("--clock-skew", type=float, default=0, help="seconds by which its clock is fast")
-    root.add_argument("--control", action="store_true", help="accidents and days by hand, under /_sandbox/")
+    root.add_argument("--control", action="store_true", help="enable the control endpoints under /_sandbox/")
     root.add_argument("--log", action="store_true", help="a line on stderr for each request")
-    acts = root.add_subparsers(title="on the data alone, also while the service runs")
-    days = _act(acts.add_parser("advance", help="let days pass"), advance)
+    commands = root.add_subparsers(title="commands on the data, which may run while the service runs")
+    days = _add_command(commands.add_parser("advance", help="let days pass"), advance)
     days.add_argument("--days", type=int, required=True)
-    _act(acts.add_parser("ids", help=f"print CSV: {','.join(COLUMNS)}"), ids)
-    _act(acts.add_parser("profiles", help="print the user objects, one JSON object a line"), profiles)
+    _add_command(commands.add_parser("ids", help=f"print CSV: {','.join(COLUMNS)}"), print_ids)
+    _add_command(
+        commands.add_parser("profiles", help="print the user objects, one JSON object a line"), print_profiles
+    )
     return root
 
 
-def _act(
-    command: argparse.ArgumentParser, act: Callable[[argparse.Namespace], None]
+def _add_command(
+    command: argparse.ArgumentParser, run: Callable[[argparse.Namespace], None]
 ) -> argparse.ArgumentParser:
     command.add_argument("--db", type=Path, required=True)
-    command.set_defaults(act=act)
+    command.set_defaults(run=run)
     return command
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Answer until a signal says stop. The port opens once the data are there."""
+    """Serve requests until a signal arrives. The port opens once the data are ready."""
     if not 0 <= options.port <= 65535:
         sys.exit("--port must be 0 to 65535.")
-    stopped = threading.Event()
+    stop_signal = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopped.set())
+        signal.signal(number, lambda *_: stop_signal.set())
     sandbox = Sandbox(
         options.db,
         client_id=options.client_id,
@@ -115,17 +115,17 @@ def serve(options: argparse.Namespace) -> None:
     try:
         sandbox.start()
     except OSError as problem:
-        why = os.strerror(problem.errno or 0).lower()
+        reason = os.strerror(problem.errno or 0).lower()
         sys.exit(
-            f"Port {options.port} of {options.host} cannot be opened ({why}); choose another with --port."
+            f"Port {options.port} of {options.host} cannot be opened ({reason}); choose another with --port."
         )
     print(f"The lending service's sandbox answers at {sandbox.url}", flush=True)
-    stopped.wait()
+    stop_signal.wait()
     sandbox.close()
 
 
 def advance(options: argparse.Namespace) -> None:
-    """Let days pass in the file."""
+    """Let days pass for the service in the file."""
     if options.days < 1:
         sys.exit("--days must be 1 or more.")
     with _world(options.db) as world:
@@ -133,16 +133,16 @@ def advance(options: argparse.Namespace) -> None:
         print(f"It is {world.clock.today()} in the sandbox now.")
 
 
-def ids(options: argparse.Namespace) -> None:
-    """Print what a lender has in its own records."""
+def print_ids(options: argparse.Namespace) -> None:
+    """Print the IDs of all records as CSV."""
     with _world(options.db) as world:
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(listed_ids(world))
+        writer.writerows(list_ids(world))
 
 
-def profiles(options: argparse.Namespace) -> None:
-    """Print the user objects."""
+def print_profiles(options: argparse.Namespace) -> None:
+    """Print the user objects, one JSON object per line."""
     with _world(options.db) as world:
         for user in world.users():
             print(dumps(user).decode())
@@ -153,7 +153,7 @@ def _world(path: Path) -> Iterator[World]:
     if not path.is_file():
         sys.exit(f"There is no file {path}.")
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # A reader that has seen enough is no error.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # A reader may close the pipe early.
     store = Store(path)
     try:
         yield World(store, Clock(store))

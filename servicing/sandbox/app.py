@@ -1,6 +1,6 @@
-"""The service as a WSGI application: what happens between a request and its operation.
+"""The service as a WSGI application.
 
-Hides routing, the record of calls, the signature check, the header rule, bodies, error answers and accidents.
+Hides routing, the record of calls, the signature check, the header rule, bodies, error answers and faults.
 """
 
 import threading
@@ -17,24 +17,24 @@ from werkzeug.routing import Map, Rule
 
 from servicing.crypto import FieldCipher
 from servicing.sandbox.checks import Invalid
-from servicing.sandbox.endpoints import OPERATIONS, Choices, Inbound, Operation
+from servicing.sandbox.endpoints import OPERATIONS, Choices, Operation, OperationRequest
 from servicing.sandbox.faults import Faults
 from servicing.sandbox.server import HEAD, HEADERS
 from servicing.sandbox.signing import Signatures
-from servicing.sandbox.store import Missing
+from servicing.sandbox.store import RecordNotFound
 from servicing.sandbox.wire import JSON, NotJSON, dumps, loads
 from servicing.sandbox.world import World
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-CALLS_KEPT = 10_000
+MAX_CALLS = 10_000
 IGNORED = "sandbox.ignored"
 
 
 @dataclass(kw_only=True)
 class Call:
-    """One request as it came. ``status`` is None while it runs and after a connection was cut."""
+    """One request as received. ``status`` is None until it is answered, and if the connection was cut."""
 
     operation: str
     method: str
@@ -46,7 +46,7 @@ class Call:
 
 
 class Service:
-    """Answers the interface's operations from a :class:`World`."""
+    """Serves the operations of the interface from a :class:`World`."""
 
     def __init__(
         self, world: World, cipher: FieldCipher, *, signatures: Signatures | None, choices: Choices
@@ -61,16 +61,16 @@ class Service:
         )
         self.faults = Faults()
         self.last_answers: dict[str, bytes] = {}
-        self.calls: deque[Call] = deque(maxlen=CALLS_KEPT)
+        self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
         self.stopping = threading.Event()
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        """WSGI."""
+        """Serve a WSGI request."""
         return self.answer(Request(environ))(environ, start_response)
 
     def answer(self, request: Request) -> Response:
-        """Record the call, find its operation, let a waiting accident happen."""
-        call = _call(request)
+        """Record the call, find its operation and perform it, with the next fault if there is one."""
+        call = _build_call(request)
         self.calls.append(call)
         try:
             operation, ids = self._routes.bind_to_environ(request.environ).match()
@@ -79,11 +79,13 @@ class Service:
             response = error(status or 404, f"{request.method} {request.path}: {wrong.name}")
         else:
             call.operation = operation.name
-            response = self._with_accident(operation, request, lambda: self._perform(operation, ids, request))
+            response = self._perform_with_fault(
+                operation, request, lambda: self._perform(operation, ids, request)
+            )
         call.status = response.status_code
         return response
 
-    def _with_accident(
+    def _perform_with_fault(
         self, operation: Operation, request: Request, perform: Callable[[], Response]
     ) -> Response:
         fault = self.faults.take(operation.name)
@@ -101,16 +103,16 @@ class Service:
 
     def _perform(self, operation: Operation, ids: Mapping[str, str], request: Request) -> Response:
         try:
-            return self._checked(operation, ids, request)
-        except Invalid as refused:
-            return error(400, str(refused))
-        except Missing as missing:
-            return error(404, str(missing))
+            return self._perform_checked(operation, ids, request)
+        except Invalid as invalid:
+            return error(400, str(invalid))
+        except RecordNotFound as not_found:
+            return error(404, str(not_found))
         except Exception:
             traceback.print_exc()
             return error(500, "Internal server error")
 
-    def _checked(self, operation: Operation, ids: Mapping[str, str], request: Request) -> Response:
+    def _perform_checked(self, operation: Operation, ids: Mapping[str, str], request: Request) -> Response:
         problem = self._signature_problem(operation, request)
         if problem:
             return error(403, problem)
@@ -118,34 +120,34 @@ class Service:
         if is_breakable and request.mimetype == "application/json":
             return error(500, "Internal server error")
         ignored = request.environ.get(IGNORED, ())
-        inbound = Inbound(
+        operation_request = OperationRequest(
             world=self._world,
             cipher=self._cipher,
             choices=self._choices,
-            query=_without(ignored, request.args.to_dict()),
-            body=_without(ignored, _json(request)),
+            query=_drop_ignored(ignored, request.args.to_dict()),
+            body=_drop_ignored(ignored, _parse_body(request)),
             base_url=_base_url(request),
         )
         store = self._world.store
-        with store.reading() if operation.method == "GET" else store.writing():
-            done = operation.handler(inbound, **ids)
-        if isinstance(done, bytes):
-            return Response(done, mimetype="application/pdf")
-        return Response(dumps(done), mimetype="application/json")
+        with store.read_transaction() if operation.method == "GET" else store.write_transaction():
+            result = operation.handler(operation_request, **ids)
+        if isinstance(result, bytes):
+            return Response(result, mimetype="application/pdf")
+        return Response(dumps(result), mimetype="application/json")
 
     def _signature_problem(self, operation: Operation, request: Request) -> str | None:
-        if self._signatures is None or not operation.signed:
+        if self._signatures is None or not operation.is_signed:
             return None
         url = _base_url(request) + request.environ["REQUEST_URI"]
         return self._signatures.problem(url, request.get_data(), request.environ[HEADERS])
 
 
 def error(status: int, message: str) -> Response:
-    """An error as the service words it: an object with one text."""
+    """An error answer in the service's form: an object with one message."""
     return Response(dumps({"message": message}), status, mimetype="application/json")
 
 
-def _call(request: Request) -> Call:
+def _build_call(request: Request) -> Call:
     return Call(
         operation="",
         method=request.method,
@@ -157,19 +159,19 @@ def _call(request: Request) -> Call:
 
 
 def _base_url(request: Request) -> str:
-    """What the caller called the service."""
+    """The base URL that the caller used."""
     return f"http://{request.environ[HEADERS].get('Host', '')}"
 
 
-def _without(ignored: Collection[str], parameters: JSON) -> JSON:
-    """Parameters as an operation sees them that does not read all of them."""
+def _drop_ignored(ignored: Collection[str], parameters: JSON) -> JSON:
+    """The parameters without the ignored ones."""
     if not isinstance(parameters, dict):
         return parameters
     return {name: value for name, value in parameters.items() if name not in ignored}
 
 
-def _json(request: Request) -> JSON:
-    """The body, None when there is none."""
+def _parse_body(request: Request) -> JSON:
+    """The parsed body, or None if it is empty."""
     body = request.get_data()
     try:
         return loads(body) if body else None

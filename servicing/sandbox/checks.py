@@ -1,8 +1,7 @@
-"""What the service accepts: required fields and the limits of sections 4 and 8.
+"""The service's own checks: required fields and the limits of sections 4 and 8.
 
-This is the service's own opinion, written apart from the client's rules on purpose. Every check takes the
-value as JSON gave it and answers the value to keep, or raises :class:`Invalid`; all problems of a body are
-found together.
+They are independent of the client's rules on purpose. Each check takes a JSON value and returns the value to store,
+or raises :class:`Invalid`; all problems of a body are reported together.
 """
 
 import base64
@@ -20,8 +19,8 @@ import phonenumbers
 from servicing.crypto import FieldCipher
 from servicing.errors import Unreadable
 from servicing.sandbox import shapes
-from servicing.sandbox.places import ZIP_PREFIXES, is_plausible
 from servicing.sandbox.wire import JSON
+from servicing.sandbox.zip_codes import ZIP_PREFIXES, is_plausible
 
 Check = Callable[[JSON], Any]
 
@@ -35,17 +34,17 @@ ENTITIES = (
 )
 TITLES = ("OWNER", "DIRECTOR", "BENEFICIARY")
 ADULT_YEARS = 18
-LARGEST_NUMBER = 10**9
-LARGEST_REPORT = 64 * 1024 * 1024
+MAX_OFFSET = 10**9
+MAX_REPORT_BYTES = 64 * 1024 * 1024
 PHONE_REGIONS = ("US", "PR", "GU", "VI", "AS", "MP")
 
-# The printed name pattern takes exponential time; this one accepts the same strings in linear time.
+# The pattern in the interface takes exponential time; this one accepts the same strings in linear time.
 NAME = re.compile(r"[A-z]+(?:(?:[,.] ?| |['’-])[A-z]+)*(?:[,.] ?| |['’-])?")
 EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(?:\.[^@\s.]+)+")
 
 
 class Invalid(Exception):
-    """A refused body: (path of the field, reason) for each problem."""
+    """A rejected body, with the path of the field and the reason for each problem."""
 
     def __init__(self, problems: list[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{path} {reason}".strip() for path, reason in problems))
@@ -53,7 +52,7 @@ class Invalid(Exception):
 
     @classmethod
     def because(cls, reason: str) -> "Invalid":
-        """One problem of the value itself."""
+        """A single problem with the value itself."""
         return cls([("", reason)])
 
 
@@ -61,7 +60,7 @@ class Invalid(Exception):
 
 
 def commercial_user(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str, Any]:
-    """Section 4.2."""
+    """A new business (section 4.2)."""
     return fields(
         body,
         required={
@@ -82,7 +81,7 @@ def commercial_user(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str
 
 
 def new_key_person(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str, Any]:
-    """One of the key people of section 4.2. The name pattern is stated for updates only."""
+    """A key person of a new business (section 4.2). The name pattern applies only to updates."""
     return fields(
         body,
         required={
@@ -99,7 +98,7 @@ def new_key_person(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str,
 
 
 def user_changes(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str, Any]:
-    """Section 4.3: only what is passed."""
+    """Changes to a user (section 4.3); every field is optional."""
     return fields(
         body,
         optional={
@@ -117,7 +116,7 @@ def user_changes(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str, A
 
 
 def key_person_changes(body: JSON, *, today: date, cipher: FieldCipher) -> dict[str, Any]:
-    """Section 4.4: only what is passed."""
+    """Changes to a key person (section 4.4); every field is optional."""
     return fields(
         body,
         optional={
@@ -134,12 +133,12 @@ def key_person_changes(body: JSON, *, today: date, cipher: FieldCipher) -> dict[
 
 
 def loan_application(body: JSON) -> dict[str, Any]:
-    """Section 4.1."""
+    """A loan application (section 4.1)."""
     return fields(body, required={"amount": amount})
 
 
 def message_filters(query: Mapping[str, str], body: JSON, *, largest_page: int) -> dict[str, Any]:
-    """Section 4.10, from the query or from a body; the body's word counts."""
+    """Filters of the message list (section 4.10) from the query and the body, which takes precedence."""
     if not isinstance(body, dict | None):
         raise Invalid.because("body must be an object")
     return fields(
@@ -149,7 +148,7 @@ def message_filters(query: Mapping[str, str], body: JSON, *, largest_page: int) 
             "end_date": iso_date,
             "event": text,
             "limit": partial(whole_number, 1, largest_page),
-            "offset": partial(whole_number, 0, LARGEST_NUMBER),
+            "offset": partial(whole_number, 0, MAX_OFFSET),
         },
     )
 
@@ -161,7 +160,7 @@ def _identity(today: date, cipher: FieldCipher) -> dict[str, Check]:
 def fields(
     body: JSON, *, required: Mapping[str, Check] | None = None, optional: Mapping[str, Check] | None = None
 ) -> dict[str, Any]:
-    """The checked values of an object. Fields it does not know are ignored."""
+    """The checked values of an object; unknown fields are ignored."""
     if not isinstance(body, dict):
         raise Invalid.because("must be an object")
     required = required or {}
@@ -172,48 +171,48 @@ def fields(
             continue
         try:
             clean[name] = check(body[name])
-        except Invalid as refused:
-            problems += _under(name, refused)
+        except Invalid as invalid:
+            problems += _prefix_paths(name, invalid)
     if problems:
         raise Invalid(problems)
     return clean
 
 
-def _under(name: str, refused: Invalid) -> list[tuple[str, str]]:
-    return [(f"{name}.{path}" if path else name, reason) for path, reason in refused.problems]
+def _prefix_paths(name: str, invalid: Invalid) -> list[tuple[str, str]]:
+    return [(f"{name}.{path}" if path else name, reason) for path, reason in invalid.problems]
 
 
 # Single values
 
 
 def nullable(check: Check) -> Check:
-    """The same check, but null passes."""
+    """The same check, but null is valid."""
     return lambda value: None if value is None else check(value)
 
 
 def text(value: JSON) -> str:
-    """Some text."""
+    """Text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise Invalid.because("must be a text that is not empty")
     return value
 
 
 def name(value: JSON) -> str:
-    """A name as section 8 limits it on updates."""
+    """A name that matches the pattern for updates (section 8)."""
     if not NAME.fullmatch(text(value)):
         raise Invalid.because("must match the name pattern")
     return str(value)
 
 
 def email(value: JSON) -> str:
-    """Something that can be an e-mail address."""
+    """An email address."""
     if not EMAIL.fullmatch(text(value)):
-        raise Invalid.because("must be an e-mail address")
+        raise Invalid.because("must be an email address")
     return str(value)
 
 
 def one_of(allowed: tuple[str, ...], value: JSON) -> str:
-    """One of the words of an enumeration."""
+    """A value of an enumeration."""
     if value not in allowed:
         raise Invalid.because(f"must be one of {', '.join(allowed)}")
     return str(value)
@@ -234,7 +233,7 @@ def citizenship(value: JSON) -> str:
 
 
 def phone(value: JSON) -> str:
-    """Ten figures that are a valid number of the United States or a territory."""
+    """Ten digits that are a valid phone number of the United States or a territory."""
     if not re.fullmatch("[0-9]{10}", text(value)):
         raise Invalid.because("must be a phone number of 10 digits")
     number = phonenumbers.parse(f"+1{value}")
@@ -256,26 +255,26 @@ def address(value: JSON) -> dict[str, Any]:
 
 
 def person_address(value: JSON) -> dict[str, Any]:
-    """The same for a key person, whose address is answered without the lines it lacks."""
+    """An address of a key person, without empty lines."""
     return {line: words for line, words in address(value).items() if words is not None}
 
 
 def str_or_empty(value: JSON) -> str | None:
-    """An address line that may be empty; an empty one is kept as null."""
+    """An address line that may be empty; an empty one becomes null."""
     if not isinstance(value, str):
         raise Invalid.because("must be a text")
     return value or None
 
 
 def zip_code(value: JSON) -> str:
-    """Five or nine figures."""
+    """Five or nine digits."""
     if not re.fullmatch("[0-9]{5}(-[0-9]{4})?", text(value)):
         raise Invalid.because("must be a ZIP code of 5 or 9 digits")
     return str(value)
 
 
 def state(value: JSON) -> str:
-    """A two-letter state, district or territory."""
+    """The two-letter code of a state, district or territory."""
     if text(value) not in ZIP_PREFIXES:
         raise Invalid.because("must be a two-letter US state or territory")
     return str(value)
@@ -302,34 +301,34 @@ def incorporation_date(value: JSON, *, today: date) -> str:
 
 
 def birth_date(value: JSON, *, today: date) -> str:
-    """A date, YYYY/MM/DD, of someone who is 18 by today."""
+    """A date, YYYY/MM/DD, at least 18 years ago."""
     born = _calendar_day(value, r"(\d{4})/(\d\d)/(\d\d)", "YYYY/MM/DD")
     if (today.year - ADULT_YEARS, today.month, today.day) < (born.year, born.month, born.day):
         raise Invalid.because(f"must be at least {ADULT_YEARS} years ago")
     return str(value)
 
 
-def _calendar_day(value: JSON, pattern: str, shown: str) -> date:
+def _calendar_day(value: JSON, pattern: str, format_name: str) -> date:
     found = re.fullmatch(pattern, text(value), re.ASCII)
     try:
         return date(*map(int, found.groups())) if found else date.fromisoformat("")
     except ValueError:
-        raise Invalid.because(f"must be a date, {shown}") from None
+        raise Invalid.because(f"must be a date, {format_name}") from None
 
 
 def encrypted_digits(cipher: FieldCipher, value: JSON) -> str:
-    """An EIN or SSN: nine figures once decrypted."""
+    """An EIN or SSN: nine digits after decryption."""
     try:
         digits = cipher.decrypt(text(value))
     except Unreadable:
-        digits = ""  # Whatever is wrong with it, the sender learns no more than this.
+        digits = ""  # The sender must not learn what is wrong.
     if not re.fullmatch("[0-9]{9}", digits):
         raise Invalid.because("could not be decrypted to nine digits")
     return digits
 
 
 def report(value: JSON) -> str:
-    """Base64 of gzip, of a bounded size once unpacked."""
+    """Base64 of gzip that is not too large when unpacked."""
     try:
         _unpack(base64.b64decode(text(value), validate=True))
     except (binascii.Error, ValueError, zlib.error):
@@ -338,7 +337,7 @@ def report(value: JSON) -> str:
 
 
 def _unpack(packed: bytes) -> None:
-    """Unpack piece by piece and keep nothing, so that a small text cannot fill the memory."""
+    """Unpack in pieces without keeping them, so that a small text cannot exhaust the memory."""
     reader = zlib.decompressobj(wbits=31)
     size = 0
     while not reader.eof:
@@ -347,7 +346,7 @@ def _unpack(packed: bytes) -> None:
         size += len(piece)
         if not piece and not packed and not reader.eof:
             raise ValueError("cut short")
-        if size > LARGEST_REPORT:
+        if size > MAX_REPORT_BYTES:
             raise Invalid.because("is too large once unpacked")
 
 
@@ -359,7 +358,7 @@ def amount(value: JSON) -> Decimal:
 
 
 def whole_number(low: int, high: int, value: JSON) -> int:
-    """A whole number in a range, as JSON or as text of a query."""
+    """A whole number in a range, as JSON or as text in a query."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,10}", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -368,15 +367,15 @@ def whole_number(low: int, high: int, value: JSON) -> int:
 
 
 def key_people(value: JSON, *, today: date, cipher: FieldCipher) -> list[dict[str, Any]]:
-    """One person at least."""
+    """At least one key person."""
     if not isinstance(value, list) or not value:
         raise Invalid.because("must be a list with at least one person")
     clean, problems = [], []
     for index, person in enumerate(value):
         try:
             clean.append(new_key_person(person, today=today, cipher=cipher))
-        except Invalid as refused:
-            problems += _under(str(index), refused)
+        except Invalid as invalid:
+            problems += _prefix_paths(str(index), invalid)
     if problems:
         raise Invalid(problems)
     return clean

@@ -1,4 +1,4 @@
-"""The service's calendar: its time zone, and days that pass when asked to. Hides where the shift is kept."""
+"""The service's calendar: its time zone, and days that pass on demand. Hides where the offset is stored."""
 
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -6,13 +6,13 @@ from zoneinfo import ZoneInfo
 from servicing.sandbox.store import Store
 
 SERVICE_ZONE = ZoneInfo("America/Los_Angeles")
-"""Dates of the service, its date filters and its age limit are days in this zone."""
+"""The time zone of the service's dates, date filters and age limit."""
 
 _DAYS_AHEAD = "days_ahead"
 
 
 class Clock:
-    """Today for the service: the real day or a fixed ``today``, plus the days that were advanced."""
+    """The service's date: the real one or a fixed ``today``, plus the days advanced."""
 
     def __init__(self, store: Store, today: date | None = None) -> None:
         self._store = store
@@ -23,7 +23,7 @@ class Clock:
         return self.now().date()
 
     def now(self) -> datetime:
-        """The service's time, aware, in its own zone."""
+        """The service's time, aware, in its time zone."""
         now = datetime.now(SERVICE_ZONE)
         if self._today is not None:
             now = datetime.combine(self._today, time(now.hour, now.minute, now.second), SERVICE_ZONE)
@@ -31,9 +31,9 @@ class Clock:
 
     def pass_days(self, days: int) -> None:
         """Move the business date forward."""
-        self._store.keep_setting(_DAYS_AHEAD, self._store.setting(_DAYS_AHEAD) + days)
+        self._store.save_setting(_DAYS_AHEAD, self._store.setting(_DAYS_AHEAD) + days)
 
 
 def stamp(moment: datetime, zone: str = "US/Pacific") -> str:
-    """A timestamp as the interface writes it, the zone's name at the end; ``zone=""`` leaves it out."""
+    """A timestamp as the interface writes it, with the zone's name at the end; ``zone=""`` omits it."""
     return f"{moment:%Y-%m-%d %H:%M:%S} {zone}".strip()

@@ -1,6 +1,6 @@
-"""Statement documents of a line of credit, drawn as PDF when they are asked for. Hides the drawing.
+"""Statement documents of a line of credit as PDF, created on request. Hides the drawing.
 
-Only the standard fonts are used and no clock is read: the same contents give the same bytes.
+The documents use only standard fonts and no clock, so the same contents give the same bytes.
 """
 
 import io
@@ -15,11 +15,11 @@ WIDTH, HEIGHT, MARGIN = 612, 792, 54
 RIGHT = WIDTH - MARGIN
 ROW = 15
 FIRST_TABLE, NEXT_TABLE, LAST_ROW = 396, 690, 84
-"""Heights on the paper: where the table begins on the first page and on the others, and where it ends."""
+"""Vertical positions: the top of the table on the first page and on the others, and its last row."""
 
 INK, BLUE, GREY, PALE = (0.13, 0.16, 0.2), (0.1, 0.27, 0.45), (0.42, 0.46, 0.5), (0.94, 0.95, 0.97)
 NARROW = {",": 278, ".": 278, " ": 278, "/": 278, "-": 333, "−": 556}
-"""Widths of Helvetica for what stands in figures, in thousandths; a digit and the dollar sign take 556."""
+"""Widths of Helvetica characters in amounts, in thousandths; a digit or a dollar sign is 556 wide."""
 
 Contents = dict[str, Any]
 
@@ -47,7 +47,7 @@ def statement(contents: Contents, *, borrower: dict[str, Any], line_uuid: str) -
 
 
 def _split(rows: list[Contents]) -> list[list[Contents]]:
-    """The rows of each page; the first page has less room."""
+    """Split the rows into pages; the first page has room for fewer."""
     first, more = ((top - LAST_ROW) // ROW - 1 for top in (FIRST_TABLE, NEXT_TABLE))
     rest = rows[first:]
     return [rows[:first], *(rest[start : start + more] for start in range(0, len(rest), more))]
@@ -70,13 +70,13 @@ def _fonts(document: pydyf.PDF) -> pydyf.Dictionary:
 
 
 class Page:
-    """One sheet of letter paper, drawn from the top."""
+    """One page in US letter size."""
 
     def __init__(self) -> None:
         self._ink = pydyf.Stream(compress=True)
 
     def add_to(self, document: pydyf.PDF, fonts: pydyf.Dictionary) -> None:
-        """Put the sheet at the end of the document."""
+        """Append the page to the document."""
         document.add_object(self._ink)
         page = {
             "Type": "/Page",
@@ -87,10 +87,10 @@ class Page:
         }
         document.add_page(pydyf.Dictionary(page))
 
-    # What a statement consists of
+    # Parts of a statement
 
     def head(self, contents: Contents, line_uuid: str, page: str) -> None:
-        """Who writes, about which line and time, on every page."""
+        """Draw the header and footer: sender, period and line."""
         self._box(0, HEIGHT - 64, WIDTH, 64, BLUE)
         self._text(MARGIN, HEIGHT - 34, "Lending Service", "B", 16, (1, 1, 1))
         self._text(MARGIN, HEIGHT - 51, "Line of credit statement", "R", 10, (1, 1, 1))
@@ -104,7 +104,7 @@ class Page:
         )
 
     def addressee(self, borrower: dict[str, Any]) -> None:
-        """The borrower's name and address."""
+        """Draw the borrower's name and address."""
         place = borrower["address"]
         name = " ".join(
             filter(None, (borrower["first_name"], borrower["middle_name"], borrower["last_name"]))
@@ -116,7 +116,7 @@ class Page:
             self._text(MARGIN, HEIGHT - 94 - 14 * index, line, font, 10)
 
     def summary(self, contents: Contents) -> None:
-        """How the balance came about."""
+        """Draw the changes from the last balance to this one."""
         charged = [row for row in contents["activity"] if row["note"].startswith("Interest")]
         paid = sum((row["amount"] for row in contents["activity"] if row["amount"] < 0), Decimal(0))
         interest = sum((row["amount"] for row in charged), Decimal(0))
@@ -134,7 +134,7 @@ class Page:
         )
 
     def payment(self, contents: Contents) -> None:
-        """What is to be paid, until when."""
+        """Draw the amount due and its due date."""
         self._panel(
             WIDTH // 2 + 9,
             "Payment",
@@ -151,7 +151,7 @@ class Page:
         )
 
     def table(self, rows: list[Contents], *, top: int) -> None:
-        """The activity of the month."""
+        """Draw the activity of the month."""
         columns = ((MARGIN + 6, "Date"), (MARGIN + 84, "Description"), (411, "Amount"), (517, "Balance"))
         for x, title in columns:
             self._text(x, top, title, "B", 9, BLUE)
@@ -167,7 +167,7 @@ class Page:
             self._figures(444, y, _figure(row["amount"]), "R", 9)
             self._figures(RIGHT - 6, y, _figure(row["balance"]), "R", 9)
 
-    # Strokes
+    # Drawing
 
     def _panel(self, x: int, title: str, rows: tuple[tuple[str, Decimal | str], ...]) -> None:
         width, top = (RIGHT - MARGIN) // 2 - 9, 590
@@ -187,13 +187,13 @@ class Page:
     def _figures(
         self, right: int, y: int, figures: str, font: str, size: int, colour: tuple[float, ...] = INK
     ) -> None:
-        """Figures that end at a place."""
+        """Draw an amount aligned to the right."""
         width = sum(NARROW.get(sign, 556) for sign in figures) * size // 1000
         self._text(right - width, y, figures, font, size, colour)
 
     def _text(self, x: int, y: int, text: str, font: str, size: int, colour: tuple[float, ...] = INK) -> None:
-        """A line of text; what the standard fonts do not have becomes a question mark."""
-        # The minus sign is not in their encoding; an en dash looks the same.
+        """Draw a line of text, with a question mark for characters that the standard fonts lack."""
+        # The fonts lack the minus sign; an en dash looks the same.
         shown = text.replace("−", "–").encode("cp1252", "replace")
         self._ink.begin_text()
         self._ink.set_font_size(font, size)

@@ -1,6 +1,6 @@
 """One handler for each operation of the interface. Hides what each reads and writes.
 
-A handler does only what the service does when asked; what it does by itself is ``world``.
+A handler does what a request asks for; what the service does on its own is in ``world``.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,16 +13,16 @@ from servicing.sandbox.store import Record, Store
 from servicing.sandbox.wire import JSON
 from servicing.sandbox.world import World
 
-DEFAULT_PAGE = 25
+DEFAULT_PAGE_LIMIT = 25
 OFFSETS = ("pages", "pages-from-1", "rows")
-"""What the message list's offset may count; plain pages count from 0."""
+"""What the message list's offset can count; ``pages`` start from 0."""
 FILTERS = ("both", "query", "body")
-"""Where the message list may look for its parameters."""
+"""Where the message list can read its parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the interface leaves open, as one service has it."""
+    """The points that the interface leaves open, as decided for one service."""
 
     offset: str = OFFSETS[0]
     filters: str = FILTERS[0]
@@ -34,8 +34,8 @@ class Choices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inbound:
-    """What a handler is given of the request and of the service."""
+class OperationRequest:
+    """The parts of the request and of the service that a handler uses."""
 
     world: World
     cipher: FieldCipher
@@ -45,12 +45,12 @@ class Inbound:
     base_url: str
 
     def check(self, rule: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-        """The body as the rule accepts it."""
+        """The body, checked by a function of ``checks``."""
         return rule(self.body, today=self.world.clock.today(), cipher=self.cipher)
 
     @property
     def store(self) -> Store:
-        """Where the service keeps everything."""
+        """The service's store."""
         return self.world.store
 
 
@@ -66,55 +66,55 @@ class Operation:
     path: str
     handler: Handler
     refuses_json_type: bool
-    signed: bool
+    is_signed: bool
 
 
 OPERATIONS: dict[str, Operation] = {}
-"""Every operation by its name, ``<module>.<method>`` of the client."""
+"""Every operation by name, which is ``<module>.<method>`` of the client."""
 
 
 def operation(
-    name: str, method: str, path: str, *, refuses_json_type: bool = False, signed: bool = True
+    name: str, method: str, path: str, *, refuses_json_type: bool = False, is_signed: bool = True
 ) -> Callable[[Handler], Handler]:
-    """Enter a handler in :data:`OPERATIONS`."""
+    """Register a handler in :data:`OPERATIONS`."""
 
-    def enter(handler: Handler) -> Handler:
+    def register(handler: Handler) -> Handler:
         OPERATIONS[name] = Operation(
             name=name,
             method=method,
             path=path,
             handler=handler,
             refuses_json_type=refuses_json_type,
-            signed=signed,
+            is_signed=is_signed,
         )
         return handler
 
-    return enter
+    return register
 
 
 # Users
 
 
 @operation("borrowers.create_commercial", "POST", "/v1/users")
-def create_commercial(inbound: Inbound) -> JSON:
-    """Section 4.2."""
-    values = inbound.check(checks.commercial_user)
-    return inbound.world.add_business(values)
+def create_commercial(request: OperationRequest) -> JSON:
+    """Create a business (section 4.2)."""
+    values = request.check(checks.commercial_user)
+    return request.world.add_business(values)
 
 
 @operation("borrowers.update", "PUT", "/v1/users/<user_id>")
-def update(inbound: Inbound, user_id: str) -> JSON:
-    """Section 4.3."""
-    user = inbound.store.require("user", user_id)
-    inbound.world.change(user, inbound.check(checks.user_changes))
-    return inbound.world.user(user_id)
+def update(request: OperationRequest, user_id: str) -> JSON:
+    """Change a user (section 4.3)."""
+    user = request.store.require("user", user_id)
+    request.world.change(user, request.check(checks.user_changes))
+    return request.world.user(user_id)
 
 
 @operation("borrowers.update_key_person", "PUT", "/v1/users/<user_id>/key_people/<key_person_id>")
-def update_key_person(inbound: Inbound, user_id: str, key_person_id: str) -> JSON:
-    """Section 4.4."""
-    person = inbound.store.require("key_person", key_person_id, owner=user_id)
-    inbound.world.change(person, inbound.check(checks.key_person_changes))
+def update_key_person(request: OperationRequest, user_id: str, key_person_id: str) -> JSON:
+    """Change a key person (section 4.4)."""
+    person = request.store.require("key_person", key_person_id, owner=user_id)
+    request.world.change(person, request.check(checks.key_person_changes))
     return person.body
 
 
@@ -122,11 +122,11 @@ def update_key_person(inbound: Inbound, user_id: str, key_person_id: str) -> JSO
 
 
 @operation("applications.submit", "POST", "/v1/users/<user_id>/loans/applications")
-def submit(inbound: Inbound, user_id: str) -> JSON:
-    """Section 4.1."""
-    inbound.store.require("user", user_id)
-    amount = checks.loan_application(inbound.body)["amount"]
-    return inbound.world.loan_application(user_id, amount=amount)
+def submit(request: OperationRequest, user_id: str) -> JSON:
+    """Apply for a loan (section 4.1)."""
+    request.store.require("user", user_id)
+    amount = checks.loan_application(request.body)["amount"]
+    return request.world.loan_application(user_id, amount=amount)
 
 
 @operation(
@@ -135,74 +135,74 @@ def submit(inbound: Inbound, user_id: str) -> JSON:
     "/v1/users/<user_id>/loc/applications/<application_id>",
     refuses_json_type=True,
 )
-def get_for_line(inbound: Inbound, user_id: str, application_id: str) -> JSON:
-    """Section 4.5."""
-    return inbound.store.require("line_application", application_id, owner=user_id).body
+def get_for_line(request: OperationRequest, user_id: str, application_id: str) -> JSON:
+    """Read an application for a line of credit (section 4.5)."""
+    return request.store.require("line_application", application_id, owner=user_id).body
 
 
 # Loans and lines of credit
 
 
 @operation("loans.get", "GET", "/v1/users/<user_id>/loan/<loan_id>", refuses_json_type=True)
-def get_loan(inbound: Inbound, user_id: str, loan_id: str) -> JSON:
-    """Section 4.6."""
-    return inbound.store.require("loan", loan_id, owner=user_id).body
+def get_loan(request: OperationRequest, user_id: str, loan_id: str) -> JSON:
+    """Read a loan (section 4.6)."""
+    return request.store.require("loan", loan_id, owner=user_id).body
 
 
 @operation(
     "credit_lines.statement", "GET", "/v1/users/<user_id>/loc/<line_id>/statements", refuses_json_type=True
 )
-def statement(inbound: Inbound, user_id: str, line_id: str) -> JSON:
-    """Section 4.7; the links follow the address the service is called under."""
-    line = inbound.store.require("line", line_id, owner=user_id)
-    papers = inbound.store.all("statement", owner=line_id)
-    return line.body | {"statements": [_linked(paper, inbound.base_url) for paper in papers]}
+def statement(request: OperationRequest, user_id: str, line_id: str) -> JSON:
+    """Read the balances and statements of a line (section 4.7), with links to the host that was called."""
+    line = request.store.require("line", line_id, owner=user_id)
+    records = request.store.all("statement", owner=line_id)
+    return line.body | {"statements": [_statement_link(record, request.base_url) for record in records]}
 
 
-def _linked(paper: Record, base_url: str) -> JSON:
-    return {"billing_date": paper.body["billing_date"], "url": base_url + paper.body["url"]}
+def _statement_link(record: Record, base_url: str) -> JSON:
+    return {"billing_date": record.body["billing_date"], "url": base_url + record.body["url"]}
 
 
-@operation("documents.fetch", "GET", "/documents/<document_id>.pdf", signed=False)
-def fetch(inbound: Inbound, document_id: str) -> bytes:
-    """The document behind a link of section 2.8. Whoever has the link may read it."""
-    paper = inbound.store.require("statement", document_id)
-    line = inbound.store.require("line", paper.owner)
-    return documents.statement(paper.private, borrower=inbound.world.user(line.owner), line_uuid=line.uuid)
+@operation("documents.fetch", "GET", "/documents/<document_id>.pdf", is_signed=False)
+def fetch(request: OperationRequest, document_id: str) -> bytes:
+    """Read the document behind a link of section 2.8, for which the link alone is enough."""
+    record = request.store.require("statement", document_id)
+    line = request.store.require("line", record.owner)
+    return documents.statement(record.private, borrower=request.world.user(line.owner), line_uuid=line.uuid)
 
 
 # Repayments
 
 
 @operation("repayments.of_line", "GET", "/v1/users/<user_id>/loc/<line_id>/payments", refuses_json_type=True)
-def repayments_of_line(inbound: Inbound, user_id: str, line_id: str) -> JSON:
-    """Section 4.8."""
-    inbound.store.require("line", line_id, owner=user_id)
-    return [payment.body for payment in inbound.store.all("repayment", owner=line_id)]
+def repayments_of_line(request: OperationRequest, user_id: str, line_id: str) -> JSON:
+    """List the repayments on a line of credit (section 4.8)."""
+    request.store.require("line", line_id, owner=user_id)
+    return [payment.body for payment in request.store.all("repayment", owner=line_id)]
 
 
 @operation("repayments.of_loan", "GET", "/v1/users/<user_id>/loans/<loan_id>/payments")
-def repayments_of_loan(inbound: Inbound, user_id: str, loan_id: str) -> JSON:
-    """Section 4.9."""
-    inbound.store.require("loan", loan_id, owner=user_id)
-    return [payment.body for payment in inbound.store.all("repayment", owner=loan_id)]
+def repayments_of_loan(request: OperationRequest, user_id: str, loan_id: str) -> JSON:
+    """List the repayments on a loan (section 4.9)."""
+    request.store.require("loan", loan_id, owner=user_id)
+    return [payment.body for payment in request.store.all("repayment", owner=loan_id)]
 
 
 # Messages
 
 
 @operation("messages.list", "GET", "/v1/webhooks/endpoints/messages")
-def list_messages(inbound: Inbound) -> JSON:
-    """Section 4.10. The filters may stand in the query or in a body."""
-    choices = inbound.choices
+def list_messages(request: OperationRequest) -> JSON:
+    """List messages (section 4.10), with filters in the query or in a body."""
+    choices = request.choices
     filters = checks.message_filters(
-        inbound.query if choices.filters != "body" else {},
-        inbound.body if choices.filters != "query" else None,
-        largest_page=choices.page_cap if choices.refuses_larger_pages else checks.LARGEST_NUMBER,
+        request.query if choices.filters != "body" else {},
+        request.body if choices.filters != "query" else None,
+        largest_page=choices.page_cap if choices.refuses_larger_pages else checks.MAX_OFFSET,
     )
-    limit, offset = filters.get("limit", DEFAULT_PAGE), filters.get("offset", 0)
+    limit, offset = filters.get("limit", DEFAULT_PAGE_LIMIT), filters.get("offset", 0)
     limit = min(limit, choices.page_cap)
-    total, messages = inbound.store.messages(
+    total, messages = request.store.messages(
         start=filters.get("start_date"),
         end=filters.get("end_date"),
         event=filters.get("event"),
@@ -212,8 +212,8 @@ def list_messages(inbound: Inbound) -> JSON:
     return shapes.message_page(messages, offset=offset, limit=limit, total=total)
 
 
-def _rows_before(offset: int, limit: int, reading: str) -> int:
-    """What an offset skips: rows, or pages counted from 0 or from 1."""
-    if reading == "rows":
+def _rows_before(offset: int, limit: int, counts: str) -> int:
+    """The number of rows that an offset skips."""
+    if counts == "rows":
         return offset
-    return max(offset - (reading == "pages-from-1"), 0) * limit
+    return max(offset - (counts == "pages-from-1"), 0) * limit

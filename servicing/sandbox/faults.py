@@ -1,4 +1,4 @@
-"""Accidents on demand: what goes wrong with the next calls of an operation. Hides how an answer is spoilt."""
+"""Faults on demand, which make the next calls of an operation go wrong. Hides how an answer is changed."""
 
 import threading
 import time
@@ -12,74 +12,74 @@ from werkzeug import Response
 from servicing.sandbox.wire import JSON, dumps, loads
 
 ANY = "*"
-LONGEST_DRIP = 120.0
-"""Seconds after which even a dripping answer is over."""
+MAX_DRIP_SECONDS = 120.0
+"""The longest a dripping answer takes, in seconds."""
 
 HTML_PAGE = b"<!doctype html><title>Service unavailable</title><h1>We are working on it</h1>"
-PIECE = 64 * 1024
+PIECE_BYTES = 64 * 1024
 PADDING = b"x" * 200
 
 Pause = Callable[[float], object]
 
 
 class Cut(Exception):
-    """Close the connection here, without another byte."""
+    """Close the connection without sending another byte."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What happens instead of, or to, an answer.
+    """A fault of one call: an answer in place of the real one, or changes to the real one.
 
-    Nothing is done when the answer is made up (``status``, ``message``, ``html``, ``body``, ``size``) or
-    cut before; ``commit=True`` does the operation first all the same. Everything else befalls the real answer:
-    the operation is done before the caller waits. A loan of another owner is ``changes={"user_uuid": …}``.
+    The operation is not performed if its answer is replaced (``status``, ``message``, ``html``, ``body``, ``size``) or
+    with ``cut_before``; ``commit=True`` performs it anyway. The other faults change the real answer: the operation is
+    performed first. For example, ``changes={"user_uuid": …}`` returns a loan of another owner.
     """
 
     status: int | None = None
-    """Answer this status instead, with ``message`` as the error."""
+    """Answer with this status instead, and ``message`` as the error."""
     message: str | None = None
     html: bool = False
-    """A web page instead of JSON (or of a PDF)."""
+    """Answer with a web page instead of JSON or a PDF."""
     body: Any = None
-    """This instead: bytes and text as they are, anything else as JSON."""
+    """Answer with this instead: bytes and text unchanged, anything else as JSON."""
     size: int | None = None
-    """That many bytes which begin like a PDF."""
+    """Answer with this many bytes that begin like a PDF."""
     commit: bool = False
-    """Do the operation although the answer is made up."""
+    """Perform the operation although its answer is replaced."""
     headers: Mapping[str, str] | None = None
-    """Set on the answer, such as ``Retry-After`` or ``Location``."""
+    """Set these headers, for example ``Retry-After`` or ``Location``."""
     delay: float = 0
-    """Seconds of silence before the answer or the cut."""
+    """Wait this many seconds before the answer or the cut."""
     cut_before: bool = False
-    """Close the connection, nothing done."""
+    """Close the connection without performing the operation."""
     cut_after_commit: bool = False
-    """Close the connection, the operation done."""
+    """Close the connection after performing the operation."""
     truncate: bool = False
-    """Promise the whole body, send half of it, close."""
+    """Announce the whole body, send half of it and close the connection."""
     changes: Mapping[str, JSON] | None = None
-    """Merged into the answered object, or into every element of an answered list."""
+    """Merge these fields into the object of the answer, or into each object of its list."""
     swapped: bool = False
-    """The body of the last answer that this operation gave, in place of this call's own."""
+    """Answer with the body of this operation's previous answer."""
     interim: tuple[int, ...] = ()
-    """Interim answers of these statuses (1xx) before the answer."""
+    """Send interim answers with these statuses (1xx) first."""
     trailers: Mapping[str, str] | None = None
-    """The answer in chunks, with these fields behind it."""
+    """Send the answer in chunks, with these trailers."""
     drip: float | None = None
-    """One byte at a time, that many seconds apart, for two minutes at most."""
+    """Send one byte at a time, this many seconds apart, for at most two minutes."""
     drip_at: Literal["interim", "head", "sizes", "body", "trailers"] = "body"
-    """Which part of the answer drips; ``sizes`` are those of its chunks."""
+    """The part of the answer that drips; ``sizes`` are the chunk sizes."""
     ignored_parameters: tuple[str, ...] = ()
-    """What the operation does not read of the query and the body. Without the days and the event of the message
-    list its filters are ignored, without ``offset`` its first page repeats."""
+    """Ignore these parameters of the query and the body: for example filters of the message list, or ``offset``, so
+    that its first page repeats."""
     total: int | None = None
-    """How many records the page says that its list has."""
+    """Report this total in the pagination."""
 
     def answer(self, perform: Callable[[], Response], pause: Pause) -> Response:
-        """The spoilt answer, or :class:`Cut`."""
+        """The faulty answer, or :class:`Cut`."""
         if self.cut_before:
             pause(self.delay)
             raise Cut
-        response = self._made_up()
+        response = self._replacement()
         if response is None:
             response = perform()
         elif self.commit:
@@ -87,14 +87,14 @@ class Fault:
         pause(self.delay)
         if self.cut_after_commit:
             raise Cut
-        return self._spoil(response, pause)
+        return self._change_answer(response, pause)
 
-    def _made_up(self) -> Response | None:
+    def _replacement(self) -> Response | None:
         status = self.status or HTTPStatus.OK
         if self.html:
             return Response(HTML_PAGE, status, mimetype="text/html")
         if self.size is not None:
-            response = Response(_filler(self.size), status, mimetype="application/pdf")
+            response = Response(_fake_pdf(self.size), status, mimetype="application/pdf")
             response.content_length = self.size
             return response
         if self.body is not None:
@@ -106,107 +106,107 @@ class Fault:
         return None
 
     def head(self, head: bytes, pause: Pause) -> Iterator[bytes]:
-        """The head of the answer, and what comes before it."""
+        """The interim answers and the head of the answer, in the pieces to send."""
         before = b"".join(
             b"HTTP/1.1 %d Interim\r\nX-Interim: yes\r\n\r\n" % status for status in self.interim
         )
-        yield from self._paced("interim", before, pause)
-        yield from self._paced("head", head, pause)
+        yield from self._with_drip("interim", before, pause)
+        yield from self._with_drip("head", head, pause)
 
-    def _paced(self, part: str, data: bytes, pause: Pause) -> Iterator[bytes]:
+    def _with_drip(self, part: str, data: bytes, pause: Pause) -> Iterator[bytes]:
         if self.drip is None or part != self.drip_at:
             return iter((data,))
-        return _dripping(data, self.drip, pause)
+        return _drip_bytes(data, self.drip, pause)
 
     def _chunks(self, body: bytes, pause: Pause) -> Iterator[bytes]:
         for piece in (body, b""):
-            yield from self._paced("sizes", b"%x;%b\r\n" % (len(piece), PADDING), pause)
+            yield from self._with_drip("sizes", b"%x;%b\r\n" % (len(piece), PADDING), pause)
             yield piece + b"\r\n" if piece else b""
         trailers = {"X-Padding": PADDING.decode()} if self.trailers is None else self.trailers
         lines = "".join(f"{name}: {value}\r\n" for name, value in trailers.items())
-        yield from self._paced("trailers", lines.encode() + b"\r\n", pause)
+        yield from self._with_drip("trailers", lines.encode() + b"\r\n", pause)
 
-    def _spoil(self, response: Response, pause: Pause) -> Response:
+    def _change_answer(self, response: Response, pause: Pause) -> Response:
         if self.changes is not None:
-            response.set_data(dumps(_changed(loads(response.get_data()), self.changes)))
+            response.set_data(dumps(_apply_changes(loads(response.get_data()), self.changes)))
         if self.total is not None:
             page = loads(response.get_data())
             response.set_data(dumps(page | {"pagination": page["pagination"] | {"total": self.total}}))
         if self.headers:
             response.headers.update(self.headers)
         if self.truncate:
-            _stream(response, _half(response.get_data()))
+            _stream(response, _cut_in_half(response.get_data()))
         if self.trailers is not None or (self.drip is not None and self.drip_at in ("sizes", "trailers")):
             response.response = self._chunks(response.get_data(), pause)
             response.headers["Transfer-Encoding"] = "chunked"
             del response.headers["Content-Length"]
         elif self.drip is not None and self.drip_at == "body":
-            _stream(response, _dripping(response.get_data(), self.drip, pause))
+            _stream(response, _drip_bytes(response.get_data(), self.drip, pause))
         return response
 
 
-def _changed(answer: JSON, changes: Mapping[str, JSON]) -> JSON:
-    """The answer with the changes in its object, or in each object of its list or page."""
+def _apply_changes(answer: JSON, changes: Mapping[str, JSON]) -> JSON:
+    """Merge changes into the object of an answer, or into each object of its list or page."""
     if isinstance(answer, list):
-        return [_changed(element, changes) for element in answer]
+        return [_apply_changes(element, changes) for element in answer]
     if "pagination" in answer:
-        return answer | {"data": _changed(answer["data"], changes)}
+        return answer | {"data": _apply_changes(answer["data"], changes)}
     return answer | changes
 
 
 def _stream(response: Response, pieces: Iterator[bytes]) -> None:
-    """Send the pieces, but promise the length of the whole."""
+    """Send the pieces, but announce the length of the whole body."""
     length = len(response.get_data())
     response.response = pieces
     response.content_length = length
 
 
-def _half(body: bytes) -> Iterator[bytes]:
+def _cut_in_half(body: bytes) -> Iterator[bytes]:
     yield body[: len(body) // 2]
     raise Cut
 
 
-def _dripping(body: bytes, gap: float, pause: Pause) -> Iterator[bytes]:
-    end = time.monotonic() + LONGEST_DRIP
+def _drip_bytes(body: bytes, gap_seconds: float, pause: Pause) -> Iterator[bytes]:
+    end = time.monotonic() + MAX_DRIP_SECONDS
     for index in range(len(body)):
         if time.monotonic() > end:
             raise Cut
         yield body[index : index + 1]
-        pause(gap)
+        pause(gap_seconds)
 
 
-def _filler(size: int) -> Iterator[bytes]:
+def _fake_pdf(size: int) -> Iterator[bytes]:
     head = b"%PDF-1.7\n"[:size]
     yield head
     left = size - len(head)
     while left > 0:
-        yield bytes(min(PIECE, left))
-        left -= PIECE
+        yield bytes(min(PIECE_BYTES, left))
+        left -= PIECE_BYTES
 
 
 class Faults:
-    """The accidents that wait, in order, for each operation."""
+    """The faults that have not happened yet, in order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[tuple[str, Fault, int | None]] = []
+        self._pending: list[tuple[str, Fault, int | None]] = []
 
     def add(self, operation: str, fault: Fault, *, times: int | None) -> None:
-        """Spoil the next ``times`` calls (None: all of them) of an operation, or of any with ``*``."""
+        """Make the next ``times`` calls of an operation fail; None means all calls, ``*`` any operation."""
         with self._lock:
-            self._waiting.append((operation, fault, times))
+            self._pending.append((operation, fault, times))
 
     def take(self, operation: str) -> Fault | None:
-        """The accident that befalls this call, if any; the oldest first."""
+        """The oldest fault for a call of this operation, or None; counts it as used."""
         with self._lock:
-            for index, (name, fault, left) in enumerate(self._waiting):
+            for index, (name, fault, left) in enumerate(self._pending):
                 if name in (operation, ANY):
                     rest = None if left is None else left - 1
-                    self._waiting[index : index + 1] = [] if rest == 0 else [(name, fault, rest)]
+                    self._pending[index : index + 1] = [] if rest == 0 else [(name, fault, rest)]
                     return fault
         return None
 
     def clear(self) -> None:
-        """Let everything work again."""
+        """Remove all faults."""
         with self._lock:
-            self._waiting.clear()
+            self._pending.clear()

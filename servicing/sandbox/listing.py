@@ -1,4 +1,4 @@
-"""The ids a sandbox holds, as a lender would have them in its own records. Hides their labels."""
+"""The IDs in a sandbox, as a lender has them in its own records. Hides how labels are written."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -8,11 +8,11 @@ from servicing.sandbox.shapes import Wire
 from servicing.sandbox.world import World
 
 COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
-Row = tuple[str, str, str, str]
+IdRow = tuple[str, str, str, str]
 
 
-def listed_ids(world: World) -> Iterator[Row]:
-    """One row for each record that can be asked for; a loan application cannot be read again."""
+def list_ids(world: World) -> Iterator[IdRow]:
+    """One row for each record that the interface can read; loan applications are not among them."""
     for user in world.users():
         yield "borrower", user["uuid"], user["uuid"], _name(user)
         for person in user.get("key_people", ()):
@@ -34,7 +34,7 @@ def _name(person: Wire) -> str:
 
 
 def _day(text: str) -> str:
-    return f"{date.fromisoformat(text):%-d %b %Y}"
+    return f"{date.fromisoformat(text):%b %-d, %Y}"
 
 
 def _dollars(amount: Decimal) -> str:

@@ -1,12 +1,12 @@
-"""Words for a demo portfolio: invented people, trades, streets and notes; real places with their ZIP. Data only."""
+"""Data for a demo portfolio: invented names, businesses, streets and notes, and real cities with their ZIP codes."""
 
 
-def _listed(text: str) -> list[str]:
-    """The parts of a text between bars."""
+def _split(text: str) -> list[str]:
+    """Split a text at its bars."""
     return [" ".join(part.split()) for part in text.split("|")]
 
 
-FIRST_NAMES = _listed("""
+FIRST_NAMES = _split("""
     Abigail | Adaeze | Alejandro | Amara | Anders | Anjali | Beatriz | Benedict | Bronwyn | Camille | Cedric |
     Chiara | Claudette | Dariusz | Delphine | Desmond | Diego | Elena | Emeka | Esther | Fatima | Felix |
     Freya | Gideon | Giulia | Hana | Harriet | Hector | Imani | Ingrid | Isaac | Ivana | Jamal | Joanna |
@@ -16,7 +16,7 @@ FIRST_NAMES = _listed("""
     Wanda | Xiomara | Yasmin | Yusuf | Zora
 """)
 
-LAST_NAMES = _listed("""
+LAST_NAMES = _split("""
     Abernathy | Achebe | Alvarado | Amundsen | Baptiste | Barnaby | Bellweather | Bianchi | Blackwood |
     Calloway | Castellanos | Chaudhary | Cisneros | Coleridge | Dalgaard | Delacroix | Dunmore | Ellingsen |
     Esposito | Fairbairn | Ferreira | Fitzgerald | Galbraith | Gustafsson | Hargreaves | Hathaway |
@@ -28,7 +28,7 @@ LAST_NAMES = _listed("""
     D'Angelo | Smith-Okafor
 """)
 
-TRADES = _listed("""
+TRADES = _split("""
     Bakery | Roofing | Farm Supply | Machine Works | Dental Group | Landscaping | Freight | Cold Storage |
     Print Shop | Catering | Veterinary Clinic | Plumbing | Orchards | Brewing | Outfitters | Millwork |
     Auto Body | Physical Therapy | Textiles | Pharmacy | Boatworks | Coffee Roasters | Masonry | Tool Rental |
@@ -36,13 +36,13 @@ TRADES = _listed("""
     Refrigeration | Hardware
 """)
 
-PLACES_OF_BUSINESS = _listed("""
+BUSINESS_PLACES = _split("""
     Cedar Hollow | Blue Heron | North Fork | Juniper Ridge | Old Mill | Copper Canyon | Willow Bend |
     Harbor Point | Stone Bridge | Prairie Star | Red Barn | Silver Creek | High Desert | Lakeshore |
     Granite Peak | Sun Valley | Pine Street | Riverbend
 """)
 
-STREETS = _listed("""
+STREETS = _split("""
     Alder Street | Birch Avenue | Canal Street | Commerce Way | Division Street | Elm Court | Foundry Lane |
     Front Street | Garden Row | Industrial Parkway | Jefferson Avenue | King Street | Lincoln Highway |
     Market Street | Mill Road | Orchard Road | Pearl Street | Quarry Road | Railroad Avenue | Second Street |
@@ -51,7 +51,7 @@ STREETS = _listed("""
 
 CITIES = [
     tuple(row.split(", "))
-    for row in _listed("""
+    for row in _split("""
     Portland, OR, 97205, 503 | Seattle, WA, 98104, 206 | Spokane, WA, 99201, 509 | Boise, ID, 83702, 208 |
     Sacramento, CA, 95814, 916 | Fresno, CA, 93721, 559 | San José, CA, 95112, 408 |
     La Cañada Flintridge, CA, 91011, 818 | Oakland, CA, 94607, 510 | Reno, NV, 89501, 775 |
@@ -73,9 +73,9 @@ CITIES = [
     Hagåtña, GU, 96910, 671 | Charlotte Amalie, VI, 00802, 340
 """)
 ]
-"""City, state, ZIP code, telephone area."""
+"""City, state, ZIP code, area code."""
 
-NOTED_BUSINESSES = (
+UNUSUAL_BUSINESSES = (
     ("O'Hara's Oyster House LLC", "LIMITED_LIABILITY_COMPANY"),
     ("D'Angelo, D'Amico & Daughters", "GENERAL_PARTNERSHIP"),
     ("Bob's", "SOLE_PROPRIETORSHIP"),
@@ -91,9 +91,9 @@ NOTED_BUSINESSES = (
         "LIMITED_LIABILITY_PARTNERSHIP",
     ),
 )
-"""Names that try a screen: apostrophes, signs, figures, accents, very long and very short."""
+"""Names that are hard to display: apostrophes, symbols, digits, accents, very long, very short."""
 
-LINE_NOTES = _listed("""
+LINE_NOTES = _split("""
     Draw to checking ending 4821 | Draw to checking ending 0937 | Supplier payment | Equipment deposit |
     Payroll advance | Inventory purchase | Fuel and freight | Insurance premium | Property tax |
     Card purchase, office supplies | Card purchase, hardware | Card purchase, travel

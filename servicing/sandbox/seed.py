@@ -1,6 +1,6 @@
-"""A believable portfolio, the same whenever it is sown on the same day. Hides who is in it.
+"""A believable demo portfolio, deterministic for each start date. Hides its contents.
 
-Dates are counted back from the service's today, so that the portfolio always looks alive.
+Dates count back from the service's date, so that the portfolio always looks current.
 """
 
 import unicodedata
@@ -9,7 +9,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from servicing.sandbox import lending, names, shapes
+from servicing.sandbox import amortization, ledger, names, shapes
 from servicing.sandbox.checks import ENTITIES, TITLES
 from servicing.sandbox.clock import stamp
 from servicing.sandbox.history import History
@@ -54,18 +54,27 @@ LINES = (
 LINE_COUNT = 44
 OVERPAID_LINE = 20
 
+# Accounts with something unusual, by their place in the order in which they are created.
+FROZEN_LINE = 5
+PARTLY_PAID_LOAN = 6
+CURED_LOAN = 18
+LOAN_TO_BE_CURED = 19
+UNDATED_LOAN = 8
+PAID_OFF_LOAN = 11
+LOAN_STATUSES = {PAID_OFF_LOAN: "PAID_OFF", 22: "CHARGED_OFF", 30: "FORBEARANCE", 34: "CLOSED"}
+
 
 def seed(world: World) -> None:
-    """Fill an empty store with the demo portfolio; leave any other alone."""
+    """Fill an empty store with the demo portfolio; a store with data stays unchanged."""
     if not world.store.is_empty():
         return
     random = Random(SEED)
-    with world.store.writing():
-        Portfolio(World(world.store, world.clock, random=random), random).sow()
+    with world.store.write_transaction():
+        Portfolio(World(world.store, world.clock, random=random), random).fill()
 
 
 class Portfolio:
-    """The demo's borrowers and what they have, from one source of chance."""
+    """The borrowers of the demo and their accounts, from one source of randomness."""
 
     def __init__(self, world: World, random: Random) -> None:
         self._world = world
@@ -74,25 +83,30 @@ class Portfolio:
         self._history = History(world, random)
         self._phones: set[str] = set()
 
-    def sow(self) -> None:
-        """Borrowers first, then what they asked for, what they owe, and what else was reported."""
-        businesses = [self._business(number) for number in range(BUSINESSES)]
-        individuals = [self._individual(number) for number in range(INDIVIDUALS)]
-        everyone = businesses + individuals
-        for number in range(LOAN_COUNT):
-            self._loan(self._random.choice(everyone), *LOANS[number % len(LOANS)], number=number)
-        for number in range(LINE_COUNT):
-            self._line(businesses[number], *LINES[number % len(LINES)], number=number)
-        self._applications(businesses)
-        self._updates(everyone)
+    def fill(self) -> None:
+        """Create borrowers, loans, lines, applications and messages."""
+        businesses = [self._add_business(number) for number in range(BUSINESSES)]
+        individuals = [self._add_individual(number) for number in range(INDIVIDUALS)]
+        borrowers = businesses + individuals
+        loans = [
+            self._add_loan(self._random.choice(borrowers), *LOANS[number % len(LOANS)], number=number)
+            for number in range(LOAN_COUNT)
+        ]
+        lines = [
+            self._add_line(businesses[number], *LINES[number % len(LINES)], number=number)
+            for number in range(LINE_COUNT)
+        ]
+        self._add_applications(businesses)
+        self._add_exceptions(loans, lines)
+        self._add_user_messages(borrowers)
 
     # Borrowers
 
-    def _business(self, number: int) -> Wire:
+    def _add_business(self, number: int) -> Wire:
         name, entity = self._business_name(number)
-        place = self._place(number)
+        place = self._choose_place(number)
         founded = self._today - timedelta(days=self._random.randint(200, 14_000))
-        people = [self._person(place) for _ in range(self._random.choice((1, 1, 2, 2, 3, 4)))]
+        people = [self._person_fields(place) for _ in range(self._random.choice((1, 1, 2, 2, 3, 4)))]
         return self._world.borrower(
             first_name=name,
             entity=entity,
@@ -108,12 +122,12 @@ class Portfolio:
         )
 
     def _business_name(self, number: int) -> tuple[str, str]:
-        if number < len(names.NOTED_BUSINESSES):
-            return names.NOTED_BUSINESSES[number]
+        if number < len(names.UNUSUAL_BUSINESSES):
+            return names.UNUSUAL_BUSINESSES[number]
         entity = ENTITIES[number % len(ENTITIES)]
         trade = names.TRADES[number % len(names.TRADES)]
         owner, partner = self._random.sample(names.LAST_NAMES, 2)
-        place = names.PLACES_OF_BUSINESS[number % len(names.PLACES_OF_BUSINESS)]
+        place = names.BUSINESS_PLACES[number % len(names.BUSINESS_PLACES)]
         return {
             "SOLE_PROPRIETORSHIP": f"{owner} {trade}",
             "GENERAL_PARTNERSHIP": f"{owner} & {partner} {trade}",
@@ -123,14 +137,14 @@ class Portfolio:
             "LIMITED_LIABILITY_PARTNERSHIP": f"{owner} and {partner} LLP",
         }[entity], entity
 
-    def _individual(self, number: int) -> Wire:
-        place = self._place(number * 5)
-        person = self._person(place)
+    def _add_individual(self, number: int) -> Wire:
+        place = self._choose_place(number * 5)
+        person = self._person_fields(place)
         del person["title"]
         person["provider_customer_url"] = self._provider_url() if number % 3 == 0 else None
         return self._world.individual(**person, user_type=None if number % 4 == 3 else "PERSON")
 
-    def _person(self, place: tuple[str, ...]) -> dict[str, Any]:
+    def _person_fields(self, place: tuple[str, ...]) -> dict[str, Any]:
         first, middle = self._random.sample(names.FIRST_NAMES, 2)
         last = self._random.choice(names.LAST_NAMES)
         birthday = self._today - timedelta(days=self._random.randint(8_000, 27_000))
@@ -148,7 +162,7 @@ class Portfolio:
             "ssn": self._digits(),
         }
 
-    def _place(self, number: int) -> tuple[str, ...]:
+    def _choose_place(self, number: int) -> tuple[str, ...]:
         return names.CITIES[number % len(names.CITIES)]
 
     def _address(self, place: tuple[str, ...]) -> Wire:
@@ -163,7 +177,7 @@ class Portfolio:
         )
 
     def _phone(self, place: tuple[str, ...]) -> str:
-        """A number from the range that is kept for fiction, given to nobody else here."""
+        """An unused phone number from the range reserved for fiction."""
         while True:
             phone = f"{place[3]}55501{self._random.randint(0, 99):02}"
             if phone not in self._phones:
@@ -178,13 +192,14 @@ class Portfolio:
 
     # Loans and lines
 
-    def _loan(
+    def _add_loan(
         self, borrower: Wire, installments: int, months: int, missed: int, shape: str, *, number: int
-    ) -> None:
-        opened = lending.add_months(self._today - timedelta(days=self._random.randint(2, 26)), -months)
+    ) -> str:
+        """Create a loan with its payments, and return its uuid."""
+        opened = amortization.add_months(self._today - timedelta(days=self._random.randint(2, 26)), -months)
         amount = Decimal(self._random.randint(8, 400) * 500)
         rate = Decimal(self._random.randint(20, 60)) / 4
-        known = {} if number % 3 else self._known_figures(amount, rate, installments)
+        extra_fields = {} if number % 3 else self._usually_null_fields(amount, rate, installments)
         loan = self._world.loan(
             borrower["uuid"],
             amount=amount,
@@ -192,28 +207,32 @@ class Portfolio:
             installments=installments,
             shape=shape,
             opened=opened,
-            origination_fee=lending.money(amount / 100),
+            origination_fee=amortization.money(amount / 100),
             apr=rate + Decimal("0.625"),
             autopay_enabled=missed == 0,
             servicing_committed_at=self._stamp(opened),
-            **known,
+            **extra_fields,
         )
         self._history.of_loan(loan["uuid"], paid=max(months - missed, 0))
+        return str(loan["uuid"])
 
-    def _known_figures(self, amount: Decimal, rate: Decimal, installments: int) -> Wire:
-        """What the service sometimes answers and mostly leaves null."""
-        rows = lending.schedule(amount, rate, installments, opened=self._today)
-        interest = sum((row.interest for row in rows), lending.ZERO)
+    def _usually_null_fields(self, amount: Decimal, rate: Decimal, installments: int) -> Wire:
+        """Fields that the service usually leaves null."""
+        rows = amortization.schedule(amount, rate, installments, opened=self._today)
+        interest = sum((row.interest for row in rows), amortization.ZERO)
         return {
             "external_id": f"LN-{self._random.randint(10_000, 99_999)}",
             "risk_grade": self._random.choice("ABC"),
-            "finance_charge": lending.money(interest + amount / 100),
-            "total_repayment_amount": lending.money(amount + interest),
-            "interest_amount": lending.money(interest),
+            "finance_charge": amortization.money(interest + amount / 100),
+            "total_repayment_amount": amortization.money(amount + interest),
+            "interest_amount": amortization.money(interest),
         }
 
-    def _line(self, borrower: Wire, statements: int, unpaid: int, busy: bool, *, number: int) -> None:
-        opened = lending.add_months(self._today - timedelta(days=self._random.randint(2, 26)), -statements)
+    def _add_line(self, borrower: Wire, statements: int, unpaid: int, busy: bool, *, number: int) -> str:
+        """Create a line with its statements and payments, and return its uuid."""
+        opened = amortization.add_months(
+            self._today - timedelta(days=self._random.randint(2, 26)), -statements
+        )
         line = self._world.line(
             borrower["uuid"],
             limit=self._random.randint(4, 100) * 1_000,
@@ -225,30 +244,64 @@ class Portfolio:
         self._history.of_line(line["uuid"], opened=opened, statements=statements, unpaid=unpaid, busy=busy)
         if number == OVERPAID_LINE:
             self._history.overpay(line["uuid"], Decimal("40.00"))
+        return str(line["uuid"])
+
+    def _add_exceptions(self, loans: list[str], lines: list[str]) -> None:
+        """Make some accounts unusual: frozen, partly paid, cured, without due dates, or with another status."""
+        self._world.freeze(lines[FROZEN_LINE])
+        self._pay_installment(loans[PARTLY_PAID_LOAN], part=Decimal("0.4"), days_ago=5)
+        for days in (4, 3):
+            self._pay_installment(loans[CURED_LOAN], days_ago=days)
+        self._pay_installment(loans[LOAN_TO_BE_CURED], days_ago=-1)
+        self._world.hide_due_dates(loans[UNDATED_LOAN], start=20)
+        self._pay_installment(loans[PAID_OFF_LOAN], days_ago=2)
+        for number, status in LOAN_STATUSES.items():
+            self._world.amend(loans[number], status=status)
+
+    def _pay_installment(self, loan: str, *, part: Decimal = Decimal(1), days_ago: int) -> None:
+        """Pay the oldest unpaid installment of a loan, or a part of it; in the future it is scheduled."""
+        account, day = self._world.account(loan), self._today - timedelta(days=days_ago)
+        row = ledger.next_installment(account)
+        if row is None:
+            raise ValueError(f"Loan {loan} has no unpaid installment.")
+        payment = (
+            account.private["planned"]
+            or self._world.repayment(loan, amount=row.total * part, status="SCHEDULED", effective_date=day)[
+                "uuid"
+            ]
+        )
+        self._world.amend(payment, effective_date=day.isoformat(), payment_type="SINGLE_PAYMENT")
+        if days_ago >= 0:
+            self._world.settle_payment(payment, at=self._history.moment(day))
 
     # Applications
 
-    def _applications(self, businesses: list[Wire]) -> None:
-        """Every kind of answer: rejected, one to four offers, and details of any shape."""
-        self._apply(businesses[1], "750000.00", purpose="Expansion")
-        self._compared_offers(businesses[2])
+    def _add_applications(self, businesses: list[Wire]) -> None:
+        """Create applications with every kind of answer: rejected, one to four offers, details of any shape."""
+        self._add_line_application(businesses[1], "750000.00", purpose="Expansion")
+        self._add_comparable_offers(businesses[2])
         for number, borrower in enumerate(businesses[3:16]):
             amount = self._random.choice((800, 2_500, 7_500, 12_000, 18_000, 30_000))
-            known = {"purpose": self._random.choice(names.PURPOSES), "credit_report_id": 88_000 + number}
-            self._apply(borrower, amount, **(known if number % 2 else {}))
-        self._apply(businesses[16], 5_000, details=["Statements of two banks were read.", "No liens."])
-        self._apply(
+            extra_fields = {
+                "purpose": self._random.choice(names.PURPOSES),
+                "credit_report_id": 88_000 + number,
+            }
+            self._add_line_application(borrower, amount, **(extra_fields if number % 2 else {}))
+        self._add_line_application(
+            businesses[16], 5_000, details=["Statements of two banks were read.", "No liens."]
+        )
+        self._add_line_application(
             businesses[17], 9_000, details={"reviewed": True, "score": 712}, credit_score_consent=False
         )
         for borrower, amount in zip(
             businesses[20:25], (25_000, 1_500, 6_000_000, 140_000, 40_000), strict=True
         ):
-            day = self._some_day()
+            day = self._random_day()
             self._world.loan_application(borrower["uuid"], amount=amount, created_at=self._stamp(day))
 
-    def _apply(self, borrower: Wire, amount: int | str, **overrides: Any) -> Record:
-        """An application for a line some time ago; its offers start the same week."""
-        day = self._some_day()
+    def _add_line_application(self, borrower: Wire, amount: int | str, **overrides: Any) -> Record:
+        """Create a past application for a line, whose offers start in the same week."""
+        day = self._random_day()
         application = self._world.line_application(
             borrower["uuid"], amount=amount, created_at=self._stamp(day), **overrides
         )
@@ -258,31 +311,31 @@ class Portfolio:
         self._world.store.update(record)
         return record
 
-    def _compared_offers(self, borrower: Wire) -> None:
-        """Four offers, two of them with the figures that are otherwise null."""
-        record = self._apply(borrower, 25_000, term=36, purpose="Equipment")
+    def _add_comparable_offers(self, borrower: Wire) -> None:
+        """Create four offers, two of them with figures that are usually null."""
+        record = self._add_line_application(borrower, 25_000, term=36, purpose="Equipment")
         for offer in record.body["offers"][1:3]:
             months, start = offer["term"], date.fromisoformat(offer["start_date"])
-            payment = lending.level_payment(offer["amount"], offer["interest_rate"], months)
+            payment = amortization.level_payment(offer["amount"], offer["interest_rate"], months)
             offer["installment"] = payment
             offer["interest_amount"] = payment * months - offer["amount"]
-            offer["maturity_date"] = lending.add_months(start, months).isoformat()
+            offer["maturity_date"] = amortization.add_months(start, months).isoformat()
             offer["explanation"] = "Priced for twelve months of steady deposits."
         self._world.store.update(record)
 
     # Messages and times
 
-    def _updates(self, users: list[Wire]) -> None:
-        """Other events than payments, until there are as many messages as promised."""
+    def _add_user_messages(self, users: list[Wire]) -> None:
+        """Create messages about users until there are ``MESSAGES`` in all."""
         total, _ = self._world.store.messages(start=None, end=None, event=None, skip=0, limit=0)
         for _ in range(MESSAGES - total):
             user = self._random.choice(users)
             payload = {name: user[name] for name in ("uuid", "email", "phone")}
             status = "FAILED" if self._random.random() < 0.1 else "SUCCESS"
-            at = self._history.moment(self._some_day())
+            at = self._history.moment(self._random_day())
             self._world.message("user.updated", payload, at=at, status=status, zone=self._history.zone())
 
-    def _some_day(self) -> date:
+    def _random_day(self) -> date:
         return self._today - timedelta(days=self._random.randint(1, 360))
 
     def _stamp(self, day: date) -> str:
@@ -291,6 +344,6 @@ class Portfolio:
 
 
 def _slug(name: str) -> str:
-    """The letters and figures of a name, without their accents, for an address."""
+    """The letters and digits of a name without accents, for a domain name."""
     plain = unicodedata.normalize("NFKD", name.lower())
     return "".join(sign for sign in plain if sign.isascii() and sign.isalnum())[:40]

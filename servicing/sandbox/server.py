@@ -1,7 +1,7 @@
-"""The HTTP server: threads, connections that stay open, and connections that are cut. Hides sockets.
+"""The HTTP server: threads, persistent connections, and connections that are cut. Hides sockets.
 
-Werkzeug's own handler closes every connection after one answer. The client keeps connections, so this one
-reads each request to its end and leaves the connection open, unless the application raises
+Werkzeug's own handler closes each connection after one answer. The client reuses connections, so this handler reads
+each request to its end and keeps the connection open, unless the application raises
 :class:`~servicing.sandbox.faults.Cut`.
 """
 
@@ -21,25 +21,25 @@ from servicing.sandbox.faults import Cut
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-LARGEST_BODY = 32 * 1024 * 1024
-LONGEST_LINE = 8 * 1024
-LONGEST_FAREWELL = 5.0
-"""Seconds that one answer under way may take once the server is told to stop."""
+MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_LINE_BYTES = 8 * 1024
+MAX_STOP_SECONDS = 5.0
+"""Seconds that an answer may still take after the server is asked to stop."""
 HEADERS = "sandbox.headers"
-"""Environ key of the headers as they came: WSGI's own form loses names with underscores."""
+"""Environ key of the headers as received: WSGI's own variables lose names with underscores."""
 HEAD = "sandbox.head"
-"""Environ key of what turns the head of the answer into the bytes to send; set by a fault."""
+"""Environ key of a function that turns the head of the answer into the bytes to send; set by a fault."""
 
 
-class Refused(Exception):
-    """A body that is not read, and the status that says so."""
+class BodyRejected(Exception):
+    """A request body is not accepted; ``status`` is the answer."""
 
     def __init__(self, status: int) -> None:
         self.status = status
 
 
 class Handler(WSGIRequestHandler):
-    """One connection: request after request until either side closes it."""
+    """Serves one connection until either side closes it."""
 
     server: "Server"
     protocol_version = "HTTP/1.1"
@@ -48,68 +48,68 @@ class Handler(WSGIRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.server.opened(self.connection)
+        self.server.track_connection(self.connection)
 
     def finish(self) -> None:
-        self.server.closed(self.connection)
+        self.server.forget_connection(self.connection)
         super().finish()
 
     def run_wsgi(self) -> None:
         """Answer one request."""
         try:
-            body = self._body()
+            body = self._read_body()
             if body is None:
                 return
             environ = self.make_environ()
             environ["wsgi.input"] = io.BytesIO(body)
             environ[HEADERS] = self.headers
-            pieces = self.server.app(environ, self._start)
-            self._send(environ.get(HEAD, _as_it_is), pieces)
+            pieces = self.server.app(environ, self._start_response)
+            self._send(environ.get(HEAD, _head_unchanged), pieces)
         except (Cut, ConnectionError):
             self.close_connection = True
 
-    def _body(self) -> bytes | None:
-        """All of the body, so that the next request starts at its own first line; None if there is no answering."""
+    def _read_body(self) -> bytes | None:
+        """The whole body, so that the next request starts at the right byte; None if the request cannot be served."""
         length, coding = self.headers.get("Content-Length"), self.headers.get("Transfer-Encoding")
         try:
             if coding is None:
-                return self._exactly(_number(length or "0"))
-            # A length beside chunks is how a second request is smuggled past a proxy.
+                return self._read_exactly(_parse_length(length or "0"))
+            # A length together with chunks can smuggle a second request past a proxy.
             if length is not None or coding.lower() != "chunked":
-                raise Refused(400)
-            return self._chunked()
+                raise BodyRejected(400)
+            return self._read_chunks()
         except EOFError:
             pass
-        except Refused as refused:
-            self.send_error(refused.status)
+        except BodyRejected as rejection:
+            self.send_error(rejection.status)
         self.close_connection = True
         return None
 
-    def _chunked(self) -> bytes:
+    def _read_chunks(self) -> bytes:
         body = bytearray()
-        while size := _number(self._line().partition(b";")[0].strip().decode("latin-1"), base=16):
-            body += self._exactly(size, LARGEST_BODY - len(body))
-            if self._line():
-                raise Refused(400)
-        while self._line():
-            pass  # Trailers mean nothing to this service.
+        while size := _parse_length(self._read_line().partition(b";")[0].strip().decode("latin-1"), base=16):
+            body += self._read_exactly(size, MAX_BODY_BYTES - len(body))
+            if self._read_line():
+                raise BodyRejected(400)
+        while self._read_line():
+            pass  # The service ignores trailers.
         return bytes(body)
 
-    def _exactly(self, size: int, largest: int = LARGEST_BODY) -> bytes:
+    def _read_exactly(self, size: int, largest: int = MAX_BODY_BYTES) -> bytes:
         if size > largest:
-            raise Refused(413)
+            raise BodyRejected(413)
         data = self.rfile.read(size)
         if len(data) < size:
             raise EOFError
         return data
 
-    def _line(self) -> bytes:
-        line = self.rfile.readline(LONGEST_LINE)
+    def _read_line(self) -> bytes:
+        line = self.rfile.readline(MAX_LINE_BYTES)
         if not line.endswith(b"\n"):
             raise EOFError
         return line.rstrip(b"\r\n")
 
-    def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         code, _, reason = status.partition(" ")
         self.log_request(code)
         lines = [
@@ -122,10 +122,10 @@ class Handler(WSGIRequestHandler):
         }
         self._head = "\r\n".join([*lines, "", ""]).encode("latin-1")
 
-    def _send(self, deliver: Callable[[bytes], Iterable[bytes]], pieces: Iterable[bytes]) -> None:
-        """The answer as the application gives it, which includes its Content-Length."""
+    def _send(self, head_pieces: Callable[[bytes], Iterable[bytes]], pieces: Iterable[bytes]) -> None:
+        """Send the head and the body of an answer."""
         try:
-            for piece in deliver(self._head):
+            for piece in head_pieces(self._head):
                 self.wfile.write(piece)
             for piece in pieces:
                 self.wfile.write(piece)
@@ -134,16 +134,16 @@ class Handler(WSGIRequestHandler):
                 pieces.close()
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """A line for each request, only when asked for."""
+        """Print a line for each request if ``log`` is on."""
         if self.server.logs:
             print(f"{self.log_date_time_string()} {self.command} {self.path} {code}", file=sys.stderr)
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Nothing else is worth a line: a caller that hangs up is everyday life."""
+        """Print nothing else: callers hang up all the time."""
 
 
 class Server(ThreadedWSGIServer):
-    """Listens as soon as it is made; ``OSError`` when the address is not to be had."""
+    """A threaded server that listens from its creation on; ``OSError`` if the address is in use."""
 
     def __init__(
         self, host: str, port: int, app: "WSGIApplication", *, log: bool = False, clock_skew: float = 0
@@ -159,47 +159,47 @@ class Server(ThreadedWSGIServer):
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
     def start(self) -> None:
-        """Answer requests in threads of its own."""
+        """Serve requests in background threads."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more requests, let those under way finish, close every connection."""
+        """Accept no more requests, let current ones finish, and close every connection."""
         self.shutdown()
         self._thread.join()
         with self._lock:
             self._stopping = True
-            open_now = list(self._connections.items())
-        for connection, thread in open_now:
-            _read_no_more(connection)
-            thread.join(LONGEST_FAREWELL)
+            connections = list(self._connections.items())
+        for connection, thread in connections:
+            _stop_reading(connection)
+            thread.join(MAX_STOP_SECONDS)
 
-    def opened(self, connection: socket.socket) -> None:
+    def track_connection(self, connection: socket.socket) -> None:
         """Remember a connection and the thread that serves it."""
         with self._lock:
             self._connections[connection] = threading.current_thread()
             if self._stopping:
-                _read_no_more(connection)
+                _stop_reading(connection)
 
-    def closed(self, connection: socket.socket) -> None:
+    def forget_connection(self, connection: socket.socket) -> None:
         """Forget a connection."""
         with self._lock:
             del self._connections[connection]
 
 
-def _as_it_is(head: bytes) -> Iterable[bytes]:
+def _head_unchanged(head: bytes) -> Iterable[bytes]:
     return (head,)
 
 
-def _number(text: str, base: int = 10) -> int:
-    """What a length says; ``int`` alone would take signs, spaces and underscores too."""
+def _parse_length(text: str, base: int = 10) -> int:
+    """The number in a length header; ``int`` alone would accept signs, spaces and underscores."""
     if not re.fullmatch("[0-9a-fA-F]{1,16}" if base == 16 else "[0-9]{1,16}", text):
-        raise Refused(400 if base == 16 else 411)
+        raise BodyRejected(400 if base == 16 else 411)
     return int(text, base)
 
 
-def _read_no_more(connection: socket.socket) -> None:
-    """Let the thread that waits for the next request find the end instead."""
+def _stop_reading(connection: socket.socket) -> None:
+    """End the wait of the thread that serves this connection."""
     try:
         connection.shutdown(socket.SHUT_RD)
     except OSError:
-        pass  # It is closed already.
+        pass  # The connection is already closed.

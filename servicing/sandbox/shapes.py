@@ -1,20 +1,20 @@
-"""The interface's objects, field by field from its sections 2.1 to 2.10. Hides spelling and nulls.
+"""The objects of the interface, field by field (sections 2.1 to 2.10). Hides field names and nulls.
 
-Each function takes what the service must know and answers a complete object; what it does not know is null.
+Each function takes the known values and returns a complete object, in which everything else is null.
 """
 
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from servicing.sandbox.lending import Installment
+from servicing.sandbox.amortization import Installment
 
 Wire = dict[str, Any]
 """One JSON object of the interface."""
 
 
 def address(**values: Any) -> Wire:
-    """Section 2.1. The country is answered in upper case."""
+    """An address (section 2.1), with the country in upper case."""
     return {
         "line_1": values["line_1"],
         "line_2": values.get("line_2"),
@@ -27,7 +27,7 @@ def address(**values: Any) -> Wire:
 
 
 def business_user(uuid: str, **values: Any) -> Wire:
-    """Section 2.2 for a business: no EIN. Its key people are added when it is answered."""
+    """A business (section 2.2) without EIN; its key people are added when it is returned."""
     return {
         "uuid": uuid,
         "first_name": values["first_name"],
@@ -47,7 +47,7 @@ def business_user(uuid: str, **values: Any) -> Wire:
 
 
 def individual_user(uuid: str, **values: Any) -> Wire:
-    """Section 2.2 for a person: no date of birth and no SSN."""
+    """An individual (section 2.2) without date of birth and SSN."""
     return {
         "uuid": uuid,
         "first_name": values["first_name"],
@@ -63,7 +63,7 @@ def individual_user(uuid: str, **values: Any) -> Wire:
 
 
 def key_person(uuid: str, **values: Any) -> Wire:
-    """Section 2.4: no date of birth and no SSN."""
+    """A key person (section 2.4) without date of birth and SSN."""
     return {
         "uuid": uuid,
         "first_name": values["first_name"],
@@ -78,7 +78,7 @@ def key_person(uuid: str, **values: Any) -> Wire:
 
 
 def application(uuid: str, *, product: str, amount: Decimal, created_at: str) -> Wire:
-    """Section 2.5, before the decision."""
+    """An application (section 2.5) before the decision."""
     return {
         "uuid": uuid,
         "product": product,
@@ -95,7 +95,7 @@ def application(uuid: str, *, product: str, amount: Decimal, created_at: str) ->
 
 
 def offer(uuid: str, *, product: str, start_date: date, **terms: Any) -> Wire:
-    """Section 2.6. What the interface has only shown as null stays null."""
+    """An offer (section 2.6). Fields that the interface shows only as null stay null."""
     return {
         "uuid": uuid,
         "product": product,
@@ -116,7 +116,7 @@ def offer(uuid: str, *, product: str, start_date: date, **terms: Any) -> Wire:
 
 
 def loan(uuid: str, user_uuid: str, **terms: Any) -> Wire:
-    """Section 2.7."""
+    """A loan (section 2.7)."""
     return {
         "user_uuid": user_uuid,
         "uuid": uuid,
@@ -148,7 +148,7 @@ def loan(uuid: str, user_uuid: str, **terms: Any) -> Wire:
 
 
 def line(*, limit: Decimal, next_billing_date: date) -> Wire:
-    """Section 2.8 for a line with nothing drawn; the statement documents are added when it is answered."""
+    """A line without draws (section 2.8); its statement documents are added when it is returned."""
     nothing = Decimal("0.00")
     return {
         "next_billing_date": next_billing_date.isoformat(),
@@ -168,7 +168,7 @@ def line(*, limit: Decimal, next_billing_date: date) -> Wire:
 
 
 def snake_installment(row: Installment, *, amount: Decimal, paid_on: str | None, today: date) -> Wire:
-    """One element of a loan's installments; the interface does not show its shape. Spelt like the rest."""
+    """An installment of a loan, named like the other fields; the interface does not show its shape."""
     status = "PAID" if paid_on else "PAST_DUE" if row.due < today else "SCHEDULED"
     return {
         "number": row.number,
@@ -184,7 +184,7 @@ def snake_installment(row: Installment, *, amount: Decimal, paid_on: str | None,
 
 
 def pascal_installment(row: Installment, *, amount: Decimal, paid_on: str | None, today: date) -> Wire:
-    """The same as an older ledger spells it; a paid row is history."""
+    """An installment in the names of an older ledger; a paid row is history."""
     return {
         "PaymentNumber": row.number,
         "PaymentDate": row.due.isoformat(),
@@ -199,11 +199,13 @@ def pascal_installment(row: Installment, *, amount: Decimal, paid_on: str | None
 
 
 INSTALLMENTS = {"snake": snake_installment, "pascal": pascal_installment}
-"""The two known ways to word an installment."""
+"""The two known shapes of an installment."""
+DUE_DATES = {"due_date", "PaymentDate"}
+"""The field of each shape that holds the due date."""
 
 
 def repayment(uuid: str, *, product: str, amount: Decimal, effective_date: date | str, **rest: str) -> Wire:
-    """Section 2.9; ``rest`` is the status and the bank account."""
+    """A repayment (section 2.9); ``rest`` is the status and the bank account."""
     return {
         "uuid": uuid,
         "product": product,
@@ -227,10 +229,10 @@ def repayment(uuid: str, *, product: str, amount: Decimal, effective_date: date 
 
 
 def message(uuid: str, *, event: str, payload: Wire, created_at: str, status: str) -> Wire:
-    """Section 2.10."""
+    """A webhook message (section 2.10)."""
     return {"uuid": uuid, "event": event, "payload": payload, "status": status, "created_at": created_at}
 
 
 def message_page(messages: list[Wire], *, offset: int, limit: int, total: int) -> Wire:
-    """The list envelope of section 2.10."""
+    """A page of messages (section 2.10)."""
     return {"pagination": {"offset": offset, "limit": limit, "total": total}, "data": messages}

@@ -1,7 +1,7 @@
-"""Whether a request was signed by the one client this service knows. Hides the recipe.
+"""Checks of request signatures. Hides how a signature is computed.
 
-Signed is the absolute URL as sent, the digest of the body and the epoch, one after the other; the key is
-the secret as it was given out. The digest is the MD5 of the body's text without any white space.
+The signature covers the absolute URL as sent, the digest of the body and the epoch, concatenated; its key is the
+secret. The digest is the MD5 of the body without any white space.
 """
 
 import hashlib
@@ -10,10 +10,10 @@ import re
 import time
 from collections.abc import Mapping
 
-LIFE = 60
-"""Seconds for which a signature is good, either way."""
-MILLISECONDS_FROM = 10**11
-"""An epoch this large counts milliseconds: as seconds it would lie in the year 5138."""
+SIGNATURE_SECONDS = 60
+"""Seconds for which a signature is valid, in either direction."""
+FIRST_MILLISECOND_EPOCH = 10**11
+"""The first epoch that counts milliseconds; in seconds it would be in the year 5138."""
 DEFAULT_HEADERS = ("X-Client-Id", "X-Signature", "Epoch", "Content-MD5")
 
 WHITE_SPACE = re.compile(
@@ -22,9 +22,9 @@ WHITE_SPACE = re.compile(
 
 
 class Signatures:
-    """Checks requests against one client's id and secret.
+    """Checks requests against the ID and secret of one client.
 
-    ``headers`` names the headers of client id, signature, epoch and digest. ``skew`` is by how many seconds the
+    ``headers`` names the headers of client ID, signature, epoch and digest. ``skew`` is the seconds by which the
     service's clock is fast.
     """
 
@@ -42,36 +42,36 @@ class Signatures:
         self._skew = skew
 
     def problem(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """Why the request is refused, or None."""
-        client_id, signature, epoch, claimed = (headers.get(name) or "" for name in self._headers)
+        """The reason to reject a request, or None."""
+        client_id, signature, epoch, sent_digest = (headers.get(name) or "" for name in self._headers)
         try:
-            expected = body_digest(body)
+            digest = body_digest(body)
         except UnicodeDecodeError:
             return "The body is not UTF-8 text"
-        if not _same(client_id, self._client_id):
+        if not _is_equal(client_id, self._client_id):
             return "The client is not known"
         if not _is_fresh(epoch, time.time() + self._skew):
             return "The signature has expired"
-        if not _same(claimed, expected):
+        if not _is_equal(sent_digest, digest):
             return "The digest does not belong to the body"
-        made = hmac.new(self._key, f"{url}{expected}{epoch}".encode(), hashlib.sha256).hexdigest()
-        return None if _same(signature, made) else "The signature is not valid"
+        expected_signature = hmac.new(self._key, f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
+        return None if _is_equal(signature, expected_signature) else "The signature is not valid"
 
 
 def body_digest(body: bytes) -> str:
-    """MD5 of the text without white space, in lower-case hex; nothing for no body."""
+    """The MD5 hex digest of a text without white space; empty for no body."""
     if not body:
         return ""
-    bare = WHITE_SPACE.sub("", body.decode())
-    return hashlib.md5(bare.encode(), usedforsecurity=False).hexdigest()
+    compact = WHITE_SPACE.sub("", body.decode())
+    return hashlib.md5(compact.encode(), usedforsecurity=False).hexdigest()
 
 
 def _is_fresh(epoch: str, now: float) -> bool:
     if not re.fullmatch("[0-9]{1,16}", epoch):
         return False
-    seconds = int(epoch) / 1000 if int(epoch) >= MILLISECONDS_FROM else int(epoch)
-    return abs(now - seconds) <= LIFE
+    seconds = int(epoch) / 1000 if int(epoch) >= FIRST_MILLISECOND_EPOCH else int(epoch)
+    return abs(now - seconds) <= SIGNATURE_SECONDS
 
 
-def _same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+def _is_equal(first: str, second: str) -> bool:
+    return hmac.compare_digest(first.encode(), second.encode())

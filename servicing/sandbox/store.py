@@ -1,12 +1,11 @@
-"""Everything the sandbox knows, in one SQLite file. Hides SQL, the schema and transactions.
+"""The sandbox's data in one SQLite file. Hides SQL, the schema and transactions.
 
-A record keeps the object as the interface answers it (``body``) and, apart from it, what the service knows
-and never answers (``private``: identifiers it decrypted, a line's rate, the text of a statement). Messages
-have a table of their own because they are filtered and paged; how many there are of each day and event is
-counted as they come, for to count a million anew costs more than any page of them.
+A record has the object that the interface returns (``body``) and data that it never returns (``private``: decrypted
+numbers, a line's rate, the contents of a statement). Messages have their own table because they are filtered and
+paged. They are counted by day and event as they arrive, because counting a million takes longer than reading a page.
 
-One connection serves all threads, one transaction at a time; another process may use the same file at the
-same time. An acknowledged write survives ``kill -9``: WAL with ``synchronous=FULL``.
+One connection serves all threads, one transaction at a time; other processes may use the file at the same time. An
+acknowledged write survives ``kill -9``: WAL with ``synchronous=FULL``.
 """
 
 import os
@@ -57,13 +56,13 @@ END;
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 """
 APPLICATION_ID = 0x5A4DB0C5
-"""Stands in the head of the file, so that it is not mistaken for another program's database."""
+"""The mark in the file header by which the sandbox recognizes its own files."""
 TABLES = ("records", "messages", "settings")
 
 
 @dataclass(kw_only=True)
 class Record:
-    """One remote record. ``owner`` is the user's uuid, or the account's for statements and repayments."""
+    """A record of the service. ``owner`` is the uuid of a user, or of an account for statements and repayments."""
 
     kind: str
     uuid: str
@@ -72,12 +71,12 @@ class Record:
     private: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-class Missing(Exception):
-    """There is no such record, or not under that owner."""
+class RecordNotFound(Exception):
+    """There is no such record, or it belongs to another owner."""
 
 
 class Store:
-    """Records and messages in the SQLite file at ``path``, made with mode 0600 if it is missing."""
+    """Records and messages in the SQLite file at ``path``, which is created with mode 0600."""
 
     def __init__(self, path: str | Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -89,7 +88,7 @@ class Store:
         self._db.executescript(SCHEMA)
 
     def _claim(self) -> None:
-        """Mark a new file as a sandbox's, and leave any other database alone."""
+        """Mark a new file as a sandbox's; ``DatabaseError`` for a database of another program."""
         (owner,) = self._db.execute("PRAGMA application_id").fetchone()
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and owner != APPLICATION_ID:
@@ -98,19 +97,19 @@ class Store:
         self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def close(self) -> None:
-        """Close the file; nothing can be read or written afterwards."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """One unchanging view of the data."""
+    def read_transaction(self) -> Iterator[None]:
+        """Run a block with a consistent view of the data."""
         with self._transaction("BEGIN"):
             yield
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """All or nothing. Inside another transaction it joins that one."""
+    def write_transaction(self) -> Iterator[None]:
+        """Run a block in one transaction, or in the current one."""
         with self._transaction("BEGIN IMMEDIATE"):
             yield
 
@@ -131,7 +130,7 @@ class Store:
     # Records
 
     def insert(self, record: Record) -> None:
-        """Add a record; its uuid must be new."""
+        """Add a record with a new uuid."""
         with self._lock:
             self._db.execute(
                 "INSERT INTO records (uuid, kind, owner, body, private) VALUES (?, ?, ?, ?, ?)",
@@ -139,7 +138,7 @@ class Store:
             )
 
     def update(self, record: Record) -> None:
-        """Keep what has changed in a record's body and private part."""
+        """Save the body and the private part of a record."""
         with self._lock:
             self._db.execute(
                 "UPDATE records SET body = ?, private = ? WHERE uuid = ?",
@@ -147,32 +146,32 @@ class Store:
             )
 
     def find(self, kind: str, uuid: str, *, owner: str | None = None) -> Record | None:
-        """The record, unless it is of another kind or belongs to another owner."""
+        """The record, or None if its kind or owner differs."""
         for record in self._select("kind = ? AND uuid = ?", (kind, uuid)):
             return record if owner in (None, record.owner) else None
         return None
 
     def require(self, kind: str, uuid: str, *, owner: str | None = None) -> Record:
-        """The same, or :class:`Missing`."""
+        """The record; :class:`RecordNotFound` if its kind or owner differs."""
         record = self.find(kind, uuid, owner=owner)
         if record is None:
-            raise Missing(f"{kind.replace('_', ' ').capitalize()} not found")
+            raise RecordNotFound(f"{kind.replace('_', ' ').capitalize()} not found")
         return record
 
-    def any(self, uuid: str) -> Record:
-        """The record of whatever kind, or :class:`Missing`."""
+    def require_any(self, uuid: str) -> Record:
+        """The record of any kind; :class:`RecordNotFound` if there is none."""
         for record in self._select("uuid = ?", (uuid,)):
             return record
-        raise Missing("Record not found")
+        raise RecordNotFound("Record not found")
 
     def all(self, kind: str, *, owner: str | None = None) -> list[Record]:
-        """Records of a kind, oldest first."""
+        """The records of a kind, oldest first."""
         if owner is None:
             return self._select("kind = ?", (kind,))
         return self._select("kind = ? AND owner = ?", (kind, owner))
 
     def due(self, kind: str, day: str) -> list[Record]:
-        """Records of a kind whose private ``due_on`` is not after the day."""
+        """The records of a kind whose private ``due_on`` is the day or earlier."""
         return self._select("kind = ? AND private ->> 'due_on' <= ?", (kind, day))
 
     def _select(self, where: str, values: tuple[str, ...]) -> list[Record]:
@@ -195,45 +194,45 @@ class Store:
             )
 
     def remove_message(self, uuid: str) -> None:
-        """Forget a message."""
+        """Delete a message."""
         with self._lock:
             self._db.execute("DELETE FROM messages WHERE uuid = ?", (uuid,))
 
     def messages(
         self, *, start: str | None, end: str | None, event: str | None, skip: int, limit: int
     ) -> tuple[int, list[JSON]]:
-        """How many messages match (both days inclusive), and one stretch of them, newest first."""
-        given = {"day >= ?": start, "day <= ?": end, "event = ?": event}
-        tests = {test: value for test, value in given.items() if value is not None}
-        where = " AND ".join(tests) or "TRUE"
-        with self.reading():
+        """The number of matching messages (both days inclusive), and one page of them, newest first."""
+        conditions = {"day >= ?": start, "day <= ?": end, "event = ?": event}
+        active = {test: value for test, value in conditions.items() if value is not None}
+        where = " AND ".join(active) or "TRUE"
+        with self.read_transaction():
             (total,) = self._db.execute(
-                f"SELECT coalesce(sum(number), 0) FROM message_counts WHERE {where}", (*tests.values(),)
+                f"SELECT coalesce(sum(number), 0) FROM message_counts WHERE {where}", (*active.values(),)
             ).fetchone()
             rows = self._db.execute(
                 f"SELECT body FROM messages WHERE {where} ORDER BY day DESC, at DESC, position DESC"
                 " LIMIT ? OFFSET ?",
-                (*tests.values(), limit, skip),
+                (*active.values(), limit, skip),
             ).fetchall()
         return total, [loads(body) for (body,) in rows]
 
     # Settings
 
     def setting(self, name: str) -> int:
-        """A number kept beside the data; 0 until set."""
+        """The value of a setting; 0 until it is saved."""
         with self._lock:
             row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return row[0] if row else 0
 
-    def keep_setting(self, name: str, value: int) -> None:
-        """Set that number."""
+    def save_setting(self, name: str, value: int) -> None:
+        """Save the value of a setting."""
         with self._lock:
             self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
     # The whole file
 
     def is_empty(self) -> bool:
-        """Whether there is neither a record nor a message."""
+        """Whether there are no records and no messages."""
         with self._lock:
             row = self._db.execute(
                 "SELECT EXISTS (SELECT 1 FROM records) OR EXISTS (SELECT 1 FROM messages)"
@@ -241,8 +240,8 @@ class Store:
         return not row[0]
 
     def clear(self) -> None:
-        """Forget everything."""
-        with self.writing():
+        """Delete everything."""
+        with self.write_transaction():
             for table in TABLES:
                 self._db.execute(f"DELETE FROM {table}")
 

@@ -1,4 +1,4 @@
-"""JSON text for the wire and for the store. Hides the parser; broken numbers are ``Decimal`` both ways."""
+"""JSON text for answers and for the store. Hides the parser; fractions are ``Decimal`` in both directions."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 JSON = Any
-"""What JSON can say: dict, list, str, int, Decimal, bool, None."""
+"""A JSON value: dict, list, str, int, Decimal, bool or None."""
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ _decoder = msgspec.json.Decoder(float_hook=Decimal)
 
 
 class NotJSON(Exception):
-    """The text is not JSON, or not the JSON that was asked for."""
+    """The text is not JSON, or does not have the expected structure."""
 
 
 def dumps(value: JSON) -> bytes:
@@ -24,16 +24,16 @@ def dumps(value: JSON) -> bytes:
 
 
 def loads(text: bytes | str) -> JSON:
-    """Read JSON; raises :class:`NotJSON`."""
+    """Parse JSON; raises :class:`NotJSON`."""
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidOperation) as problem:
         raise NotJSON(str(problem)) from None
 
 
-def fit(value: JSON, kind: type[T]) -> T:
-    """JSON as an object of a dataclass; raises :class:`NotJSON` with the place that does not fit."""
+def convert(value: JSON, kind: type[T]) -> T:
+    """Convert JSON to a dataclass; raises :class:`NotJSON` with the path that does not fit."""
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as misfit:
-        raise NotJSON(str(misfit)) from None
+    except msgspec.ValidationError as problem:
+        raise NotJSON(str(problem)) from None

@@ -1,11 +1,9 @@
-"""What happens on the other side without being asked: accounts, payments, statements, messages, time.
+"""What the service does on its own: accounts, payments, statements, messages, and the passing of time.
 
-Hides how they are stored. Tests, the seed and the command line move the service with it; no endpoint of the
-interface leads here, so nobody can press a button that staff will not have.
+Hides how data are stored. Tests, the seed and the command line use it; the interface has no endpoints for it.
 
-Builders answer the object as the interface words it (money as ``Decimal``), with its uuid. Their
-``overrides`` replace single fields of that object and may add fields the interface does not know. Amounts
-are given as text, int or Decimal.
+Builders return the object of the interface (money as ``Decimal``) with its uuid. ``overrides`` replace fields of
+that object, or add fields that the interface does not have. Amounts can be text, int or Decimal.
 """
 
 import uuid as uuids
@@ -15,7 +13,7 @@ from random import Random, SystemRandom
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from servicing.sandbox import ledger, lending, passing, shapes
+from servicing.sandbox import amortization, daily, ledger, shapes
 from servicing.sandbox.clock import SERVICE_ZONE, Clock, stamp
 from servicing.sandbox.shapes import Wire
 from servicing.sandbox.store import Record, Store
@@ -29,7 +27,7 @@ ZONES: dict[str, tzinfo] = {
     "IST": ZoneInfo("Asia/Kolkata"),
     "": SERVICE_ZONE,
 }
-"""Zones the service writes at the end of a timestamp, and what it means by them."""
+"""Zone names at the end of timestamps, with the zones they mean."""
 
 PRIVATE_FIELDS = ("EIN", "ssn", "dob", "asset_report_json_gzip", "credit_report_xml_gzip")
 
@@ -62,7 +60,7 @@ BUSINESS = {
 
 
 class World:
-    """The service's own doings over one store."""
+    """Everything the service does on its own, with one store."""
 
     def __init__(self, store: Store, clock: Clock, *, random: Random | None = None) -> None:
         self.store = store
@@ -72,13 +70,13 @@ class World:
     # Borrowers
 
     def borrower(self, **overrides: Any) -> Wire:
-        """A business. ``key_people`` is a list of overrides, one for each person; ``EIN`` is nine digits."""
+        """Add a business. ``key_people`` is a list of overrides, one per person; ``EIN`` is nine digits."""
         people = overrides.pop("key_people", [{}])
         return self.add_business(BUSINESS | {"key_people": [PERSON | person for person in people]}, overrides)
 
     def individual(self, **overrides: Any) -> Wire:
-        """A person who borrows; ``ssn`` may be given, ``user_type=None`` leaves that field out."""
-        values, private = _apart(INDIVIDUAL | overrides)
+        """Add an individual borrower. ``ssn`` is optional; ``user_type=None`` omits that field."""
+        values, private = _split_private(INDIVIDUAL | overrides)
         body = shapes.individual_user(self.new_uuid(), **values) | values
         if body["user_type"] is None:
             del body["user_type"]
@@ -86,31 +84,31 @@ class World:
         return body
 
     def add_business(self, values: Wire, overrides: Wire | None = None) -> Wire:
-        """A business with its key people, from what creation was sent."""
-        values, private = _apart(values | (overrides or {}))
+        """Add a business and its key people from the body of a creation request."""
+        values, private = _split_private(values | (overrides or {}))
         people = values.pop("key_people")
         body = shapes.business_user(self.new_uuid(), **values)
         if overrides:
-            body |= _apart(overrides)[0]
-        with self.store.writing():
+            body |= _split_private(overrides)[0]
+        with self.store.write_transaction():
             self._add("user", body, private=private)
             for person in people:
-                shown, hidden = _apart(person)
+                shown, hidden = _split_private(person)
                 shown = shapes.key_person(self.new_uuid(), **shown) | shown
                 self._add("key_person", shown, owner=body["uuid"], private=hidden)
         return self.user(body["uuid"])
 
     def change(self, record: Record, values: Wire) -> None:
-        """Keep what an update was sent; the rest stays."""
-        shown, hidden = _apart(values)
+        """Apply the body of an update request to a record."""
+        shown, hidden = _split_private(values)
         record.body |= shown
         record.private |= hidden
         self.store.update(record)
 
     def amend(self, uuid: str, **fields: Any) -> None:
-        """Replace or add fields of any record as it is answered, whatever they are."""
-        with self.store.writing():
-            record = self.store.any(uuid)
+        """Replace or add fields in the body of any record."""
+        with self.store.write_transaction():
+            record = self.store.require_any(uuid)
             record.body |= fields
             self.store.update(record)
 
@@ -119,41 +117,43 @@ class World:
         return [self._with_people(record) for record in self.store.all("user")]
 
     def user(self, uuid: str) -> Wire:
-        """One user as an answer shows it."""
+        """A user with its key people."""
         return self._with_people(self.store.require("user", uuid))
 
     def received_ein(self, uuid: str) -> str | None:
-        """The EIN the service holds for a user, decrypted."""
+        """The decrypted EIN of a user."""
         return self._private(uuid).get("EIN")
 
     def received_ssn(self, uuid: str) -> str | None:
-        """The SSN the service holds for a user or key person, decrypted."""
+        """The decrypted SSN of a user or key person."""
         return self._private(uuid).get("ssn")
 
     def received_dob(self, uuid: str) -> str | None:
-        """The date of birth the service holds for a user or key person, as it was sent."""
+        """The date of birth of a user or key person, as sent."""
         return self._private(uuid).get("dob")
 
     def received_report(self, uuid: str, field: str) -> str | None:
-        """A report of a user, as it was sent: ``asset_report_json_gzip`` or ``credit_report_xml_gzip``."""
+        """A report of a user, as sent: ``asset_report_json_gzip`` or ``credit_report_xml_gzip``."""
         return self._private(uuid).get(field)
 
     # Applications
 
     def loan_application(self, borrower_uuid: str, *, amount: Amount, **overrides: Any) -> Wire:
-        """A loan application, decided at once."""
-        return self._application("LOAN", borrower_uuid, amount, lending.LARGEST_LOAN, overrides)
+        """Add a loan application, which is decided at once."""
+        return self._application("LOAN", borrower_uuid, amount, amortization.MAX_LOAN_DOLLARS, overrides)
 
     def line_application(self, borrower_uuid: str, *, amount: Amount = "10000.00", **overrides: Any) -> Wire:
-        """An application for a line of credit, decided at once; it can be read again."""
-        return self._application("BUILD_CREDIT", borrower_uuid, amount, lending.LARGEST_LINE, overrides)
+        """Add an application for a line of credit, which is decided at once and can be read later."""
+        return self._application(
+            "BUILD_CREDIT", borrower_uuid, amount, amortization.MAX_LINE_DOLLARS, overrides
+        )
 
     def application(self, uuid: str) -> Wire:
         """A loan or line application."""
         return self._application_record(uuid).body
 
     def accept_offer(self, application_uuid: str, offer_uuid: str) -> Wire:
-        """The borrower takes an offer: it becomes a loan, or a line, under the offer's uuid."""
+        """Turn an offer into a loan or a line with the offer's uuid."""
         record = self._application_record(application_uuid)
         (offer,) = [offer for offer in record.body["offers"] if offer["uuid"] == offer_uuid]
         if record.kind == "line_application":
@@ -182,34 +182,33 @@ class World:
         paid: int = 0,
         **overrides: Any,
     ) -> Wire:
-        """A loan of which ``paid`` installments are paid; ``opened`` defaults to so many months ago.
+        """Add a loan with ``paid`` installments paid; ``opened`` defaults to that many months ago.
 
-        ``shape`` is how installments are worded: ``snake`` or ``pascal``. ``installments=0`` gives an empty
-        list.
+        ``shape`` is the shape of the installments, ``snake`` or ``pascal``. ``installments=0`` means an empty list.
         """
-        opened = opened or lending.add_months(self.clock.today(), -paid)
+        opened = opened or amortization.add_months(self.clock.today(), -paid)
         values = {
-            "amount": lending.money(Decimal(amount)),
+            "amount": amortization.money(Decimal(amount)),
             "interest_rate": Decimal(interest_rate),
             "apr": Decimal(interest_rate),
             "term": installments or 12,
-            "origination_fee": lending.ZERO,
+            "origination_fee": amortization.ZERO,
             "opening_date": opened.isoformat(),
             "state": self.user(borrower_uuid)["address"]["state"],
             "servicing_committed_at": stamp(self.clock.now()),
         }
         body = shapes.loan(self.new_uuid(), borrower_uuid, **values)
-        private = ledger.opened(product="LOAN", installments=installments, shape=shape, paid_on=[])
+        private = ledger.account_terms(product="LOAN", installments=installments, shape=shape, paid_on=[])
         record = Record(kind="loan", uuid=body["uuid"], owner=borrower_uuid, body=body, private=private)
-        rows = ledger.plan(record)
+        rows = ledger.loan_schedule(record)
         private["paid_on"] += [row.due.isoformat() for row in rows[:paid]]
         if rows:
-            ends = {
+            end_dates = {
                 "repayments_end_date": rows[-1].due.isoformat(),
                 "maturity_date": rows[-1].due.isoformat(),
             }
-            body |= {"repayments_start_date": rows[0].due.isoformat()} | ends
-        ledger.age_loan(record, self.clock.today())
+            body |= {"repayments_start_date": rows[0].due.isoformat()} | end_dates
+        ledger.update_loan(record, self.clock.today())
         return self._add("loan", body | overrides, owner=borrower_uuid, private=private)
 
     def line(
@@ -224,48 +223,64 @@ class World:
         product: str = "LOC",
         **overrides: Any,
     ) -> Wire:
-        """A line of credit: the statement object of section 2.8 and, besides, its ``uuid``.
+        """Add a line of credit; return its statement object (section 2.8) together with its ``uuid``.
 
-        ``product`` is what its repayments say: ``LOC`` or ``BUILD_CREDIT``.
+        ``product`` is the product of its repayments, ``LOC`` or ``BUILD_CREDIT``.
         """
         self.store.require("user", borrower_uuid)
         today = self.clock.today()
         opened = opened or today
-        limit = lending.money(Decimal(limit))
-        body = shapes.line(limit=limit, next_billing_date=lending.add_months(opened, 1))
-        private = ledger.opened(
+        limit = amortization.money(Decimal(limit))
+        body = shapes.line(limit=limit, next_billing_date=amortization.add_months(opened, 1))
+        private = ledger.account_terms(
             product=product,
             rate=Decimal(rate),
             autopay=autopay,
             billed_on=opened.isoformat(),
-            opening_balance=lending.ZERO,
+            opening_balance=amortization.ZERO,
             dues=[],
             activity=[],
-            **ledger.due_on(lending.add_months(opened, 1)),
+            **ledger.due_on_field(amortization.add_months(opened, 1)),
         )
         uuid = overrides.pop("uuid", None) or self.new_uuid()
         record = Record(kind="line", uuid=uuid, owner=borrower_uuid, body=body, private=private)
         if Decimal(drawn):
-            ledger.draw(record, lending.money(Decimal(drawn)), opened)
+            ledger.draw_on_line(record, amortization.money(Decimal(drawn)), opened)
         body |= overrides
         self.store.insert(record)
         return {"uuid": uuid} | body
 
     def draw(self, line_uuid: str, amount: Amount) -> None:
-        """The borrower takes money from a line."""
-        with self.store.writing():
+        """Draw money from a line."""
+        with self.store.write_transaction():
             line = self.store.require("line", line_uuid)
-            ledger.draw(line, lending.money(Decimal(amount)), self.clock.today())
+            ledger.draw_on_line(line, amortization.money(Decimal(amount)), self.clock.today())
             self.store.update(line)
 
+    def freeze(self, line_uuid: str) -> None:
+        """Stop a line from being drawn on: nothing is available, whatever it owes."""
+        with self.store.write_transaction():
+            line = self.store.require("line", line_uuid)
+            line.private["is_frozen"] = True
+            ledger.update_line(line, self.clock.today())
+            self.store.update(line)
+
+    def hide_due_dates(self, loan_uuid: str, *, start: int) -> None:
+        """Leave out the due dates of a loan's installments from this number on, as of a payment plan under review."""
+        with self.store.write_transaction():
+            loan = self.store.require("loan", loan_uuid)
+            loan.private["undated_from"] = start - 1
+            ledger.update_loan(loan, self.clock.today())
+            self.store.update(loan)
+
     def statement(self, line_uuid: str, billing_date: date | str) -> Wire:
-        """A statement document over the activity since the last one; balances stay. ``url`` is its path."""
-        with self.store.writing():
+        """Add a statement of the activity since the last one, without changing balances. ``url`` is its path."""
+        with self.store.write_transaction():
             line = self.store.require("line", line_uuid)
             return self.keep_statement(line, ledger.close_month(line, date.fromisoformat(str(billing_date))))
 
     def keep_statement(self, line: Record, contents: Wire) -> Wire:
-        """Keep a line that was billed, and the statement with these contents."""
+        """Save a billed line and add a statement with these contents."""
         self.store.update(line)
         uuid = self.new_uuid()
         body = {"uuid": uuid, "billing_date": contents["billing_date"], "url": f"/documents/{uuid}.pdf"}
@@ -286,41 +301,43 @@ class World:
         effective_date: date | str | None = None,
         **overrides: Any,
     ) -> Wire:
-        """A repayment in the list of a loan or a line. It moves no balance and records no message."""
+        """Add a repayment to a loan or a line, without changing balances or recording a message."""
         account = self.account(account_uuid)
         body = shapes.repayment(
             self.new_uuid(),
             product=account.private["product"],
-            amount=lending.money(Decimal(amount)),
+            amount=amortization.money(Decimal(amount)),
             effective_date=effective_date or self.clock.today(),
             status=status,
             borrower_bank_account_uuid=self._bank_account(account.owner),
         )
         waiting = date.fromisoformat(body["effective_date"][:10]) if status == "SCHEDULED" else None
-        return self._add("repayment", body | overrides, owner=account_uuid, private=ledger.due_on(waiting))
+        return self._add(
+            "repayment", body | overrides, owner=account_uuid, private=ledger.due_on_field(waiting)
+        )
 
-    def settle(self, repayment_uuid: str) -> Wire:
-        """A scheduled repayment comes in: its account is credited and ``payment.succeeded`` recorded."""
-        with self.store.writing():
+    def settle_payment(self, repayment_uuid: str, *, at: datetime | None = None) -> Wire:
+        """Complete a scheduled repayment: credit its account and record ``payment.succeeded``."""
+        with self.store.write_transaction():
             payment = self.store.require("repayment", repayment_uuid)
-            passing.settle(self, payment, self.clock.now())
+            daily.settle_payment(self, payment, at or self.clock.now())
             return payment.body
 
-    def bounce(self, repayment_uuid: str, reason: str | None = None) -> Wire:
-        """A scheduled repayment fails (``payment.failed``), or one that came in is returned.
+    def bounce_payment(self, repayment_uuid: str, reason: str | None = None) -> Wire:
+        """Fail a scheduled repayment (``payment.failed``), or return a completed one.
 
-        The latter takes the credit back and records ``payment.failed_after_success``.
+        A return reverses the credit and records ``payment.failed_after_success``.
         """
-        with self.store.writing():
+        with self.store.write_transaction():
             payment = self.store.require("repayment", repayment_uuid)
-            passing.bounce(self, payment, self.clock.now(), reason=reason)
+            daily.bounce_payment(self, payment, self.clock.now(), reason=reason)
             return payment.body
 
     def advance(self, days: int) -> None:
-        """Let days pass: payments come in or bounce, lines are billed, debts grow old."""
-        with self.store.writing():
+        """Let days pass: payments succeed or bounce, lines are billed, debts age."""
+        with self.store.write_transaction():
             for _ in range(days):
-                passing.pass_day(self)
+                daily.pass_day(self)
 
     # Messages
 
@@ -334,7 +351,7 @@ class World:
         zone: str = "US/Pacific",
         uuid: str = "",
     ) -> Wire:
-        """A webhook message that happened ``at`` (aware; now); its time is written in one of ``ZONES``."""
+        """Add a webhook message from the time ``at`` (aware; default now), written in one of ``ZONES``."""
         at = at or self.clock.now()
         created_at = stamp(at.astimezone(ZONES[zone]), zone)
         body = shapes.message(
@@ -349,13 +366,13 @@ class World:
         return self.store.messages(start=None, end=None, event=None, skip=0, limit=10**9)[1]
 
     def remove_message(self, uuid: str) -> None:
-        """The list no longer has this message."""
+        """Remove a message from the list."""
         self.store.remove_message(uuid)
 
     # Within
 
     def new_uuid(self) -> str:
-        """A random uuid, from the world's own source of chance."""
+        """A random uuid from this world's source of randomness."""
         return str(uuids.UUID(int=self._random.getrandbits(128), version=4))
 
     def _add(self, kind: str, body: Wire, *, owner: str = "", private: Wire | None = None) -> Wire:
@@ -375,33 +392,33 @@ class World:
         return self.store.find("loan_application", uuid) or self.store.require("line_application", uuid)
 
     def _bank_account(self, borrower_uuid: str) -> str:
-        """The one account a borrower pays from."""
+        """The uuid of the borrower's bank account."""
         return str(uuids.uuid5(uuids.NAMESPACE_OID, borrower_uuid))
 
     def _application(
-        self, product: str, borrower_uuid: str, amount: Amount, largest: Decimal, overrides: Wire
+        self, product: str, borrower_uuid: str, amount: Amount, max_amount: Decimal, overrides: Wire
     ) -> Wire:
         self.store.require("user", borrower_uuid)
         amount = Decimal(amount)
         body = shapes.application(
             self.new_uuid(), product=product, amount=amount, created_at=stamp(self.clock.now())
         )
-        reasons = lending.refusals(amount, largest)
+        reasons = amortization.rejection_reasons(amount, max_amount)
         if reasons:
             body["status"] = {"decision": "REJECTED", "details": reasons}
         else:
             body["status"] = {"decision": "APPROVED", "details": None}
-            body["offers"] = [self._offer(product, terms) for terms in lending.offers(amount)]
+            body["offers"] = [self._offer(product, terms) for terms in amortization.offers(amount)]
         kind = "loan_application" if product == "LOAN" else "line_application"
         return self._add(kind, body | overrides, owner=borrower_uuid)
 
-    def _offer(self, product: str, terms: lending.Terms) -> Wire:
+    def _offer(self, product: str, terms: amortization.Terms) -> Wire:
         values = {name: getattr(terms, name) for name in terms.__dataclass_fields__}
         return shapes.offer(self.new_uuid(), product=product, start_date=self.clock.today(), **values)
 
 
-def _apart(values: Wire) -> tuple[Wire, Wire]:
-    """What is answered, and what never is."""
+def _split_private(values: Wire) -> tuple[Wire, Wire]:
+    """Split values into those that answers contain and private ones."""
     shown = {name: value for name, value in values.items() if name not in PRIVATE_FIELDS}
     hidden = {name: value for name, value in values.items() if name in PRIVATE_FIELDS}
     return shown, hidden

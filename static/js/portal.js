@@ -3,6 +3,7 @@
 //   data-copy="text"        a button that copies the text
 //   data-dismiss            closes the toast it stands in
 //   data-close              closes the dialog it stands in
+//   data-menu-of="id"      a link that opens #row-menu instead, its data-href and data-copy filled with the ID
 //   data-row                a row that j, k and o reach; its first link is what opens
 //   data-key="e"            a link or button that the key presses; data-go="b" for g, then b
 //   data-guard              a form that warns before typing is lost
@@ -77,7 +78,22 @@
 
   document.addEventListener("toasts", (event) => event.detail.value.forEach(showToast));
   document.addEventListener("htmx:sendError", () =>
-    showToast({ text: "This desk could not be reached. What you typed is still here; try again.", bad: true }));
+    showToast({ text: "The portal can’t be reached. What you typed is still here; try again.", bad: true }));
+
+  // A list has one menu: the ID of the row that opens it takes the place of the last one.
+  on("click", "[data-menu-of]", (link, event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const menu = $("#row-menu"), last = menu.dataset.uuid, uuid = link.dataset.menuOf;
+    for (const item of all("[data-href]", menu)) item.href = item.dataset.href = item.dataset.href.replace(last, uuid);
+    $("[data-copy]", menu).dataset.copy = menu.dataset.uuid = uuid;
+    menu.showPopover({ source: link });
+  });
+  on("keydown", "[data-menu-of]", (link, event) => {
+    if (event.key !== " ") return;
+    event.preventDefault();
+    link.click();
+  });
 
   on("click", "[data-copy]", async (button) => {
     try {
@@ -279,7 +295,7 @@
   on("submit", "[data-theme-switch]", (form, event) => {
     const button = event.submitter;
     event.preventDefault();
-    document.documentElement.dataset.bsTheme = button.value;
+    document.documentElement.dataset.theme = button.value;
     for (const each of all("button", form)) each.setAttribute("aria-pressed", String(each === button));
     fetch(form.action, { method: "POST", body: new FormData(form, button), redirect: "manual" });
   });

@@ -43,7 +43,7 @@
     const isNews = isOver && (!dialog.open || $("[data-session-after]").hidden);
     $("[data-session-before]").hidden = isOver;
     $("[data-session-after]").hidden = !isOver;
-    $("#session-title").textContent = isOver ? "Your session has ended" : "Your session is about to end";
+    $("#session-title").textContent = isOver ? "Your session has ended" : "Your session is about to expire";
     if (!dialog.open) dialog.showModal();
     if (isNews) $("#session-title").focus();
   };

@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parts(wanted: list[str]) -> list[str]:
-    """All of them, or those whose names hold one of the words."""
+    """All parts, or those whose names contain one of the words."""
     names = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).parent.glob("bench_*.py"))
     return [name for name in names if not wanted or any(word in name for word in wanted)]
 

@@ -7,17 +7,24 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.http import HttpResponse
+from django.urls import include, path
+
 from tests.bench.database import hurry, own, settle
 from tests.bench.memory import watched
-from tests.bench.table import Row, at_most
+from tests.bench.table import Row, at_most, compared, timed
 
 ENTRIES = int(os.environ.get("BENCH_ENTRIES", "1000000"))
 APPENDS, ROUND = 500, 100
+VIEWS, VIEW_ROUNDS = 20, 15
 BATCH = 5_000
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,7 +32,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "audit.sqlite3") as name:
         sow(ENTRIES)
-        return [appending(name), *verifying(name)]
+        return [appending(name), *verifying(name), comparing(name), *viewing(name)]
 
 
 def appending(name: str) -> Row:
@@ -44,12 +51,63 @@ def appending(name: str) -> Row:
     return at_most(f"append an audit entry, {name}, median", rounds, 3)
 
 
+def viewing(name: str) -> list[Row]:
+    """A bare view for signed-in people, recorded and not, in CPU time of the process."""
+    from django.conf import settings
+    from django.test import Client
+
+    from portal.accounts.models import User
+
+    settings.ROOT_URLCONF = __name__
+    browser, numbers = Client(), count()
+    user, _ = User.objects.get_or_create(username="viewer", defaults={"role": "viewer"})
+    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+
+    def ask(address: Callable[[], str]) -> None:
+        for _ in range(VIEWS):
+            assert browser.get(address()).status_code == 200
+
+    asks = [
+        partial(ask, lambda: "/bare/"),
+        partial(ask, lambda: "/list/"),
+        partial(ask, lambda: f"/list/?page={next(numbers)}"),
+    ]
+    for each in asks:
+        each()
+    bare, again, first = (
+        [took / VIEWS for took in runs] for runs in timed(*asks, rounds=VIEW_ROUNDS, clock=time.process_time)
+    )
+    beside = f"CPU beside the same view unrecorded, {name}"
+    return [
+        compared(f"a signed-in view that is recorded as a list, {beside}", first, bare, 4),
+        compared(f"the same view again, which is only counted, {beside}", again, bare, 2),
+    ]
+
+
+def bare_view(request: Any) -> HttpResponse:
+    return HttpResponse("ok")
+
+
+def recorded_view(request: Any) -> HttpResponse:
+    """The same, recorded as a list."""
+    from portal.audit.view_log import log_list
+
+    log_list(request, count=25)
+    return HttpResponse("ok")
+
+
+urlpatterns = [
+    path("bare/", bare_view),
+    path("list/", include(([path("", recorded_view, name="index")], "loans"))),
+]
+
+
 def verifying(name: str) -> list[Row]:
     """The whole chain, and what it takes of memory beyond what was in use before."""
-    from portal.audit.verification import verify
+    from portal.audit.integrity import verify_chain
 
     started = time.perf_counter()
-    done, grown = watched(verify)
+    done, grown = watched(verify_chain)
     seconds = time.perf_counter() - started
     assert (done.entries, done.found) == (ENTRIES + APPENDS, None)
     what = f"verify {done.entries:,} audit entries, {name}"
@@ -59,24 +117,44 @@ def verifying(name: str) -> list[Row]:
     ]
 
 
+def comparing(name: str) -> Row:
+    """The trail against the tables of writes, calls, views and prints; a write has two entries and one call."""
+    from portal.audit.integrity import cross_check_tables
+    from portal.audit.models import RemoteCall, WriteIntent
+
+    for start in range(0, ENTRIES // 2, BATCH):
+        numbers = range(start, min(start + BATCH, ENTRIES // 2))
+        WriteIntent.objects.bulk_create(write(number) for number in numbers)
+        RemoteCall.objects.bulk_create(
+            RemoteCall(operation="borrowers.update", intent_id=UUID(int=number), duration_ms=1)
+            for number in numbers
+        )
+    settle()
+    started = time.perf_counter()
+    found = list(cross_check_tables())
+    assert not found, found
+    what = f"compare {ENTRIES:,} audit entries with {ENTRIES // 2:,} writes and as many calls, {name}"
+    return at_most(what, time.perf_counter() - started, 60, unit="s")
+
+
 def sow(count: int) -> None:
     """A true chain, written in batches past the model."""
     from django.db import connection, transaction
 
-    from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, seal_of
-    from portal.audit.guard import FIRST
+    from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, hash_fields
+    from portal.audit.guard import GENESIS_HASH
     from portal.audit.models import Entry
 
     fields = [Entry._meta.get_field(name) for name in HASHED_FIELDS[HASH_FORMAT]]
     columns = ", ".join(["id", *(field.column for field in fields), "hash"])
     marks = ", ".join(["%s"] * (len(fields) + 2))
-    last = FIRST
+    last = GENESIS_HASH
     hurry()
     for start in range(0, count, BATCH):
         batch = []
         for number in range(start, min(start + BATCH, count)):
             values = entry(number) | {"previous_hash": last, "hash_format": HASH_FORMAT}
-            last = seal_of(values)
+            last = hash_fields(values)
             stored = [field.get_db_prep_save(values[field.attname], connection) for field in fields]
             batch.append([number + 1, *stored, last])
         with transaction.atomic(), connection.cursor() as cursor:
@@ -95,16 +173,29 @@ def entry(number: int) -> dict[str, Any]:
         "user_agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36",
         "request_id": f"r-{number:012x}",
         "action": "borrowers.update",
-        "phase": "attempt" if number % 2 else "outcome",
+        "phase": "outcome" if number % 2 else "attempt",
         **said(number),
     }
+
+
+def write(number: int) -> Any:
+    """The row of a write, as two entries tell of it."""
+    from portal.audit.models import WriteIntent
+
+    return WriteIntent(
+        pk=UUID(int=number),
+        submit_id=str(number),
+        operation="borrowers.update",
+        method="PUT",
+        state="confirmed",
+    )
 
 
 def said(number: int) -> dict[str, Any]:
     """What such an entry says."""
     uuid = str(UUID(int=number % 10_000))
     return {
-        "intent_id": UUID(int=number),
+        "intent_id": UUID(int=number // 2),
         "result": "confirmed",
         "subject_kind": "borrower",
         "subject_uuid": uuid,

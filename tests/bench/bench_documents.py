@@ -40,19 +40,19 @@ def rows() -> list[Row]:
 @contextmanager
 def workers(number: int) -> Iterator[ProcessPoolExecutor]:
     """Processes as the portal starts them, warm."""
-    from portal.summaries.pdf import warm
+    from portal.documents.pdf import warm_up
 
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(number, mp_context=context, initializer=warm) as pool:
+    with ProcessPoolExecutor(number, mp_context=context, initializer=warm_up) as pool:
         for one in [pool.submit(time.sleep, 0.5) for _ in range(number)]:
             one.result()
         yield pool
 
 
 def drawn(pool: ProcessPoolExecutor, html: str) -> bytes:
-    from portal.summaries.pdf import draw
+    from portal.documents.pdf import render_here
 
-    return pool.submit(draw, html).result(TIME_LIMIT)
+    return pool.submit(render_here, html).result(TIME_LIMIT)
 
 
 def beside_chromium(pool: ProcessPoolExecutor, html: str, folder: Path) -> list[Row]:
@@ -112,9 +112,9 @@ def two_workers(html: str) -> Row:
 
 
 def _draw(html: str) -> int:
-    from portal.summaries.pdf import draw
+    from portal.documents.pdf import render_here
 
-    return len(draw(html))
+    return len(render_here(html))
 
 
 # --- What is printed ---
@@ -124,12 +124,12 @@ def pages() -> tuple[str, str]:
     """A summary of two pages, and a schedule of 360 rows."""
     from django.utils import timezone
 
-    from portal.readings import Reading
+    from portal.documents import loan_schedule
+    from portal.documents.borrower_summary import accounts_of, document
+    from portal.documents.document import Stamp
+    from portal.documents.options import Options
+    from portal.live import LiveCopy
     from portal.registry.models import Kind, Record
-    from portal.summaries import loan_schedule
-    from portal.summaries.assemble import accounts_of, borrower_document
-    from portal.summaries.documents import Stamp
-    from portal.summaries.options import Options
 
     owner = kept(Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"})
     for number in range(3):
@@ -137,12 +137,12 @@ def pages() -> tuple[str, str]:
     kept(Kind.LOAN, "loan", {"amount": 24000, "installments": installments(24)})
     paid = [{"uuid": str(n), "amount": 765.5, "effective_date": str(TODAY)} for n in range(12)]
     kept(Kind.LOAN_REPAYMENTS, "loan", paid)
-    readings = [Reading(one) for one in accounts_of(owner)]
-    summary = borrower_document(owner, readings, Options(), today=TODAY)
+    readings = [LiveCopy(one) for one in accounts_of(owner)]
+    summary = document(owner, readings, Options(), today=TODAY)
     long_loan = Record(
         kind=Kind.LOAN, uuid="long", answer=answer("long", {"installments": installments(360)})
     )
-    schedule = loan_schedule.document(Reading(long_loan), owner, Options(), today=TODAY)
+    schedule = loan_schedule.document(LiveCopy(long_loan), owner, Options(), today=TODAY)
     stamp = Stamp(timezone.now(), "Ana Reyes", "BS-20261120-7Q4MXK")
     return summary.html(stamp), schedule.html(stamp)
 

@@ -145,7 +145,7 @@ def place(asked: Asked) -> str:
 
     from portal.messaging.explorer import Explorer
 
-    found = Explorer(QueryDict(urlencode(asked, doseq=True))).found
+    found = Explorer(QueryDict(urlencode(asked, doseq=True))).matches
     keys = list(islice(found.keys(), DEEP))
     number = len(keys) if len(keys) == DEEP else len(keys) // 2
     return f"beyond_{keys[number - 1]}_{number + 1}" if number else ""
@@ -185,7 +185,7 @@ def listed_by_django() -> Callable[..., None]:
 def beside(admin: Callable[..., None]) -> list[Row]:
     """Our page beside the admin's and beside a bare query in a bare template, and our query beside the bare one."""
     from portal.messaging.models import Message
-    from portal.messaging.query import COLUMNS, Found
+    from portal.messaging.query import COLUMNS, MessageQuery
 
     browser, names = signed_in(), {column: name for name, column in COLUMNS.items()}
     # Without scripts the page would ask the service how many it has, and wait for that.
@@ -198,7 +198,7 @@ def beside(admin: Callable[..., None]) -> list[Row]:
             partial(browser.get, f"/messages/?{urlencode(asked, doseq=True)}&source=copy"),
             partial(admin, {f"{name}__exact": value for name, value in one.items()}),
             bare(rows.values_list(*SHOWN)),
-            lambda asked=asked: (Found(asked).page(26), Found(asked).count),
+            lambda asked=asked: (MessageQuery(asked).page(26), MessageQuery(asked).count),
             lambda rows=rows: list(rows.all()[:26]),
         )
         runs.append(timed(*works, rounds=ROUNDS))
@@ -225,24 +225,24 @@ def beside(admin: Callable[..., None]) -> list[Row]:
 
 def writing() -> list[Row]:
     """What the sync makes of answers in a second, reading their JSON included, beside a bare bulk_create."""
-    from portal.messaging.keeping import keep, row_of
     from portal.messaging.models import Message
+    from portal.messaging.store import message_row, save_messages
     from portal.messaging.sync import BATCH as KEPT
-    from servicing import Message as Told
+    from servicing import Message as RemoteMessage
     from servicing import codec
 
     new = list(bodies(range(MESSAGES, MESSAGES + WRITTEN), MESSAGES))
     answers = [json.dumps(new[start : start + PAGE]) for start in range(0, WRITTEN, PAGE)]
 
-    def read(answer: str) -> list[Told]:
-        return codec.read_list(Told, codec.parse(answer))
+    def read(answer: str) -> list[RemoteMessage]:
+        return codec.read_list(RemoteMessage, codec.parse(answer))
 
     def sync() -> None:
         step = KEPT // PAGE
         for start in range(0, len(answers), step):
-            keep([one for answer in answers[start : start + step] for one in read(answer)])
+            save_messages([one for answer in answers[start : start + step] for one in read(answer)])
 
-    ready = sorted((row_of(one) for answer in answers for one in read(answer)), key=lambda row: row.pk)
+    ready = sorted((message_row(one) for answer in answers for one in read(answer)), key=lambda row: row.pk)
     keys = [row.pk for row in ready]
     ours, plain = [], []
     for work, took in ((sync, ours), (lambda: Message.objects.bulk_create(ready), plain)) * ROUNDS:

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.bench.desk import Desk, running
+from tests.bench.deployment import Portal, running
 from tests.bench.table import Row, at_most, bounded
 
 DELAYS = [float(each) for each in os.environ.get("BENCH_DELAYS", "0,0.1,0.5,1").split(",")]
 """Seconds of silence before each answer of the service."""
 SILENCE = 60
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 SHORT = 0.1
 """Seconds of delay, beside which little is allowed."""
 ITSELF = "the page itself takes longer than that without any delay."
@@ -22,29 +22,29 @@ COMPLETE = "() => !document.querySelector('[aria-busy=true]') && document.docume
 
 
 def rows() -> list[Row]:
-    with running() as desk:
-        pages = addresses(desk)
+    with running() as portal:
+        pages = addresses(portal)
         needing = {name: pages[name] for name in ("borrower", "loan", "line of credit")}
-        found = [row for name, path in pages.items() for row in first_paint(desk, name, path)]
+        found = [row for name, path in pages.items() for row in first_paint(portal, name, path)]
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
             )
             found += [
-                complete(desk, browser, name, path, delay)
+                complete(portal, browser, name, path, delay)
                 for name, path in needing.items()
                 for delay in DELAYS
             ]
             browser.close()
-        found += [without_javascript(desk, *page, delay) for page in needing.items() for delay in DELAYS]
-        found += [silent(desk, name, path) for name, path in needing.items()]
-        return [*found, home_alone(desk)]
+        found += [without_javascript(portal, *page, delay) for page in needing.items() for delay in DELAYS]
+        found += [silent(portal, name, path) for name, path in needing.items()]
+        return [*found, home_alone(portal)]
 
 
-def addresses(desk: Desk) -> dict[str, str]:
+def addresses(portal: Portal) -> dict[str, str]:
     """The pages that are measured: of the borrower with the most accounts, and of every list."""
-    owner = desk.owners_by_accounts()[0]
-    loan, line = desk.accounts("loan")[0], desk.accounts("line")[0]
+    owner = portal.owners_by_accounts()[0]
+    loan, line = portal.accounts("loan")[0], portal.accounts("line")[0]
     return {
         "home": "/",
         "borrowers": "/borrowers/",
@@ -58,52 +58,52 @@ def addresses(desk: Desk) -> dict[str, str]:
     }
 
 
-def first_paint(desk: Desk, name: str, path: str) -> list[Row]:
+def first_paint(portal: Portal, name: str, path: str) -> list[Row]:
     """The page itself, whose panels load by themselves later."""
-    undelayed = _taken(desk, path, js=True)
+    undelayed = _taken(portal, path, js=True)
     rows = [at_most(f"first paint of {name}, calls not delayed", undelayed, None)]
     for delay in DELAYS[1:]:
-        with _slow(desk, delay):
-            delayed = _taken(desk, path, js=True)
+        with _slow(portal, delay):
+            delayed = _taken(portal, path, js=True)
         label = f"first paint of {name}, calls delayed by {_words(delay)}, beside undelayed"
         rows.append(bounded(label, delayed, undelayed, 25))
     return rows
 
 
-def complete(desk: Desk, browser: Browser, name: str, path: str, delay: float) -> Row:
+def complete(portal: Portal, browser: Browser, name: str, path: str, delay: float) -> Row:
     """Until the last panel of the page has its answer, in a real browser."""
-    page = signed_in_page(desk, browser)
+    page = signed_in_page(portal, browser)
     page.goto(path)
 
     def load() -> None:
         page.goto(path, wait_until="commit")
         page.wait_for_function(COMPLETE, polling=10)
 
-    with _slow(desk, delay):
-        took = [_timed(desk, load) for _ in range(ROUNDS)]
+    with _slow(portal, delay):
+        took = [_timed(portal, load) for _ in range(ROUNDS)]
     page.context.close()
     return _beside_slowest(f"{name} complete, calls delayed by {_words(delay)}", took, delay, 200)
 
 
-def signed_in_page(desk: Desk, browser: Browser) -> Page:
+def signed_in_page(portal: Portal, browser: Browser) -> Page:
     """A tab of a browser that has nothing in its cache yet."""
-    context = browser.new_context(base_url=desk.address)
-    secure = desk.address.replace("http:", "https:")
+    context = browser.new_context(base_url=portal.address)
+    secure = portal.address.replace("http:", "https:")
     context.add_cookies(
         [
             {"name": each.name, "value": each.value or "", "url": secure, "secure": True}
-            for each in desk.session.cookies
+            for each in portal.session.cookies
             if each.name != "js"
         ]
     )
-    context.add_cookies([{"name": "js", "value": "1", "url": desk.address}])
+    context.add_cookies([{"name": "js", "value": "1", "url": portal.address}])
     return context.new_page()
 
 
-def without_javascript(desk: Desk, name: str, path: str, delay: float) -> Row:
+def without_javascript(portal: Portal, name: str, path: str, delay: float) -> Row:
     """The whole page, for which the server waits: its calls go side by side."""
-    with _slow(desk, delay):
-        took = _taken(desk, path, js=False)
+    with _slow(portal, delay):
+        took = _taken(portal, path, js=False)
     label = f"{name} without JavaScript, calls delayed by {_words(delay)}"
     return _beside_slowest(label, took, delay, delay * 1000 * 0.2 + 50)
 
@@ -116,46 +116,46 @@ def _beside_slowest(name: str, took: list[float], delay: float, limit: float) ->
     return bounded(f"{name}, beside the slowest call", took, [delay * 1000] * len(took), limit, why=why)
 
 
-def silent(desk: Desk, name: str, path: str) -> Row:
+def silent(portal: Portal, name: str, path: str) -> Row:
     """How long a page without JavaScript waits for a service that says nothing."""
-    copies = _taken(desk, path, js=True)
-    with _slow(desk, SILENCE):
-        took = _taken(desk, path, js=False)
+    copies = _taken(portal, path, js=True)
+    with _slow(portal, SILENCE):
+        took = _taken(portal, path, js=False)
     return bounded(f"{name} without JavaScript, service silent, beside with copies", took, copies, 850)
 
 
-def home_alone(desk: Desk) -> Row:
-    """The first page while the service is silent: what needs somebody is known from copies."""
-    with _slow(desk, SILENCE):
-        took = _taken(desk, "/", js=False)
+def home_alone(portal: Portal) -> Row:
+    """The first page while the service is silent: what needs somebody is known from saved copies."""
+    with _slow(portal, SILENCE):
+        took = _taken(portal, "/", js=False)
     return at_most("home without JavaScript, service silent", took, 1000)
 
 
-def _taken(desk: Desk, path: str, *, js: bool) -> list[float]:
+def _taken(portal: Portal, path: str, *, js: bool) -> list[float]:
     """Each run in milliseconds."""
-    desk.session.cookies.set("js", "1" if js else "")
+    portal.session.cookies.set("js", "1" if js else "")
 
     def load() -> None:
-        assert desk.session.get(f"{desk.address}{path}", timeout=60).status_code == 200, path
+        assert portal.session.get(f"{portal.address}{path}", timeout=60).status_code == 200, path
 
     load()
-    return [_timed(desk, load) for _ in range(ROUNDS)]
+    return [_timed(portal, load) for _ in range(ROUNDS)]
 
 
 def _words(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
 
 
-def _timed(desk: Desk, load: Callable[[], None]) -> float:
+def _timed(portal: Portal, load: Callable[[], None]) -> float:
     """One run in milliseconds, with every record due to be asked for."""
-    desk.forget_asking()
+    portal.forget_asking()
     started = time.perf_counter()
     load()
     return (time.perf_counter() - started) * 1000
 
 
 @contextmanager
-def _slow(desk: Desk, seconds: float) -> Iterator[None]:
-    desk.slow(seconds)
+def _slow(portal: Portal, seconds: float) -> Iterator[None]:
+    portal.slow(seconds)
     yield
-    desk.slow(0)
+    portal.slow(0)

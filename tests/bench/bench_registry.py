@@ -85,19 +85,20 @@ def measured(registry: "Registry", size: str) -> list[Row]:
 
 def orders() -> dict[str, tuple[str, list[str]]]:
     """Each list, the region of its rows, and its orders."""
-    from portal.applications import views as applications
-    from portal.borrowers import listed
-    from portal.credit_lines import views as lines
-    from portal.loans import views as loans
-    from portal.repayments import views as repayments
+    from portal.applications.list_page import APPLICATIONS
+    from portal.borrowers.list_page import BORROWERS
+    from portal.credit_lines.list_page import LINES
+    from portal.loans.list_page import LOANS
+    from portal.repayments.list_page import REPAYMENTS
 
-    return {
-        "borrowers": ("borrower-rows", list(listed.SORTS)),
-        "loans": (loans.LIST.rows_id, list(loans.LIST.sorts)),
-        "lines": (lines.LIST.rows_id, list(lines.LIST.sorts)),
-        "applications": ("application-rows", list(applications.SORTS)),
-        "repayments": ("repayment-rows", list(repayments.SORTS)),
+    pages = {
+        "borrowers": BORROWERS,
+        "loans": LOANS,
+        "lines": LINES,
+        "applications": APPLICATIONS,
+        "repayments": REPAYMENTS,
     }
+    return {area: (one.rows_id, list(one.sorts)) for area, one in pages.items()}
 
 
 def each_order(name: str, browser: Any, area: str) -> Row:
@@ -109,7 +110,7 @@ def each_order(name: str, browser: Any, area: str) -> Row:
     return slow(name, browser, [f"/{area}/?{state}" for state in states], target, LIST_MS)
 
 
-COLUMNS = ["label", "entity", "state", "city", "past_due", "status", "updated_at"]
+COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
 
 
 def listed_by_django() -> Callable[..., None]:
@@ -122,10 +123,10 @@ def listed_by_django() -> Callable[..., None]:
 
 def beside_django(browser: Any, admin: Callable[..., None], size: str) -> list[Row]:
     """Whole pages beside the admin's of the same rows, and beside a bare query in a bare template."""
-    from portal.registry.lists import known
     from portal.registry.models import Kind
+    from portal.registry.records import active_records
 
-    borrowers = known(Kind.BORROWER).order_by("-updated_at", "-id")
+    borrowers = active_records(Kind.BORROWER).order_by("-updated_at", "-id")
     pages = {
         "list of borrowers": ("/borrowers/", {"kind__exact": "borrower"}, borrowers),
         "list of borrowers in Texas": (
@@ -176,7 +177,7 @@ def long_file(browser: Any) -> list[Row]:
 
 
 def imported(name: str) -> list[Row]:
-    """Identifiers of accounts that nobody knew yet, each of another borrower, and the same once more."""
+    """IDs of accounts that are not on file yet, each under another borrower, and the same once more."""
     from portal.registry.models import Kind, Record
 
     owners = list(Record.objects.filter(kind=Kind.BORROWER).values_list("uuid", flat=True)[:IMPORTED])
@@ -235,13 +236,13 @@ class Registry:
     """Questions about a registry, of which some borrowers are known by heart."""
 
     def __init__(self, chance: random.Random) -> None:
-        from portal.registry.memory import last
         from portal.registry.models import Kind, Record
+        from portal.registry.store import last_answer
         from servicing import Borrower
 
         self.chance = chance
         found = Record.objects.filter(kind=Kind.BORROWER, pk__in=range(1, BORROWERS, BORROWERS // 200))
-        self.samples = [borrower for one in found if (borrower := last(one, Borrower))]
+        self.samples = [borrower for one in found if (borrower := last_answer(one, Borrower))]
 
     def searches(self) -> list[str]:
         """What people look for: mostly what they read or hear, sometimes half a word, sometimes what is not there."""

@@ -14,7 +14,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.bench.desk import DEPLOYED, GUNICORN, HOST, Desk, environment, free_port, prepare, process, running
+from tests.bench.deployment import (
+    DEPLOYED,
+    GUNICORN,
+    HOST,
+    Portal,
+    environment,
+    free_port,
+    prepare,
+    process,
+    running,
+)
 from tests.bench.table import Row, at_most, compared
 
 PROCESSES, THREADS = 2, 16
@@ -39,12 +49,12 @@ application = get_wsgi_application()
 
 
 def rows() -> list[Row]:
-    with running(processes=PROCESSES) as desk, desk.served(*GRANIAN) as other:
-        path = f"/borrowers/{desk.owners_by_accounts()[0]}/"
-        cookies = "; ".join(f"{each.name}={each.value}" for each in desk.session.cookies)
-        servers = (desk.address, other)
+    with running(processes=PROCESSES) as portal, portal.served(*GRANIAN) as other:
+        path = f"/borrowers/{portal.owners_by_accounts()[0]}/"
+        cookies = "; ".join(f"{each.name}={each.value}" for each in portal.session.cookies)
+        servers = (portal.address, other)
         rates = [[rate(address, path, cookies) for address in servers] for _ in range(ROUNDS + 1)][1:]
-        sizes = worker_megabytes(desk)
+        sizes = worker_megabytes(portal)
     gunicorn, granian = (list(each) for each in zip(*rates, strict=True))
     name = f"signed-in page of a borrower, {PROCESSES} processes"
     beside = f"{name}: Granian's requests a second, times gunicorn's"
@@ -77,9 +87,9 @@ def asking(address: str, path: str, cookies: str, until: float) -> int:
     return number
 
 
-def worker_megabytes(desk: Desk) -> list[float]:
+def worker_megabytes(portal: Portal) -> list[float]:
     """What each process that answers keeps for itself and of what they share."""
-    children = Path(f"/proc/{desk.pid}/task/{desk.pid}/children").read_text().split()
+    children = Path(f"/proc/{portal.pid}/task/{portal.pid}/children").read_text().split()
     told = [Path(f"/proc/{child}/status").read_text() for child in children]
     return [int(re.findall(r"VmRSS:\s+(\d+) kB", one)[0]) / 1024 for one in told]
 
@@ -92,7 +102,7 @@ def starting() -> Row:
         (folder / "bare.py").write_text(BARE)
         (folder / "settings_of_server.py").write_text(f'worker_class, threads = "gthread", {THREADS}')
         prepare(folder)
-        other = {"portal.wsgi": "bare:application", "python:portal.serving": "python:settings_of_server"}
+        other = {"portal.wsgi": "bare:application", "python:portal.gunicorn": "python:settings_of_server"}
         bare = [other.get(word, word) for word in GUNICORN]
         taken = [(answered(GUNICORN, local | DEPLOYED), answered(bare, local)) for _ in range(ROUNDS)]
     ours, theirs = ([pair[which] for pair in taken] for which in (0, 1))

@@ -3,23 +3,25 @@
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.bench.bench_pages import CHROMIUM, addresses, signed_in_page
-from tests.bench.desk import Desk, running
+from tests.bench.deployment import Portal, running
 from tests.bench.table import Row, at_most
 
 FIRST_KB, NEXT_KB = 160, 25
 
 
 def rows() -> list[Row]:
-    with running() as desk, sync_playwright() as playwright:
+    with running() as portal, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        found = [row for name, path in addresses(desk).items() for row in weighed(desk, browser, name, path)]
+        found = [
+            row for name, path in addresses(portal).items() for row in weighed(portal, browser, name, path)
+        ]
         browser.close()
         return found
 
 
-def weighed(desk: Desk, browser: Browser, name: str, path: str) -> list[Row]:
+def weighed(portal: Portal, browser: Browser, name: str, path: str) -> list[Row]:
     """All that is transferred until the last panel has its answer: the page, what it is made of, its panels."""
-    page = signed_in_page(desk, browser)
+    page = signed_in_page(portal, browser)
     watched = page.context.new_cdp_session(page)
     watched.send("Network.enable")
     received: list[float] = []

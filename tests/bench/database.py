@@ -52,12 +52,12 @@ def hurry() -> None:
 
 
 def settle() -> None:
-    """End the hurry, and leave the tables as a server has them after a while: looked through, with statistics."""
+    """Leave the tables as a server has them after a while: with statistics."""
     from django.db import connection
 
-    from portal.registry.planning import count_anew
+    from portal.registry.table_statistics import analyze
 
-    count_anew()
+    analyze()
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")

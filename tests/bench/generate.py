@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> None:
     django.setup()
     from django.core.management import call_command
 
-    from portal.disk import exclusive_use
+    from portal.runtime.database import exclusive_use
 
     with exclusive_use() as is_alone:
         if not is_alone:
@@ -68,8 +68,8 @@ def generate(borrowers: int = 0, messages: int = 0) -> None:
 
 
 def add_borrowers(number: int) -> None:
-    from portal.registry import search_index
     from portal.registry.models import Record
+    from portal.registry.search import index as search_index
     from tests.bench.households import COLUMNS, Households
 
     stored = Record.objects.count()

@@ -7,13 +7,16 @@ remember it takes ten times as long. A test compares every column with the porta
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
-from portal.registry.lists import DECIDED, OPEN
+from portal.registry.figures import FIGURE_COLUMNS
 from portal.registry.models import Source
-from portal.registry.search import search_text
-from portal.registry.search_index import MARK
+from portal.registry.query import MARK
+from portal.registry.rollup import DECIDED, OPEN
+from portal.registry.search.texts import search_text
 from servicing import rules
+from servicing.figures import FOREVER
 
 split_words = str.split
 FIRST: Final = split_words(
@@ -47,6 +50,7 @@ PLACES: Final = [
 ]
 LOAN_STATUSES: Final = ["ACTIVE"] * 8 + ["CLOSED", "CHARGED_OFF"]
 REPAYMENT_STATUSES: Final = ["SUCCEEDED"] * 8 + ["SCHEDULED", "FAILED"]
+INSTALLMENT: Final = "1052.20"
 PRODUCTS: Final = ["LOAN", "LINE_OF_CREDIT"]
 DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text", "answer"], ""),
@@ -54,9 +58,10 @@ DEFAULTS: Final[dict[str, Any]] = {
     "source": Source.SERVICE.value,
     "failure": "",
     "created_by": "",
-    **dict.fromkeys(["product", "status", "entity", "state", "city", "phone", "email"], ""),
-    **dict.fromkeys(["amount", "past_due", "due_date", "rate"]),
+    **dict.fromkeys(["category", "status", "subtype", "state", "city", "phone", "email"], ""),
+    **dict.fromkeys(["amount", "rate", *FIGURE_COLUMNS]),
     "flagged": False,
+    "needs_check": False,
 }
 """Every column that gets a value; the database has defaults for the others."""
 COLUMNS: Final = list(DEFAULTS)
@@ -71,6 +76,7 @@ class Households:
         self._random, self._random_bits = chance.random, chance.getrandbits
         self._now = datetime.now(UTC)
         today = self._now.date()
+        self._today = today
         self._days = [(today + timedelta(days=number)).isoformat() for number in range(-300, 300)]
 
     def rows(self, number: int) -> Iterator[list[Any]]:
@@ -80,10 +86,16 @@ class Households:
         is_late = number % 40 == 0
         people = [self._person(number), self._person(number)]
         accounts = [self._loan(loan, owner, is_late)]
-        position: Row = {"flagged": is_late}
+        position: Row = {
+            name: accounts[0][name] for name in ("past_due_rank", "oldest_unpaid_due", "flagged")
+        }
+        is_open = accounts[0]["status"] == "ACTIVE"
+        position["past_due"] = accounts[0]["past_due"] if is_open else None
         if number % 2 == 0:
             accounts.append(line := self._line(is_late))
-            position["past_due"] = line["past_due"]
+            both = f"{Decimal(line['past_due']) + Decimal(position['past_due'] or 0)}"
+            position |= {"past_due": both, "past_due_rank": both if is_late else None}
+            position["days_past_due"] = line["days_past_due"] if is_late else None
         if number % 5 == 0:
             accounts.append(self._repayment(number, loan))
         if number % 10 == 0:
@@ -104,8 +116,8 @@ class Households:
             "kind": "borrower",
             "uuid": owner,
             "label": name,
-            "product": "BUSINESS",
-            "entity": entity,
+            "category": "BUSINESS",
+            "subtype": entity,
             "search_text": _lines(name, *lines, *(person["label"] for person in people)),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","entity":"{entity}","first_name":"{name}",'
             f'"key_people":[{people[0]["answer"]},{people[1]["answer"]}],"phone":"{contact["phone"]}",'
@@ -120,7 +132,7 @@ class Households:
             "kind": "key_person",
             "uuid": uuid,
             "label": name,
-            "product": "OWNER",
+            "category": "OWNER",
             "search_text": _lines(name, *lines),
             "answer": f'{{"address":{address},"email":"{contact["email"]}","first_name":"{given}",'
             f'"last_name":"{family}","phone":"{contact["phone"]}","title":"OWNER","uuid":"{uuid}"}}',
@@ -139,35 +151,49 @@ class Households:
         return columns, [email, phone, city, zip_code, rules.US_STATES[state]], address
 
     def _loan(self, uuid: str, owner: str, is_late: bool) -> Row:
-        status, amount, due = self._choose(LOAN_STATUSES), self._amount(), self._day()
+        status, amount, day = self._choose(LOAN_STATUSES), self._amount(), self._day()
+        status, due = (
+            ("ACTIVE", self._days[self._between(0, 250)]) if is_late else (status, max(day, str(self._today)))
+        )
         rate = self._between(16, 96) / 4
         return {
             "kind": "loan",
             "uuid": uuid,
-            "product": "LOAN",
+            "category": "LOAN",
             "status": status,
             "amount": amount,
             "rate": f"{rate}",
-            "due_date": due,
+            "past_due": INSTALLMENT if is_late else "0.00",
+            "past_due_rank": INSTALLMENT if is_late else None,
+            "oldest_unpaid_due": due if is_late else None,
+            "key_date": None if is_late else due,
+            "due_amount": None if is_late else INSTALLMENT,
+            "remaining": INSTALLMENT,
+            "principal": amount,
+            "figures_good_through": str(FOREVER) if is_late else due,
             "flagged": is_late,
             "search_text": _WORDS["LOAN", status],
             "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
-            f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":1052.20}}],"interest_rate":{rate},'
+            f'{{"due_date":"{due}","number":1,"status":"SCHEDULED","total":{INSTALLMENT}}}],"interest_rate":{rate},'
             f'"product":"LOAN","status":"{status}","user_uuid":"{owner}","uuid":"{uuid}"}}',
         }
 
     def _line(self, is_late: bool) -> Row:
-        limit, due = self._amount(), self._day()
+        limit, due = self._amount(), max(self._day(), str(self._today))
         past_due = f"{self._between(50, 900) if is_late else 0}.00"
         return {
             "kind": "line",
             "uuid": self._uuid(),
             "amount": limit,
             "past_due": past_due,
-            "due_date": due,
+            "past_due_rank": past_due if is_late else None,
+            "days_past_due": 12 if is_late else 0,
+            "key_date": due,
+            "due_amount": INSTALLMENT,
+            "figures_good_through": due,
             "flagged": is_late,
-            "answer": f'{{"credit_limit":{limit},"past_due_balance":{past_due},"payment_due_date":"{due}",'
-            f'"statements":[]}}',
+            "answer": f'{{"credit_limit":{limit},"days_past_due":{12 if is_late else 0},"past_due_balance":{past_due},'
+            f'"payment_amount_due":{INSTALLMENT},"payment_due_date":"{due}","statements":[]}}',
         }
 
     def _repayment(self, number: int, loan: str) -> Row:
@@ -177,11 +203,11 @@ class Households:
             "kind": "repayment",
             "uuid": uuid,
             "parent_uuid": loan,
-            "product": "LOAN",
+            "category": "LOAN",
             "status": status,
-            "entity": "DEBIT",
+            "subtype": "DEBIT",
             "amount": amount,
-            "due_date": day,
+            "key_date": day,
             "flagged": status == "FAILED",
             "search_text": f"{MARK}ach-{number}{MARK}\n{MARK}{amount}{MARK}\n",
             "answer": f'{{"ach_id":"ach-{number}","amount":{amount},"effective_date":"{day}","payment_type":"DEBIT",'
@@ -194,7 +220,7 @@ class Households:
         return {
             "kind": "application",
             "uuid": uuid,
-            "product": product,
+            "category": product,
             "status": decision,
             "amount": amount,
             "search_text": _WORDS[product, decision],

@@ -98,11 +98,11 @@ def _uuid(chance: random.Random) -> str:
 
 def _rows(numbers: range, of: int) -> list[list[Any]]:
     """Rows as the database takes them, in the order of their keys."""
-    from portal.messaging.keeping import row_of
+    from portal.messaging.store import message_row
     from servicing import Message, codec
 
     listed = codec.read_list(Message, codec.parse(json.dumps(list(bodies(numbers, of)))))
-    rows = sorted((row_of(message) for message in listed), key=lambda row: row.pk)
+    rows = sorted((message_row(message) for message in listed), key=lambda row: row.pk)
     fields = type(rows[0])._meta.concrete_fields
     return [
         [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows

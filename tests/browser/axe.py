@@ -12,7 +12,7 @@ FACES = [("light", 1440, TAGS), ("dark", 390, LOOKS)]
 # Of what passes nothing is described: that is most of the work.
 _RUN = "rules => axe.run({runOnly: rules, resultTypes: ['violations']})"
 _DRESS = """async theme => {
-  document.documentElement.dataset.bsTheme = theme;
+  document.documentElement.dataset.theme = theme;
   scrollTo(0, 0);  // else something stands half below the header, wherever the width before left it
   const timed = document.getAnimations().filter(each => each.timeline instanceof DocumentTimeline);  // others never end
   await Promise.all(timed.map(each => each.finished.catch(() => null)));

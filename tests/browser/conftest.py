@@ -1,5 +1,6 @@
 """A real headless Chromium on the live portal. What the content policy blocks, or a script throws, fails the test."""
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from tests.conftest import browser_of
 
 # A busy machine is slow: whoever waits for what comes waits patiently, and a test asserts no time.
 expect.set_options(timeout=20_000)
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 QUIET = [
     "--no-sandbox",  # Chromium refuses to run as root with its sandbox.
     "--disable-gpu",

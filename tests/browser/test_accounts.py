@@ -19,25 +19,25 @@ DAYS = ("2026-02-15", "2026-03-15", "2026-04-15", "2026-05-15")
 
 
 @pytest.fixture
-def borrower(desk: Sandbox, settings: LazySettings) -> Record:
+def borrower(portal_service: Sandbox, settings: LazySettings) -> Record:
     """Whose statements come from this machine."""
     settings.DEBUG = True
     documents._fetcher.cache_clear()
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 @pytest.fixture
-def loan(desk: Sandbox, borrower: Record) -> Record:
-    record = given.loan(desk, borrower, installments=360, paid=40)
-    desk.world.repayment(record.uuid, amount="671.11", effective_date="2026-10-02")
+def loan(portal_service: Sandbox, borrower: Record) -> Record:
+    record = given.loan(portal_service, borrower, installments=360, paid=40)
+    portal_service.world.repayment(record.uuid, amount="671.11", effective_date="2026-10-02")
     return record
 
 
 @pytest.fixture
-def line(desk: Sandbox, borrower: Record) -> Record:
-    record = given.line(desk, borrower, opened=date(2026, 1, 1), limit="20000", drawn="7600")
+def line(portal_service: Sandbox, borrower: Record) -> Record:
+    record = given.line(portal_service, borrower, opened=date(2026, 1, 1), limit="20000", drawn="7600")
     for day in DAYS:
-        desk.world.statement(record.uuid, day)
+        portal_service.world.statement(record.uuid, day)
     return record
 
 
@@ -68,16 +68,16 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     step_to(page, page.get_by_role("link", name="later installments"))
     page.keyboard.press("Enter")
     expect(rows).to_have_count(360)
-    step_to(page, page.get_by_label("Without yearly subtotals"))
+    step_to(page, page.get_by_label("Hide yearly subtotals"))
     page.keyboard.press("Space")
-    expect(page.locator(".sd-schedule .sd-sum")).to_have_count(0)
+    expect(page.locator(".sd-schedule tbody .sd-sum")).to_have_count(0)
     expect(rows).to_have_count(360)
 
     press(page, "g", "c")
     expect(page.get_by_role("heading", name="Lines of credit", level=1)).to_be_visible()
     press(page, "j", "o")
-    expect(page.get_by_text("4 listed by the service")).to_be_visible()
-    meter = page.get_by_role("meter", name="Credit used")
+    expect(page.get_by_text("4 statements")).to_be_visible()
+    meter = page.get_by_role("meter", name="Principal of the limit")
     expect(meter).to_have_attribute("aria-valuetext", "38%")
     page.evaluate("window.stayed = true")
     for key, words in (("[", "15 May"), ("[", "15 Apr"), ("[", "15 Mar"), ("]", "15 Apr")):
@@ -88,15 +88,17 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     assert page.evaluate("window.stayed")
 
 
-def test_chosen_loans_are_read_again_while_one_watches(page: Page, desk: Sandbox, borrower: Record) -> None:
+def test_chosen_loans_are_read_again_while_one_watches(
+    page: Page, portal_service: Sandbox, borrower: Record
+) -> None:
     for _ in range(3):
-        given.loan(desk, borrower)
+        given.loan(portal_service, borrower)
     page.goto("/loans/")
-    step_to(page, page.get_by_role("link", name="Choose all 3"))
+    step_to(page, page.get_by_role("link", name="Select all 3"))
     page.keyboard.press("Enter")
-    expect(page.get_by_role("checkbox", name="Choose loan", checked=True)).to_have_count(3)
-    page.get_by_role("button", name="Refresh chosen").press("Enter")
-    expect(page.get_by_role("heading", name="3 of 3 read again")).to_be_visible()
+    expect(page.get_by_role("checkbox", name="Select loan", checked=True)).to_have_count(3)
+    page.get_by_role("button", name="Refresh selected").press("Enter")
+    expect(page.get_by_role("heading", name="3 of 3 refreshed")).to_be_visible()
     expect(page.get_by_role("row").get_by_text("Read", exact=True)).to_have_count(3)
     page.get_by_role("link", name="Back to the list").first.click()
     page.wait_for_url("**/loans/?**")
@@ -127,9 +129,9 @@ def test_each_filter_narrows_the_list_at_once(
 
 
 def test_axe_finds_nothing_on_any_face_of_any_page(
-    page: Page, desk: Sandbox, borrower: Record, loan: Record, line: Record
+    page: Page, portal_service: Sandbox, borrower: Record, loan: Record, line: Record
 ) -> None:
-    empty = given.loan(desk, borrower, installments=0)
+    empty = given.loan(portal_service, borrower, installments=0)
     for address in (
         "/loans/?choose=1&sort=due",
         "/lines/?past_due=yes",

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def compared(borrower: Record) -> Record:
     return known(borrower, offer(0), offer(1, apr=15.61), offer(2, amount=45000, apr=11), offer(3, **gaps))
 
 
-def test_an_application_is_opened_by_keyboard_alone(page: Page, desk: Sandbox, borrower: Record) -> None:
+def test_an_application_is_opened_by_keyboard_alone(
+    page: Page, portal_service: Sandbox, borrower: Record
+) -> None:
     page.goto(f"/borrowers/{borrower.uuid}/")
     page.keyboard.press("a")
     page.wait_for_url("**/applications/new/")
@@ -32,7 +34,7 @@ def test_an_application_is_opened_by_keyboard_alone(page: Page, desk: Sandbox, b
     page.keyboard.type("25,000")
     expect(page.locator("#amount-words")).to_have_text("Twenty-five thousand dollars")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("link", name="Do not send")).to_be_focused()
+    expect(page.get_by_role("link", name="Don’t send")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Send application for $25,000.00")).to_be_focused()
     page.keyboard.press("Enter")
@@ -41,7 +43,7 @@ def test_an_application_is_opened_by_keyboard_alone(page: Page, desk: Sandbox, b
 
 
 def test_leaving_the_question_sends_nothing_and_goes_back_to_the_amount(
-    page: Page, desk: Sandbox, borrower: Record
+    page: Page, portal_service: Sandbox, borrower: Record
 ) -> None:
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     page.fill("[name=amount]", "25,000")
@@ -50,11 +52,13 @@ def test_leaving_the_question_sends_nothing_and_goes_back_to_the_amount(
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("textbox", name="Amount requested")).to_be_focused()
-    assert desk.calls == []
+    assert portal_service.calls == []
 
 
-def test_a_refusal_closes_the_dialog_and_is_read_first(page: Page, desk: Sandbox, borrower: Record) -> None:
-    desk.fail_next("applications.submit", status=422, message="amount is above your limit")
+def test_a_refusal_closes_the_dialog_and_is_read_first(
+    page: Page, portal_service: Sandbox, borrower: Record
+) -> None:
+    portal_service.fail_next("applications.submit", status=422, message="amount is above your limit")
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     page.fill("[name=amount]", "25,000")
     page.keyboard.press("Enter")
@@ -64,17 +68,17 @@ def test_a_refusal_closes_the_dialog_and_is_read_first(page: Page, desk: Sandbox
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_lost_answer_is_told_in_the_dialog(page: Page, desk: Sandbox, borrower: Record) -> None:
-    desk.fail_next("applications.submit", html=True)
+def test_a_lost_answer_is_told_in_the_dialog(page: Page, portal_service: Sandbox, borrower: Record) -> None:
+    portal_service.fail_next("applications.submit", html=True)
     page.goto(f"/borrowers/{borrower.uuid}/applications/new/")
     page.fill("[name=amount]", "25,000")
     page.keyboard.press("Enter")
     send = page.get_by_role("button", name="Send application for $25,000.00")
     send.click()
-    expect(page.get_by_role("dialog")).to_contain_text("We do not know whether it went through")
+    expect(page.get_by_role("dialog")).to_contain_text("Outcome unknown")
     send.click()
     page.wait_for_url("**/audit/writes/**")
-    assert len(desk.calls) == 1
+    assert len(portal_service.calls) == 1
 
 
 def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) -> None:
@@ -86,7 +90,7 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     page.get_by_text("Choose offers").click()
     page.get_by_role("checkbox", name="Offer A").check()
     page.get_by_role("checkbox", name="Offer C").check()
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
     expect(heads).to_have_count(3)
     page.get_by_label("Only differing rows").check()
     expect(page.get_by_role("rowheader", name="Start")).to_have_count(0)

@@ -14,10 +14,10 @@ from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
 
 
-def test_a_supervisor_settles_what_was_lost(page: Page, desk: Sandbox) -> None:
-    servicer, borrower = browser_of(Role.SERVICER), given.borrower(desk)
+def test_a_supervisor_settles_what_was_lost(page: Page, portal_service: Sandbox) -> None:
+    servicer, borrower = browser_of(Role.SERVICER), given.borrower(portal_service)
     Editor(servicer, borrower).send(email="new@bakery.example")
-    desk.fail_next("applications.submit", cut_after_commit=True)
+    portal_service.fail_next("applications.submit", cut_after_commit=True)
     typed = {"submit_id": str(uuid4()), "amount": "25000", "confirmed": "yes"}
     servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
     session = browser_of(Role.SUPERVISOR).cookies[settings.SESSION_COOKIE_NAME].value
@@ -37,12 +37,12 @@ def test_a_supervisor_settles_what_was_lost(page: Page, desk: Sandbox) -> None:
         page.get_by_label("Result").select_option("unknown")
     page.get_by_role("link", name="the outcome is unknown").click()
     look()
-    page.get_by_role("link", name="What came of it").click()
+    page.get_by_role("link", name="Outcome").click()
     look()
     page.get_by_label("It was not created").check()
     page.get_by_label("Reason").fill("Not in the lender’s list, told at 14:20")
-    page.get_by_role("button", name="Settle it").click()
-    expect(page.get_by_text("Settled as not carried out by Supervisor")).to_be_visible()
+    page.get_by_role("button", name="Resolve").click()
+    expect(page.get_by_text("Resolved as not carried out by Supervisor")).to_be_visible()
     assert WriteIntent.objects.get(operation="applications.submit").state == "released"
     changed = Entry.objects.get(action="borrowers.update", phase="outcome")
     for address in (f"/audit/{changed.pk}/", f"/audit/history/borrower/{borrower.uuid}/"):

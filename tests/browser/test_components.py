@@ -130,11 +130,11 @@ def test_a_fetched_dialog_is_modal_and_gives_the_focus_back(page: Page) -> None:
         """() => {
             htmx.trigger(document.body, 'htmx:beforeRequest', {target: document.querySelector('#dialog')});
             htmx.swap('#dialog', "<div id='dialog'><dialog class='sd-dialog' aria-label='Sure?'>"
-                + "<a href='/' data-close autofocus>Do not send</a></dialog></div>", {swapStyle: 'outerHTML'});
+                + "<a href='/' data-close autofocus>Don’t send</a></dialog></div>", {swapStyle: 'outerHTML'});
         }"""
     )
-    expect(page.get_by_role("link", name="Do not send")).to_be_focused()
-    page.get_by_role("link", name="Do not send").click()
+    expect(page.get_by_role("link", name="Don’t send")).to_be_focused()
+    page.get_by_role("link", name="Don’t send").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(opener).to_be_focused()
 
@@ -155,7 +155,7 @@ def test_a_chosen_theme_holds_at_once_and_stays(page: Page) -> None:
 
 def test_the_automatic_theme_follows_the_system(page: Page) -> None:
     page.goto("/components/")
-    page.evaluate("document.documentElement.dataset.bsTheme = 'auto'")
+    page.evaluate("document.documentElement.dataset.theme = 'auto'")
     assert background(page) == "rgb(245, 246, 248)"
     page.emulate_media(color_scheme="dark")
     assert background(page) == "rgb(14, 17, 21)"
@@ -200,9 +200,9 @@ def test_the_page_works_without_its_script(page: Page, chromium: Browser, live_s
     plain.context.close()
 
 
-def test_the_chosen_tab_is_in_sight_on_a_phone(page: Page, desk: Sandbox) -> None:
+def test_the_chosen_tab_is_in_sight_on_a_phone(page: Page, portal_service: Sandbox) -> None:
     page.set_viewport_size({"width": 390, "height": 3000})
-    page.goto(f"{given.borrower(desk).get_absolute_url()}?tab=history")
+    page.goto(f"{given.borrower(portal_service).get_absolute_url()}?tab=history")
     chosen = page.locator(".sd-tabs [aria-current]")
     expect(chosen).to_have_text(re.compile("History"))
     expect(chosen).to_be_in_viewport(ratio=0.9)

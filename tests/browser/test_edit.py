@@ -16,9 +16,9 @@ SSN = "219099999"
 
 
 @pytest.fixture
-def maya(desk: Sandbox, settings: LazySettings) -> Record:
+def maya(portal_service: Sandbox, settings: LazySettings) -> Record:
     settings.APPROVAL_ACTS = []  # A second person has tests of their own.
-    owner = given.borrower(desk)
+    owner = given.borrower(portal_service)
     return Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
 
 
@@ -35,13 +35,15 @@ def press(page: Page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-def test_title_and_ssn_are_changed_by_keyboard_alone(page: Page, maya: Record, desk: Sandbox) -> None:
+def test_title_and_ssn_are_changed_by_keyboard_alone(
+    page: Page, maya: Record, portal_service: Sandbox
+) -> None:
     page.goto(of_person(maya))
     page.focus("[name=title]")
     page.keyboard.type("Director")
     page.focus("main summary")
     press(page, "Enter", "Tab", "Tab", "Tab", "Tab", "Space", "Enter")
-    expect(page.get_by_role("heading", name="Check the changes to")).to_be_focused()
+    expect(page.get_by_role("heading", name="Review changes to")).to_be_focused()
     page.focus("[name=ssn]")
     page.keyboard.type(SSN)
     press(page, "Tab")
@@ -50,7 +52,7 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(page: Page, maya: Record, d
     page.keyboard.type("On the phone")
     press(page, "Tab", "Tab", "Tab", "Enter")
     expect(page.locator("#toasts")).to_contain_text("Sent: 1 confirmed, 1 not returned")
-    assert desk.world.received_ssn(maya.uuid) == SSN
+    assert portal_service.world.received_ssn(maya.uuid) == SSN
 
 
 def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
@@ -58,7 +60,7 @@ def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
     page.goto(of_person(maya))
     page.fill("[name=last_name]", "Raman")
     press(page, "Enter")
-    heading = page.get_by_role("heading", name="Check the changes to")
+    heading = page.get_by_role("heading", name="Review changes to")
     expect(heading).to_be_focused()
     with page.expect_event("dialog") as asked:
         page.evaluate("setTimeout(() => history.back())")
@@ -67,20 +69,20 @@ def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
     expect(heading).to_be_visible()
 
 
-def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, desk: Sandbox) -> None:
+def test_enter_in_a_field_checks_and_then_sends(page: Page, maya: Record, portal_service: Sandbox) -> None:
     page.goto(of_borrower(maya))
     page.fill("[name=email]", "new@bakery.example")
     press(page, "Enter")
     page.focus("text=Send 1 change")
     press(page, "Enter")
-    expect(page.get_by_role("heading", name="What the service answered")).to_be_visible()
-    assert [call.operation for call in desk.calls] == ["borrowers.update"]
+    expect(page.get_by_role("heading", name="Response")).to_be_visible()
+    assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 
 def test_what_is_said_of_a_field_waits_until_the_button_is_let_go(page: Page, maya: Record) -> None:
     page.goto(of_person(maya))
     page.fill("[name=last_name]", "Raman2")
-    page.locator("text=Check the changes >> nth=-1").hover()
+    page.locator("text=Review changes >> nth=-1").hover()
     page.mouse.down()
     page.wait_for_timeout(500)  # As long as a slow hand; what were said now would move the button away.
     page.mouse.up()
@@ -93,7 +95,7 @@ def test_an_answer_that_comes_while_a_button_is_pressed_waits_too(page: Page, ma
     page.route("**/edit/", lambda route: held.append(route), times=1)
     page.fill("[name=last_name]", "O’Neil & Co")
     press(page, "Tab")
-    button = page.locator("text=Check the changes >> nth=-1")
+    button = page.locator("text=Review changes >> nth=-1")
     button.hover()
     page.mouse.down()
     before = button.bounding_box()
@@ -147,7 +149,7 @@ def test_a_name_is_tutored_as_it_is_left(page: Page, maya: Record) -> None:
     expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
     page.fill("[name=last_name]", "O’Neil and Co")
     press(page, "Tab")
-    expect(page.get_by_text("Accepted by the service’s rule")).to_be_visible()
+    expect(page.get_by_text("Accepted")).to_be_visible()
 
 
 def test_what_is_typed_while_the_answer_comes_is_kept(page: Page, maya: Record) -> None:
@@ -195,17 +197,17 @@ def test_what_was_typed_before_the_answer_came_is_kept(page: Page, maya: Record)
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
-def test_a_report_is_measured_and_stays_chosen(page: Page, maya: Record, desk: Sandbox) -> None:
+def test_a_report_is_measured_and_stays_chosen(page: Page, maya: Record, portal_service: Sandbox) -> None:
     page.goto(of_borrower(maya))
     page.click("main summary")
     page.check("[name=with_asset_report]")
-    page.click("text=Check the changes >> nth=-1")
+    page.click("text=Review changes >> nth=-1")
     report = {"name": "assets.json", "mimeType": "application/json", "buffer": b"[" + b" " * 9_998 + b"]"}
     page.set_input_files("[name=asset_report]", files=[report])
     expect(page.get_by_text("10,000 bytes")).to_be_visible()
     page.click("text=Send 1 change")
     expect(page.get_by_text("Sent: 1 not returned").first).to_be_visible()
-    assert desk.world.received_report(maya.borrower_uuid, "asset_report_json_gzip")
+    assert portal_service.world.received_report(maya.borrower_uuid, "asset_report_json_gzip")
 
 
 def test_leaving_with_changes_asks_first(page: Page, maya: Record) -> None:
@@ -235,24 +237,24 @@ def test_axe_finds_nothing_on_any_step(page: Page, maya: Record) -> None:
     page.click("main summary")
     page.check("[name=with_ssn]")
     page.fill("[name=last_name]", "Raman2")
-    page.click("text=Check the changes >> nth=-1")
+    page.click("text=Review changes >> nth=-1")
     page.locator(".sd-errors").wait_for()
     found += complaints(page)
     page.fill("[name=last_name]", "Raman")
     told = json.loads(Record.objects.get(uuid=maya.borrower_uuid).answer)
     told["key_people"][0]["last_name"] = "Okafor"
-    given.told(told)
-    page.click("text=Check the changes >> nth=-1")
-    page.get_by_text("was changed meanwhile").wait_for()
+    given.save_answer(told)
+    page.click("text=Review changes >> nth=-1")
+    page.get_by_text("changed while you were editing").wait_for()
     found += complaints(page)
     page.check("[value=yours]")
-    page.click("text=Check what is left to change")
+    page.click("text=Review remaining changes")
     page.get_by_text("What will be sent").wait_for()
     page.fill("[name=reason]", "On the phone")
     found += complaints(page)
     page.fill("[name=ssn]", SSN)
     page.fill("[name=ssn_again]", SSN)
     page.click("text=Send 2 changes")
-    page.get_by_text("What the service answered").wait_for()
+    page.get_by_text("Response").wait_for()
     found += complaints(page)
     assert found == []

@@ -14,16 +14,16 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def uuids(page: Page, desk: Sandbox) -> list[str]:
+def uuids(page: Page, portal_service: Sandbox) -> list[str]:
     """Payments of one borrower and an odd message; their identifiers, newest first."""
-    loan = given.loan(desk, given.borrower(desk, first_name="Harbor Bakery LLC"))
+    loan = given.loan(portal_service, given.borrower(portal_service, first_name="Harbor Bakery LLC"))
     for number, status in enumerate(("SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS")):
         at = datetime(2026, 11, 18, 15, tzinfo=UTC) + timedelta(hours=number)
-        payment = desk.world.repayment(loan.uuid, status=status, amount=310, error_description="")
-        desk.world.message(f"payment.{status.lower()}", payment, at=at)
-    desk.world.message("odd.one", {"a": [{"deep": "value"}]}, status="QUEUED_RETRY")
+        payment = portal_service.world.repayment(loan.uuid, status=status, amount=310, error_description="")
+        portal_service.world.message(f"payment.{status.lower()}", payment, at=at)
+    portal_service.world.message("odd.one", {"a": [{"deep": "value"}]}, status="QUEUED_RETRY")
     call_command("sync_messages", verbosity=0)
-    return [str(one["uuid"]) for one in desk.world.messages()]
+    return [str(one["uuid"]) for one in portal_service.world.messages()]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def uuids(page: Page, desk: Sandbox) -> list[str]:
 )
 def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Page, uuids: list[str], address: str) -> None:
     page.goto(address.format(uuids[1]))
-    expect(page.get_by_text("Asking the service")).to_have_count(0)
+    expect(page.get_by_text("Counting…")).to_have_count(0)
     assert complaints(page) == []
 
 
@@ -50,7 +50,7 @@ def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: li
     page.keyboard.press("j")
     expect(page.locator("#message-title")).to_contain_text(uuids[1][:8])
     expect(page.locator(f"[data-message='{uuids[1]}']")).to_have_class("sd-selected")
-    expect(page.get_by_text("Life of this payment")).to_be_visible()
+    expect(page.get_by_text("Payment history")).to_be_visible()
     page.get_by_role("link", name="JSON", exact=True).press("Enter")
     page.get_by_role("region", name="The message as it was received").focus()
     for _ in range(4):
@@ -64,12 +64,12 @@ def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: li
 
 
 def test_the_tail_tells_of_new_messages_and_moves_nothing(
-    page: Page, uuids: list[str], desk: Sandbox
+    page: Page, uuids: list[str], portal_service: Sandbox
 ) -> None:
     page.goto("/messages/")
     page.get_by_label("Live tail").check()
-    desk.world.message("payment.failed", {"amount": 5})
-    desk.world.advance(2)
+    portal_service.world.message("payment.failed", {"amount": 5})
+    portal_service.world.advance(2)
     news = page.get_by_role("link", name="new, show")
     expect(news).to_be_visible()
     expect(page.locator("[data-message]")).to_have_count(4)

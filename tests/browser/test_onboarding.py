@@ -44,17 +44,17 @@ def reach_review(page: Page) -> None:
     page.wait_for_url("**/review/")
 
 
-def test_a_borrower_is_onboarded_by_keyboard_alone(page: Page, desk: Sandbox) -> None:
+def test_a_borrower_is_onboarded_by_keyboard_alone(page: Page, portal_service: Sandbox) -> None:
     reach_review(page)
     page.focus("[name=ein]")
     type_in(page, "471029384", "+Tab", "471029384", "+Tab", "+Space")
     expect(page.locator("[name=ein]")).to_have_value("47-1029384")
     type_in(page, "+Enter")
     expect(page.locator(".sd-toast")).to_contain_text("Keys & Sons LLC was created.")
-    assert len(desk.world.users()) == 1
+    assert len(portal_service.world.users()) == 1
 
 
-def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, desk: Sandbox) -> None:
+def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, portal_service: Sandbox) -> None:
     page.goto("/borrowers/new/")
     line = {"offline": False, "latency": 300, "downloadThroughput": -1, "uploadThroughput": -1}
     page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", line)
@@ -64,17 +64,17 @@ def test_whoever_is_faster_than_the_line_is_told_of_every_field(page: Page, desk
     expect(page.locator(".sd-field:has([name=phone]) .sd-note-bad")).to_be_visible()
 
 
-def test_a_double_click_sends_once(page: Page, desk: Sandbox) -> None:
+def test_a_double_click_sends_once(page: Page, portal_service: Sandbox) -> None:
     reach_review(page)
     page.fill("[name=ein]", "471029384")
     page.fill("[name=ein_again]", "471029384")
     page.check("[name=checked]")
     page.dblclick("text=Create Keys")
     expect(page.locator("h1")).to_have_text("Keys & Sons LLC")
-    assert len(desk.calls) == 1
+    assert len(portal_service.calls) == 1
 
 
-def test_a_form_on_its_way_is_kept_from_being_sent_again(page: Page, desk: Sandbox) -> None:
+def test_a_form_on_its_way_is_kept_from_being_sent_again(page: Page, portal_service: Sandbox) -> None:
     reach_review(page)
     submit = "new SubmitEvent('submit', {bubbles: true, cancelable: true})"
     assert page.locator("form#step").evaluate(f"form => [1, 2].map(() => form.dispatchEvent({submit}))") == [
@@ -83,7 +83,7 @@ def test_a_form_on_its_way_is_kept_from_being_sent_again(page: Page, desk: Sandb
     ]
 
 
-def test_a_field_tells_its_rule_as_it_is_left(page: Page, desk: Sandbox) -> None:
+def test_a_field_tells_its_rule_as_it_is_left(page: Page, portal_service: Sandbox) -> None:
     page.goto("/borrowers/new/")
     page.fill("[name=first_name]", "AT&T")
     page.keyboard.press("Tab")
@@ -92,7 +92,7 @@ def test_a_field_tells_its_rule_as_it_is_left(page: Page, desk: Sandbox) -> None
     expect(page.locator("[name=entity]").first).to_be_focused()
 
 
-def test_a_pause_saves_a_draft_that_a_reload_finds(page: Page, desk: Sandbox) -> None:
+def test_a_pause_saves_a_draft_that_a_reload_finds(page: Page, portal_service: Sandbox) -> None:
     page.clock.install()
     page.goto("/borrowers/new/")
     page.fill("[name=first_name]", "Paused LLC")
@@ -103,7 +103,7 @@ def test_a_pause_saves_a_draft_that_a_reload_finds(page: Page, desk: Sandbox) ->
     assert Draft.objects.count() == 1
 
 
-def test_axe_finds_nothing_on_a_step_full_of_errors(page: Page, desk: Sandbox) -> None:
+def test_axe_finds_nothing_on_a_step_full_of_errors(page: Page, portal_service: Sandbox) -> None:
     reach_review(page)
     page.click("text=Create Keys")
     assert complaints(page) == []

@@ -14,10 +14,10 @@ from pytest_django.live_server_helper import LiveServer
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
+from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Kind, Record
-from portal.saved_views.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
@@ -33,7 +33,7 @@ Visit = Callable[..., Page]
 
 
 @pytest.fixture
-def visit(chromium: Browser, live_server: LiveServer, desk: Sandbox) -> Iterator[Visit]:
+def visit(chromium: Browser, live_server: LiveServer, portal_service: Sandbox) -> Iterator[Visit]:
     """Opens a browser in which somebody is signed in, by default with scripts."""
     contexts = []
 
@@ -79,7 +79,7 @@ def find(page: Page, text: str, name: str, *, scripted: bool) -> None:
     if scripted:
         page.keyboard.press("/")
     else:
-        reach(page, page.get_by_role("combobox", name="Search everything"))
+        reach(page, page.get_by_role("combobox", name="Search all records"))
     page.keyboard.press("Control+A")
     page.keyboard.type(text)
     if scripted:
@@ -91,8 +91,10 @@ def find(page: Page, text: str, name: str, *, scripted: bool) -> None:
 
 
 @pytest.mark.parametrize("scripted", [True, False], ids=["with scripts", "without scripts"])
-def test_a_piece_of_work_is_done_by_keyboard_alone(visit: Visit, desk: Sandbox, scripted: bool) -> None:
-    owner = given.borrower(desk, first_name="Birch Farms LLC", phone="5125550144")
+def test_a_piece_of_work_is_done_by_keyboard_alone(
+    visit: Visit, portal_service: Sandbox, scripted: bool
+) -> None:
+    owner = given.borrower(portal_service, first_name="Birch Farms LLC", phone="5125550144")
     maya = Record.objects.get(kind=Kind.KEY_PERSON, borrower_uuid=owner.uuid)
     page = visit(Role.SERVICER, java_script_enabled=scripted)
     page.goto("/")
@@ -107,30 +109,30 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(visit: Visit, desk: Sandbox, 
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 change", exact=False).first).to_be_visible()
     press(page, page.get_by_role("button", name="Send 1 change"))
-    expect(page.get_by_role("heading", name="What the service answered")).to_be_visible()
+    expect(page.get_by_role("heading", name="Response")).to_be_visible()
     expect(page.locator("main")).to_contain_text("Confirmed")
-    assert desk.world.user(owner.uuid)["email"] == "office@birch.example"
+    assert portal_service.world.user(owner.uuid)["email"] == "office@birch.example"
 
     find(page, "5125550144", "Birch Farms LLC", scripted=scripted)
     if scripted:
         page.keyboard.press("2")
     else:
         press(page, page.get_by_role("link", name="People", exact=False).first)
-    expect(page.get_by_text("SSN not sent from here")).to_be_visible()
+    expect(page.get_by_text("No SSN sent from here")).to_be_visible()
     press(page, page.get_by_role("link", name="Edit Maya Lindqvist"))
     write_choice(page, "title", "Director")
     press(page, page.locator("main summary").first)
     press(page, page.locator("[name=with_ssn]"), "Space", "Enter")
     write(page, "reason", "On the phone")
-    press(page, page.get_by_role("button", name="Ask for approval"))
+    press(page, page.get_by_role("button", name="Request approval"))
     approve(visit(Role.SUPERVISOR, java_script_enabled=scripted))
     page.reload()
     press(page, page.get_by_role("link", name="Check and send"))
     for name in ("ssn", "ssn_again"):
         write(page, name, SSN)
     press(page, page.get_by_role("button", name="Send 2 changes"))
-    expect(page.get_by_role("heading", name="What the service answered")).to_be_visible()
-    assert desk.world.received_ssn(maya.uuid) == SSN
+    expect(page.get_by_role("heading", name="Response")).to_be_visible()
+    assert portal_service.world.received_ssn(maya.uuid) == SSN
 
     page.goto(f"{owner.get_absolute_url()}?tab=people")
     expect(page.get_by_text("by Servicer")).to_be_visible()
@@ -155,33 +157,36 @@ def look_up(page: Page, *, scripted: bool) -> None:
     if scripted:
         page.keyboard.press("/")
     else:
-        reach(page, page.get_by_role("combobox", name="Search everything"))
+        reach(page, page.get_by_role("combobox", name="Search all records"))
     page.keyboard.type(f"see {UNKNOWN}, please")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Not known here")).to_be_visible()
+    expect(page.get_by_role("heading", name="Not on file")).to_be_visible()
     write(page, "of", "birch")
     page.keyboard.press("Enter")
     for words in ("Open as loan", "as line of credit", "as application for a line"):
         expect(page.get_by_role("button", name=words)).to_be_visible()
     press(page, page.get_by_role("button", name="Open as loan"))
-    expect(page.get_by_role("alert")).to_contain_text("The lending service has no loan with this identifier")
+    expect(page.get_by_role("alert")).to_contain_text("The service has no loan with this ID")
 
 
 # --- Under the eyes of axe ---
 
 
 @pytest.fixture
-def everything(desk: Sandbox) -> dict[str, Record]:
+def everything(portal_service: Sandbox) -> dict[str, Record]:
     """A borrower with all it can have and the longest name, one of which only the identifier is known, and a person."""
-    owner = given.borrower(desk, first_name=LONGEST, email="a" * 60 + "@cooperative.example")
-    loan, line = given.loan(desk, owner, paid=3), given.line(desk, owner, drawn="2500.00", days_past_due=12)
-    given.account(Kind.APPLICATION, owner, desk.world.line_application(owner.uuid)["uuid"])
-    desk.world.repayment(loan.uuid, amount=Decimal("310.00"))
+    owner = given.borrower(portal_service, first_name=LONGEST, email="a" * 60 + "@cooperative.example")
+    loan, line = (
+        given.loan(portal_service, owner, paid=3),
+        given.line(portal_service, owner, drawn="2500.00", days_past_due=12),
+    )
+    given.account(Kind.APPLICATION, owner, portal_service.world.line_application(owner.uuid)["uuid"])
+    portal_service.world.repayment(loan.uuid, amount=Decimal("310.00"))
     bare = Record.objects.create(kind=Kind.BORROWER, uuid="b-1", borrower_uuid="b-1", label="Bare LLC")
-    gone = given.borrower(desk, first_name="Gone LLC")
+    gone = given.borrower(portal_service, first_name="Gone LLC")
     Record.objects.filter(pk=gone.pk).update(archived_at=timezone.now())
     WriteIntent.objects.create(
-        submit_id=uuid4().hex, label="E-mail", state="unknown", borrower_uuid=owner.uuid, actor_name="Ana"
+        submit_id=uuid4().hex, label="Email", state="unknown", borrower_uuid=owner.uuid, actor_name="Ana"
     )
     day, by = timezone.localdate(), {"author_id": 1, "author_name": "Ana"}
     about = {"borrower_uuid": owner.uuid, "subject_kind": owner.kind, "subject_uuid": owner.uuid}
@@ -204,7 +209,7 @@ def everything(desk: Sandbox) -> dict[str, Record]:
         "loan": loan,
         "line": line,
         "bare": bare,
-        "person": given.individual(desk),
+        "person": given.individual(portal_service),
         "gone": gone,
     }
 
@@ -263,7 +268,7 @@ def test_axe_finds_nothing_on_any_screen_and_nothing_scrolls_sideways(
         page.wait_for_function("() => !document.querySelector('.htmx-request')")  # panels load themselves
         look(address)
     page.goto("/registry/add/")
-    page.get_by_role("button", name="Add to the registry").click()
+    page.get_by_role("button", name="Add record").click()
     page.locator(".sd-errors").wait_for()
     look("what cannot be added")
     page.goto("/borrowers/?q=nobody+like+it")

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -10,14 +11,14 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def people(page: Page, desk: Sandbox) -> None:
+def people(page: Page, portal_service: Sandbox) -> None:
     """Three borrowers, known here."""
     for name, phone in (
         ("Harbor Bakery LLC", "5125550143"),
         ("Birch Farms LLC", "5125550144"),
         ("Acorn Inc", ""),
     ):
-        given.borrower(desk, first_name=name, phone=phone or "5125550145")
+        given.borrower(portal_service, first_name=name, phone=phone or "5125550145")
 
 
 def suggest(page: Page, text: str, option: str) -> None:
@@ -40,8 +41,8 @@ def test_a_borrower_is_found_by_phone_and_opened_with_enter(page: Page, people: 
     expect(page.get_by_role("heading", name="Birch Farms LLC", level=1)).to_be_visible()
 
 
-def test_an_identifier_deep_in_a_pasted_mail_is_found(page: Page, desk: Sandbox) -> None:
-    uuid = given.borrower(desk, first_name="Harbor Bakery LLC").uuid
+def test_an_identifier_deep_in_a_pasted_mail_is_found(page: Page, portal_service: Sandbox) -> None:
+    uuid = given.borrower(portal_service, first_name="Harbor Bakery LLC").uuid
     page.goto("/")
     page.keyboard.press("/")
     mail = f"Dear team, {'please look into this. ' * 20}It is about {uuid}, thank you."
@@ -72,7 +73,7 @@ def test_the_arrows_lead_to_all_results(page: Page, people: None) -> None:
 
 def test_the_question_mark_beside_the_box_tells_what_it_understands(page: Page) -> None:
     page.goto("/")
-    page.get_by_role("button", name="What the search box understands").press("Enter")
+    page.get_by_role("button", name="Search tips").press("Enter")
     expect(page.get_by_text("past_due:>0")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_text("past_due:>0")).to_be_hidden()
@@ -113,6 +114,10 @@ def test_a_row_has_a_menu(page: Page, people: None) -> None:
     page.goto("/borrowers/?sort=name")
     page.get_by_role("button", name="More for Acorn Inc").press("Enter")
     expect(page.get_by_role("link", name="New application")).to_be_visible()
+    acorn = Record.objects.get(label="Acorn Inc")
+    expect(page.get_by_role("link", name="New application")).to_have_attribute(
+        "href", f"/borrowers/{acorn.uuid}/applications/new/"
+    )
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="More for Acorn Inc")).to_be_focused()
 
@@ -121,7 +126,7 @@ def test_chosen_columns_are_kept(page: Page, people: None) -> None:
     page.goto("/borrowers/?sort=name")
     page.get_by_text("Columns", exact=True).press("Enter")
     page.get_by_label("Phone").uncheck()
-    page.get_by_role("button", name="Show these").click()
+    page.get_by_role("button", name="Apply").click()
     expect(page.get_by_role("columnheader", name="Phone")).to_be_hidden()
     page.goto("/borrowers/")
     expect(page.get_by_role("columnheader", name="Phone")).to_be_hidden()

@@ -43,7 +43,7 @@ def sign_in(page: Page, password: str) -> None:
     enter(page)
 
 
-def test_axe_finds_nothing_on_any_page_of_an_account(page: Page, desk: Sandbox) -> None:
+def test_axe_finds_nothing_on_any_page_of_an_account(page: Page, portal_service: Sandbox) -> None:
     User.objects.create_user("maya", password=PASSWORD, role="servicer")
     found: list[str] = []
 
@@ -75,19 +75,19 @@ def test_axe_finds_nothing_on_any_page_of_an_account(page: Page, desk: Sandbox) 
 
 
 def test_a_warning_comes_before_a_session_ends_keeps_the_form_and_prolongs_it(
-    page: Page, desk: Sandbox
+    page: Page, portal_service: Sandbox
 ) -> None:
-    borrower = given.borrower(desk)
+    borrower = given.borrower(portal_service)
     page.clock.install()
     page.goto(f"/notes/new/borrower/{borrower.uuid}/")
     page.fill("[name=text]", "Calls only after noon.")
     UserSession.objects.update(last_seen_at=timezone.now() - timedelta(minutes=29))
     page.clock.fast_forward("29:00")
-    warning = page.get_by_role("dialog", name="Your session is about to end")
+    warning = page.get_by_role("dialog", name="Your session is about to expire")
     expect(warning).to_be_visible()
     expect(warning.get_by_role("timer")).to_have_text(re.compile("0:[1-5][0-9]"))
     assert complaints(page) == []
-    warning.get_by_role("button", name="Go on working").click()
+    warning.get_by_role("button", name="Stay signed in").click()
     expect(warning).to_be_hidden()
     assert UserSession.objects.get().last_seen_at > timezone.now() - timedelta(minutes=1)
     expect(page.locator("[name=text]")).to_have_value("Calls only after noon.")

@@ -25,15 +25,17 @@ SEND = "Send application for $25,000.00"
 
 
 @pytest.fixture
-def returned(desk: Sandbox) -> Record:
-    """A payment of a borrower that came back after it had succeeded, among others that did not."""
-    loan = given.loan(desk, given.borrower(desk, first_name=NAME))
+def returned(portal_service: Sandbox) -> Record:
+    """A payment that was returned after posting, among others that weren't."""
+    loan = given.loan(portal_service, given.borrower(portal_service, first_name=NAME))
     today = timezone.localdate()
     for days in (40, 70):
-        desk.world.repayment(loan.uuid, amount="250.10", effective_date=str(today - timedelta(days=days)))
-    payment = desk.world.repayment(loan.uuid, amount="310.00", effective_date=str(today))
+        portal_service.world.repayment(
+            loan.uuid, amount="250.10", effective_date=str(today - timedelta(days=days))
+        )
+    payment = portal_service.world.repayment(loan.uuid, amount="310.00", effective_date=str(today))
     for status, error in (("SUCCEEDED", None), ("FAILED_AFTER_SUCCESS", "R01 - Insufficient funds")):
-        desk.world.amend(payment["uuid"], status=status, error_description=error)
+        portal_service.world.amend(payment["uuid"], status=status, error_description=error)
         panel(browser_of(Role.VIEWER), f"{loan.get_absolute_url()}?refresh=1", "loan-repayments")
     return Record.objects.get(kind=Kind.REPAYMENT, uuid=payment["uuid"])
 
@@ -72,7 +74,7 @@ def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     keys.type("25,000")
     expect(page.locator("#amount-words")).to_have_text("Twenty-five thousand dollars")
     keys.press("Enter")
-    expect(page.get_by_role("link", name="Do not send")).to_be_focused()
+    expect(page.get_by_role("link", name="Don’t send")).to_be_focused()
     tab_to(page, page.get_by_role("button", name=SEND))
     keys.press("Enter")
     expect(page.get_by_role("heading", name="Loan application")).to_be_visible()
@@ -82,7 +84,7 @@ def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     before = rows.count()
     tab_to(page, page.get_by_label("Only differing rows"))
     keys.press("Space")
-    expect(page.get_by_text("left out, the same for all")).to_be_visible()
+    expect(page.get_by_text("hidden, the same for all")).to_be_visible()
     assert rows.count() < before
     tab_to(page, page.get_by_role("link", name="APR", exact=True))
     keys.press("Enter")
@@ -96,8 +98,8 @@ def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     side = page.get_by_role("complementary", name="Repayment $310.00")
     expect(side.get_by_role("heading", name="Repayment $310.00")).to_be_focused()
     expect(side).to_contain_text("The service says: R01 - Insufficient funds")
-    expect(side).to_contain_text("First told here as succeeded")
-    expect(side).to_contain_text("Then told as returned after it had succeeded")
+    expect(side).to_contain_text("First seen as succeeded")
+    expect(side).to_contain_text("Then seen as returned after posting")
     expect(page.locator(".sd-repayments [data-row]")).to_have_count(3)
     assert f"payment={returned.uuid}" in page.url
     keys.press("Escape")
@@ -121,7 +123,7 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     expect(page.get_by_role("columnheader", name=OFFER)).to_have_count(4)
     page.get_by_label("Only differing rows").check()
     page.get_by_role("button", name="Apply").click()
-    expect(page.get_by_text("left out, the same for all")).to_be_visible()
+    expect(page.get_by_text("hidden, the same for all")).to_be_visible()
     page.get_by_role("link", name="APR", exact=True).click()
     expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
 
@@ -131,7 +133,7 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     page.locator(".sd-repayments [data-row] a").first.click()
     expect(page.get_by_role("heading", name="Repayment $310.00")).to_be_visible()
     expect(page.get_by_text("R01 - Insufficient funds").first).to_be_visible()
-    expect(page.get_by_text("Then told as returned after it had succeeded")).to_be_visible()
+    expect(page.get_by_text("Then seen as returned after posting")).to_be_visible()
     page.goto(f"/repayments/?payment={returned.uuid}")
     expect(page.get_by_role("complementary", name="Repayment $310.00")).to_be_visible()
 
@@ -143,7 +145,9 @@ def test_what_arrives_on_the_first_page_moves_nothing(page: Page, returned: Reco
     expect(rows).to_have_count(1)
     here = page.get_by_role("link", name="Open payment")
     here.focus()
-    Record.objects.create(kind=Kind.LINE, uuid="line-1", borrower_uuid="b", flagged=True, past_due=5)
+    Record.objects.create(
+        kind=Kind.LINE, uuid="line-1", borrower_uuid="b", flagged=True, past_due=5, past_due_rank=5
+    )
 
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

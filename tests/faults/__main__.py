@@ -1,9 +1,11 @@
 """Runs every accident at length and prints one table: `python -m tests.faults [part …]`.
 
-The parts are load, writes, answers, kills, batches, syncs, silence, inputs and wire, all of them where none is
-named. Load and silence measure, so they want a machine of their own.
+The parts are load, writes, answers, rivals, held, processes, kills, batches, syncs, silence, inputs and wire, all of
+them where none is named. Load and silence measure, so they want a machine of their own. A proxy between portal and
+sandbox brings every fault of the network; beside ``docker/postgres.py`` the database is also restarted and stopped.
 
-FAULTS_ROUNDS is how often each write meets each accident (5), FAULTS_KILLS how often the portal is killed (200),
+FAULTS_ROUNDS is how often each write meets each accident, and rivals, held and processes are repeated (5),
+FAULTS_KILLS how often the portal is killed (200),
 FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6),
 FAULTS_SYNCS how many syncs of messages are killed of which two run at once (20),
 FAULTS_INPUTS how many hostile inputs are sent (10,000), FAULTS_MUTANTS how many answers are mutated (1,000),
@@ -11,17 +13,19 @@ FAULTS_LOAD for how many minutes fifty people click (10).
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 if TYPE_CHECKING:
     from django.test import Client as Browser
 
-    from servicing.sandbox import Sandbox
+    from tests.faults.proxy import ProxiedSandbox
     from tests.faults.writes import Verdict
 
 ROUNDS = int(os.environ.get("FAULTS_ROUNDS", "5"))
@@ -32,11 +36,19 @@ SYNCS = int(os.environ.get("FAULTS_SYNCS", "20"))
 MUTANTS = int(os.environ.get("FAULTS_MUTANTS", "1000"))
 INPUTS = int(os.environ.get("FAULTS_INPUTS", "10000"))
 LOAD = float(os.environ.get("FAULTS_LOAD", "10"))
+FLOWS = [
+    "tests/portal/test_clocks.py",
+    "tests/portal/jobs/test_worker.py",
+    "tests/portal/operations/test_serving.py",
+    "tests/portal/operations/test_copies.py",
+    "tests/portal/operations/test_demo.py",
+]
+SETTLED_HERE = {"DEBUG", "ENV_FILE", "DATA_DIR", "DJANGO_SETTINGS_MODULE", "APPROVAL_ACTS"}
 CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
 @contextmanager
-def desk() -> Iterator[None]:
+def temporary_database() -> Iterator[None]:
     """The portal of this process on a database of its own."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
@@ -63,25 +75,25 @@ def desk() -> Iterator[None]:
 
 
 def main(wanted: list[str]) -> int:
-    with desk(), tempfile.TemporaryDirectory() as folder:
-        from servicing.sandbox import Sandbox
+    with temporary_database(), tempfile.TemporaryDirectory() as folder:
+        from tests.faults.proxy import ProxiedSandbox
 
-        with Sandbox(Path(folder) / "service.sqlite3", client_id=CLIENT_ID, secret=SECRET) as service:
+        with ProxiedSandbox(Path(folder) / "service.sqlite3", client_id=CLIENT_ID, secret=SECRET) as service:
             from django.conf import settings
 
             settings.SERVICING_URL = service.url
             rows = [row for name in wanted or PARTS if name in PARTS for row in PARTS[name](service)]
-    print("| fault | tries | lost | doubled | untrue pages |")  # noqa: T201 - the table is what this is for.
-    print("|---|---:|---:|---:|---:|")  # noqa: T201
+    print("| fault | tries | lost | doubled | untrue | stuck |")  # noqa: T201 - the table is what this is for.
+    print("|---|---:|---:|---:|---:|---:|")  # noqa: T201
     for name, *figures in rows:
         print(f"| {name} | {' | '.join(map(str, figures))} |")  # noqa: T201
     return 1 if any(sum(figures[1:]) for _, *figures in rows) else 0
 
 
-Figures = tuple[str, int, int, int, int]
+Figures = tuple[str, int, int, int, int, int]
 
 
-def accidents(service: "Sandbox") -> list[Figures]:
+def accidents(service: "ProxiedSandbox") -> list[Figures]:
     """Every write under every accident, ROUNDS times."""
     from django.conf import settings
 
@@ -100,13 +112,12 @@ def accidents(service: "Sandbox") -> list[Figures]:
             WriteIntent.objects.filter(state="unknown").update(state="released")
             Outage.objects.all().delete()
             say(f"{accident.name}, {operation}", found.words)
-            for name in ("lost", "doubled", "untrue"):
-                getattr(whole, name).extend(getattr(found, name))
+            whole += found
         rows.append(counted(accident.name, len(WRITES) * ROUNDS, whole))
     return rows
 
 
-def answers(service: "Sandbox") -> list[Figures]:
+def answers(service: "ProxiedSandbox") -> list[Figures]:
     """Every write whose answer finds the database held, full or restarted, or the portal killed."""
     from django.conf import settings
     from django.db import connection
@@ -121,14 +132,73 @@ def answers(service: "Sandbox") -> list[Figures]:
         for operation in WRITES:
             found = judged(operation, loss, service, HOLD_SECONDS)
             say(f"database {loss.name}, {operation}", found.words)
-            for name in ("lost", "doubled", "untrue"):
-                getattr(whole, name).extend(getattr(found, name))
+            whole += found
         rows.append(counted(f"database {loss.name} as the answer comes", len(WRITES), whole))
     stop_servers()
     return rows
 
 
-def kills(service: "Sandbox") -> list[Figures]:
+def rivals(service: "ProxiedSandbox") -> list[Figures]:
+    """Two changes of one record at once, and approved changes whose answer is lost."""
+    from tests.faults.rivals import LOST, approved_and_lost, changed_at_once
+
+    races, approvals = changed_at_once(service, 10 * ROUNDS), approved_and_lost(service, ROUNDS)
+    say("two changes at once", races.words)
+    say("approved changes", approvals.words)
+    return [
+        counted("two changes of one borrower at once", 10 * ROUNDS, races),
+        counted("approved change lost or killed", len(LOST) * ROUNDS, approvals),
+    ]
+
+
+def held(service: "ProxiedSandbox") -> list[Figures]:
+    """The database held by another program; on PostgreSQL also stopped."""
+    from django.db import connection
+
+    from tests.faults.held import away
+
+    rows = []
+    for way in ["held"] + ["stopped"] * (connection.vendor == "postgresql"):
+        found, asked = away(service, way, ROUNDS)
+        say(f"database {way}", found.words)
+        rows.append(counted(f"database {way} {ROUNDS} times", asked, found))
+    return rows
+
+
+def processes(service: "ProxiedSandbox") -> list[Figures]:
+    """Clocks set back, processes replaced, stopped and restored under: their own tests, ROUNDS times."""
+    from tests.faults.writes import Verdict
+
+    found, tries = Verdict(), 0
+    for _ in range(ROUNDS):
+        with tempfile.NamedTemporaryFile(suffix=".xml") as report:
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                f"--junitxml={report.name}",
+            ]
+            subprocess.run([*command, *FLOWS], stdout=subprocess.DEVNULL, env=clean_environment())
+            cases = list(ElementTree.parse(report.name).iter("testcase"))
+        tries += len(cases)
+        found.stuck += [
+            f"{case.get('classname')} {case.get('name')}"
+            for case in cases
+            if case.find("failure") is not None or case.find("error") is not None
+        ]
+    say("clocks and processes", found.words)
+    return [counted("clocks set back, processes replaced and stopped", tries, found)]
+
+
+def clean_environment() -> dict[str, str]:
+    """What pytest begins with: nothing that is set for this process."""
+    return {name: value for name, value in os.environ.items() if name not in SETTLED_HERE}
+
+
+def kills(service: "ProxiedSandbox") -> list[Figures]:
     """The portal killed KILLS times while eight people write."""
     from tests.faults.killing import killed
 
@@ -137,9 +207,9 @@ def kills(service: "Sandbox") -> list[Figures]:
     return [counted(f"kill -9 of the portal, {forms} forms sent", KILLS, found)]
 
 
-def batches(service: "Sandbox") -> list[Figures]:
+def batches(service: "ProxiedSandbox") -> list[Figures]:
     """The worker killed WORKERS times while it prints a batch of SUMMARIES borrowers."""
-    from portal.summaries.models import Batch
+    from portal.documents.models import Batch
     from tests import given
     from tests.faults.batches import killed
 
@@ -151,7 +221,7 @@ def batches(service: "Sandbox") -> list[Figures]:
     return [counted(f"kill -9 of the worker, {SUMMARIES} summaries", WORKERS, found)]
 
 
-def syncs(service: "Sandbox") -> list[Figures]:
+def syncs(service: "ProxiedSandbox") -> list[Figures]:
     """Two syncs at once, and SYNCS of them killed."""
     from tests.faults.syncs import killed
 
@@ -160,7 +230,7 @@ def syncs(service: "Sandbox") -> list[Figures]:
     return [counted("kill -9 of one or both of two syncs", SYNCS, found)]
 
 
-def silence(service: "Sandbox") -> list[Figures]:
+def silence(service: "ProxiedSandbox") -> list[Figures]:
     """The service silent, and then away, for a whole run each."""
     from tests.faults.away import WAYS, left_alone
 
@@ -172,7 +242,7 @@ def silence(service: "Sandbox") -> list[Figures]:
     return rows
 
 
-def inputs(service: "Sandbox") -> list[Figures]:
+def inputs(service: "ProxiedSandbox") -> list[Figures]:
     """What nobody should send, to every form and query string."""
     from tests import given
     from tests.faults.hostile import attacked
@@ -189,7 +259,7 @@ def inputs(service: "Sandbox") -> list[Figures]:
     return [counted("hostile inputs (untrue: answers of 500)", INPUTS, found)]
 
 
-def wire(service: "Sandbox") -> list[Figures]:
+def wire(service: "ProxiedSandbox") -> list[Figures]:
     """What no server should send, to the client alone."""
     from tests.faults.wire import ALL, MAX_BOMB_MEGABYTES, bombs, drill
 
@@ -201,12 +271,12 @@ def wire(service: "Sandbox") -> list[Figures]:
     doubled = sum("times" in words for words in found.wrong)
     name = f"{len(ALL)} faults of a connection, {MUTANTS:,} mutated answers; slowest {found.slowest_seconds:.1f} s"
     return [
-        (name, found.calls, 0, doubled, len(found.wrong) - doubled),
-        ("answers that unpack to 32 MB and more", len(grown), 0, 0, len(burst)),
+        (name, found.calls, 0, doubled, len(found.wrong) - doubled, 0),
+        ("answers that unpack to 32 MB and more", len(grown), 0, 0, len(burst), 0),
     ]
 
 
-def load(service: "Sandbox") -> list[Figures]:
+def load(service: "ProxiedSandbox") -> list[Figures]:
     """Fifty people who click for LOAD minutes; what is lost is an answer, what is untrue a limit that is missed."""
     from tests.faults.load import STAFF, THINK, loaded
 
@@ -215,13 +285,16 @@ def load(service: "Sandbox") -> list[Figures]:
     say("load, 95th percentile in ms", [f"{view} {ms}" for view, ms in found.views.items()])
     pace = "a click each every {:g} to {:g} s".format(*THINK)
     name = f"{STAFF} staff on two web processes, {pace}, {LOAD:g} minutes: {found}"
-    return [(name, found.requests, len(found.errors), 0, len(found.missed))]
+    return [(name, found.requests, len(found.errors), 0, len(found.missed), 0)]
 
 
-PARTS: dict[str, Callable[["Sandbox"], list[Figures]]] = {
+PARTS: dict[str, Callable[["ProxiedSandbox"], list[Figures]]] = {
     "load": load,
     "writes": accidents,
     "answers": answers,
+    "rivals": rivals,
+    "held": held,
+    "processes": processes,
     "kills": kills,
     "batches": batches,
     "syncs": syncs,
@@ -246,7 +319,8 @@ def staff(role: str = "servicer") -> "Browser":
 
 
 def counted(name: str, tries: int, verdict: "Verdict") -> Figures:
-    return name, tries, len(verdict.lost), len(verdict.doubled), len(verdict.untrue)
+    lost, doubled, untrue, stuck = map(len, verdict.columns)
+    return name, tries, lost, doubled, untrue, stuck
 
 
 def say(where: str, words: list[str]) -> None:

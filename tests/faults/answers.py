@@ -23,8 +23,9 @@ from django.test import Client as Browser
 from docker import postgres
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit import outcomes, spool
+from portal.audit import writes
 from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.audit.spool import ANSWERS
 from portal.borrowers.models import Draft
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
@@ -44,8 +45,8 @@ CREATIONS = {"borrowers.create_commercial": "user", "applications.submit": "loan
 class RemoteBrowser:
     """Somebody who is signed in to the portal of the other process; asked as Django's own test browser is."""
 
-    def __init__(self, portal: Portal) -> None:
-        user, _ = User.objects.get_or_create(username="durable", role=Role.SERVICER)
+    def __init__(self, portal: Portal, name: str = "durable") -> None:
+        user, _ = User.objects.get_or_create(username=name, role=Role.SUPERVISOR)
         browser = Browser()
         browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
         self.portal, self.session = portal, requests.Session()
@@ -156,8 +157,8 @@ def judged(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verd
             portal.start()
         if Draft.objects.count() < drafts and not loss.is_saved:
             found.lost.append("the draft was deleted before its outcome was saved")
-        if outcomes.replay() or outcomes.replay() or spool.entries():
-            found.lost.append("the spool is not empty afterwards")
+        if writes.replay_answers() or writes.replay_answers() or ANSWERS.entries():
+            found.stuck.append("the spool is not empty afterwards")
         _compare(operation, sending, service, found)
     finally:
         portal.kill()
@@ -180,19 +181,19 @@ def _lose(
 
     before, sender = len(service.calls), threading.Thread(target=send)
     sender.start()
-    while len(service.calls) == before:
+    while len(service.calls) == before and sender.is_alive():
         time.sleep(0.01)
     with ExitStack() as away:
         away.enter_context(loss.take_away())
         began = time.monotonic()
         if loss.is_killed:
-            while not spool.entries() and time.monotonic() < began + PAGE_SECONDS:
+            while not ANSWERS.entries() and time.monotonic() < began + PAGE_SECONDS:
                 time.sleep(0.02)
             portal.kill()
         sender.join()
         waited = time.monotonic() - began
         if waited > ANSWER_SECONDS + PAGE_SECONDS:
-            found.untrue.append(f"the page took {waited:.1f} s")
+            found.stuck.append(f"the page took {waited:.1f} s")
         time.sleep(max(seconds - waited, 0) if loss.take_away is held else 0)
     if not loss.is_killed:
         _look(answers, loss, sending, found)
@@ -200,19 +201,22 @@ def _lose(
 
 def _look(answers: list[Any], loss: Loss, sending: Sending, found: Verdict) -> None:
     """The page says what was done and what was not, and the file of this host is its owner's and holds no secret."""
+    if not answers:
+        found.stuck.append("no page came")
+        return
     page, status = answers[0].content.decode(), answers[0].status_code
     if loss.is_saved:
         if status != 303:
             found.untrue.append(f"the page answers {status} although the database came back")
         return
-    [(_, entry)] = spool.entries() or [(None, {"uuid": "nothing"})]
+    [(_, entry)] = ANSWERS.entries() or [(None, {"uuid": "nothing"})]
     if status != 503 or "Done at the service, not saved here yet" not in page:
         found.untrue.append(f"the page answers {status} and does not say what was done")
     if entry["uuid"] not in page:
         found.lost.append("the page does not show the uuid")
-    if spool.path().stat().st_mode & 0o777 != 0o600:
+    if ANSWERS.path.stat().st_mode & 0o777 != 0o600:
         found.lost.append("others may read the spool")
-    text = spool.path().read_bytes()
+    text = ANSWERS.path.read_bytes()
     found.lost += [f"a secret rests: {secret}" for secret in sending.secrets if secret.encode() in text]
 
 

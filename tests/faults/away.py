@@ -15,11 +15,11 @@ from django.test import Client as Browser
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit.breaker import PAUSE, outage
+from portal.audit.service_health import PAUSE, current_outage
 from portal.registry.models import Record
-from servicing.sandbox import Sandbox
 from tests import given
 from tests.faults.killing import Portal
+from tests.faults.proxy import ProxiedSandbox
 from tests.faults.writes import Verdict
 
 LONGEST = 1.0
@@ -39,7 +39,7 @@ LISTS = [
     "/approvals/",
 ]
 LISTS += ["/search/?q=bakery", "/status/", "/audit/"]
-SAID = ("Not answering since", "Asking the lending service")
+SAID = ("No response since", "Loading…")
 
 
 WAYS: dict[str, dict[str, Any]] = {"silent": {"delay": 60}, "away": {"cut_before": True}}
@@ -70,7 +70,7 @@ class Staff:
         return answer.text, answer.status_code, time.monotonic() - began
 
 
-def left_alone(service: Sandbox, way: str) -> tuple[Verdict, list[float]]:
+def left_alone(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]:
     """Walk every page while the service is away; what was slow, what did not say so, and how long each page took."""
     records = known(service)
     portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT), WEB_CONCURRENCY="2")
@@ -90,7 +90,7 @@ def left_alone(service: Sandbox, way: str) -> tuple[Verdict, list[float]]:
     return found, took
 
 
-def known(service: Sandbox) -> list[Record]:
+def known(service: ProxiedSandbox) -> list[Record]:
     """A borrower with a loan and a line, of which there are copies."""
     owner = given.borrower(service)
     loan, line = given.loan(service, owner, paid=3), given.line(service, owner)
@@ -106,9 +106,9 @@ def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterato
     """Pages one after the other for so long, and whether it must be known by then that the service is away."""
     end, waited_until = time.monotonic() + seconds, time.monotonic() + KNOWN_BY
     details = [record.get_absolute_url() for record in records]
-    while time.monotonic() < end or (outage() is None and time.monotonic() < waited_until):
+    while time.monotonic() < end or (current_outage() is None and time.monotonic() < waited_until):
         Record.objects.update(asked_at=None)
-        is_known = outage() is not None
+        is_known = current_outage() is not None
         for person in staff:
             for page in [*LISTS, *details]:
                 yield page, person, is_known
@@ -126,21 +126,21 @@ def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
     return seconds
 
 
-def _asked_seldom(service: Sandbox, found: Verdict) -> None:
+def _asked_seldom(service: ProxiedSandbox, found: Verdict) -> None:
     """Nobody hammers: a few tries for each pause, whatever is walked."""
-    before, began = len(service.calls), time.monotonic()
+    before, began = service.proxy.asked, time.monotonic()
     time.sleep(3 * PAUSE.total_seconds())
-    tries, pauses = len(service.calls) - before, (time.monotonic() - began) / PAUSE.total_seconds()
-    if outage() is None or tries > pauses + 1:
+    tries, pauses = service.proxy.asked - before, (time.monotonic() - began) / PAUSE.total_seconds()
+    if current_outage() is None or tries > pauses + 1:
         found.doubled.append(f"the service was asked {tries} times in {pauses:.0f} pauses")
 
 
 def _well_again(person: Staff, records: list[Record], found: Verdict) -> None:
     """People go on looking, and the first answer ends it."""
     end = time.monotonic() + BACK_BY
-    while outage() and time.monotonic() < end:
+    while current_outage() and time.monotonic() < end:
         Record.objects.update(asked_at=None)
         person.get(records[1].get_absolute_url(), panel="loan")
         time.sleep(0.5)
-    if outage():
-        found.untrue.append(f"{BACK_BY:.0f} s after the service was back it is still left alone")
+    if current_outage():
+        found.stuck.append(f"{BACK_BY:.0f} s after the service was back it is still left alone")

@@ -15,9 +15,9 @@ from hashlib import sha256
 from django.conf import settings
 
 from portal.audit.models import Entry
+from portal.documents.batches import zip_documents
+from portal.documents.models import Batch, Item
 from portal.jobs.models import Job
-from portal.summaries.bundles import zipped
-from portal.summaries.models import Batch, Item
 from tests.databases import database_url
 from tests.faults.writes import Verdict
 
@@ -80,7 +80,7 @@ def _judged(batch: Batch, whole: int) -> Verdict:
     job = Job.objects.get(pk=batch.job_id)
     if (job.state, job.result) != (Job.State.DONE, {"done": whole, "failed": 0}):
         found.untrue.append(f"the job is {job.state} ({job.words}) with {job.result}")
-    with zipfile.ZipFile(io.BytesIO(b"".join(zipped(batch)))) as archive:
+    with zipfile.ZipFile(io.BytesIO(b"".join(zip_documents(batch)))) as archive:
         if len(set(archive.namelist())) != whole or archive.testzip():
             found.lost.append(f"the file holds {len(archive.namelist())} documents")
     return found

@@ -24,9 +24,9 @@ from django.test import Client as Browser
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit.intents import settle_stale
+from portal.audit.integrity import verify_chain
 from portal.audit.models import Entry, WriteIntent
-from portal.audit.verification import verify
+from portal.audit.writes import close_stale_writes
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -82,7 +82,7 @@ class Portal:
             "-m",
             "gunicorn",
             "--config",
-            "python:portal.serving",
+            "python:portal.gunicorn",
             "portal.wsgi",
             "--bind",
             f"{HOST}:{self.port}",
@@ -191,13 +191,13 @@ def _press(portal: Portal, cookie: str, form: Form) -> int | None:
 def _judged(service: Sandbox, forms: list[Form]) -> Verdict:
     """Hold every form against what the service has and what the trail says."""
     WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at="2020-01-01T00:00:00Z")
-    settle_stale()
+    close_stale_writes()
     found, made = Verdict(), _made(service)
     intents = {intent.submit_id: intent for intent in WriteIntent.objects.all()}
     for form in forms:
         count = made.get((form.borrower, form.amount), 0)
         _compare(form, intents.get(form.submit_id), count, found)
-    if broken := verify().found:
+    if broken := verify_chain().found:
         found.lost.append(str(broken))
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
@@ -218,6 +218,8 @@ def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict)
     rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
     if rows != [("attempt", ""), ("outcome", intent.state)]:
         found.lost.append(f"{form.amount} is {intent.state}, its trail {rows}")
+    if intent.state == WriteIntent.State.SENDING:
+        found.stuck.append(f"{form.amount} is still being sent")
     fits = {"confirmed": count == 1, "unknown": True}.get(intent.state, count == 0)
     if not fits or (303 in form.answers and intent.state == "rejected"):
         found.untrue.append(f"{form.amount} is {intent.state}, and the service has it {count} times")

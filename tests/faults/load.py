@@ -40,7 +40,7 @@ SETTLED = 0.4
 
 
 class Load(NamedTuple):
-    """What came of it."""
+    """What requests under load cost."""
 
     requests: int
     errors: list[str]
@@ -73,7 +73,7 @@ def loaded(service: Sandbox, seconds: float) -> Load:
         log = Path(folder) / "portal.log"
         told = {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "WEB_CONCURRENCY": "2"}
         # A process that is replaced would hide what it held on to.
-        portal = Portal(service.url, "--max-requests", "0", log=log, **told, **_deployed(service))
+        portal = Portal(service.url, "--max-requests", "0", log=log, **told, **deployed(service))
         people = [_person(service, portal.url, number) for number in range(STAFF)]
         connection.close()
         portal.start()
@@ -90,7 +90,7 @@ def loaded(service: Sandbox, seconds: float) -> Load:
     return Load(len(times), errors, _within(every, 50), _within(every, 95), _growth(memory), views)
 
 
-def _deployed(service: Sandbox) -> dict[str, str]:
+def deployed(service: Sandbox) -> dict[str, str]:
     """The settings of a deployment, but for the proxy that would speak TLS, and its static files."""
     told = {
         "DEBUG": "off",

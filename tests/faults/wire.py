@@ -293,7 +293,7 @@ def drill(*, mutants: int, threads: int = 16, seed: int = 20261122) -> Findings:
 
 def attempt(client: Client, service: HostileService, findings: Findings, act: str, call: str) -> None:
     """Make one call, and hold its outcome against what the service did."""
-    caller = client.watched_by(None, request_id=call)
+    caller = client.with_watcher(None, request_id=call)
     started, result = time.monotonic(), ""
     try:
         if act == "read":
@@ -363,7 +363,7 @@ with service.running(), Client(service.url, auth="none", time_limit=20, max_trie
             return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) // 1024
     idle, started = peak(), time.monotonic()
     try:
-        client.watched_by(None, request_id="bomb").repayments.of_loan("b-1", "l-1")
+        client.with_watcher(None, request_id="bomb").repayments.of_loan("b-1", "l-1")
     except ServicingError as error:
         print(peak() - idle, type(error).__name__)
 """

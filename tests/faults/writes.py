@@ -57,7 +57,8 @@ def creation(browser: Browser, service: Sandbox) -> Sending:
     """A borrower."""
     email = new_email()
     wizard = Wizard(browser).fill(email=email, first_name=f"Bakery {email[:8]} LLC")
-    typed = wizard.hidden() | SIGNED
+    # Needed once an earlier one with the same phone is on file.
+    typed = wizard.hidden() | SIGNED | {"reason": "Another branch of the same bakery."}
     return Sending(
         lambda: wizard.post("review", typed),
         lambda: [user["email"] for user in service.world.users()].count(email),
@@ -124,16 +125,26 @@ def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> 
 
 @dataclass
 class Verdict:
-    """What was lost, what was done twice, and what a page said that is not so; each in words."""
+    """What was lost, what was done twice, what a page said that is not so, and what never ended; each in words."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     untrue: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+
+    def __iadd__(self, other: "Verdict") -> "Verdict":
+        for mine, others in zip(self.columns, other.columns, strict=True):
+            mine += others
+        return self
+
+    @property
+    def columns(self) -> list[list[str]]:
+        return [self.lost, self.doubled, self.untrue, self.stuck]
 
     @property
     def words(self) -> list[str]:
         """All of it."""
-        return [*self.lost, *self.doubled, *self.untrue]
+        return [*self.lost, *self.doubled, *self.untrue, *self.stuck]
 
 
 def judged(operation: str, accident: Accident, browser: Browser, service: Sandbox) -> Verdict:

@@ -1,4 +1,4 @@
-"""How tests read a page: as a browser with scripts gets it (from copies), one of its panels, or without scripts."""
+"""How tests read a page: as a browser with scripts gets it, one of its panels, or without scripts."""
 
 import re
 from datetime import timedelta
@@ -6,14 +6,14 @@ from html import unescape
 
 from django.test import Client as Browser
 
-from portal.audit.models import Sighting
-from portal.readings import HOLD
+from portal.audit.models import RecordView
+from portal.live import PANEL_WAIT_SECONDS
 from portal.registry.models import Record
 from tests.conftest import htmx
 
 
 def page(browser: Browser, address: str) -> str:
-    """The page from copies: its panels will ask by themselves."""
+    """The page from saved copies; its panels refresh themselves."""
     browser.cookies["js"] = "1"
     return plain(browser, address)
 
@@ -35,7 +35,7 @@ def panel(browser: Browser, address: str, name: str) -> str:
         if 'hx-trigger="load delay:1s"' not in shown:
             return shown
         address = address.replace("&refresh=1", "").replace("?refresh=1", "")
-    raise AssertionError(f"{name} has no answer after {HOLD * 20} s")
+    raise AssertionError(f"{name} has no answer after {PANEL_WAIT_SECONDS * 20} s")
 
 
 def words(shown: str) -> str:
@@ -50,7 +50,7 @@ def forget(record: Record) -> None:
 
 def an_hour_later() -> None:
     """The looks up to now were an hour ago."""
-    for one in Sighting.objects.all():
-        Sighting.objects.filter(pk=one.pk).update(
+    for one in RecordView.objects.all():
+        RecordView.objects.filter(pk=one.pk).update(
             first_at=one.first_at - timedelta(hours=1), last_at=one.last_at - timedelta(hours=1)
         )

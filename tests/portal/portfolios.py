@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.portfolio import AT_ONCE
+from portal.lists.pages import MAX_SELECTED
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -46,13 +46,14 @@ class PortfolioList(AccountList):
 
     # --- As a file ---
 
-    def test_its_file_has_the_columns_of_the_screen(self, viewer: Browser, desk: Sandbox) -> None:
-        record = self.known(desk, "=1+1")
+    def test_its_file_has_the_columns_of_the_screen(self, viewer: Browser, portal_service: Sandbox) -> None:
+        record = self.known(portal_service, "=1+1")
         heads, row = self.lines(viewer)
         assert heads[3:] == self.heads
         assert row[:3] == [record.uuid, "'=1+1", record.borrower_uuid]
         shown = self.fragment(viewer)
-        assert [head for head in self.heads if head != "Delinquent" and head not in shown] == []
+        in_files_alone = {"Aging", "Amount due next", "Principal as % of limit"}
+        assert [head for head in self.heads if head not in in_files_alone and head not in shown] == []
 
     def test_its_file_holds_this_page_or_all_that_match(self, viewer: Browser) -> None:
         for number in range(30):
@@ -68,78 +69,85 @@ class PortfolioList(AccountList):
     # --- Order and marks ---
 
     def test_what_is_due_first_stands_first_and_what_has_no_day_last(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        later, never = self.known(desk, due_date=date(2027, 1, 1)), self.known(desk)
-        sooner = self.known(desk, due_date=date(2026, 12, 1))
+        later, never = self.known(portal_service, key_date=date(2027, 1, 1)), self.known(portal_service)
+        sooner = self.known(portal_service, key_date=date(2026, 12, 1))
         assert self.order(self.fragment(viewer, "?sort=due"), sooner, later, never) == [0, 1, 2]
         assert self.order(self.fragment(viewer, "?sort=-due"), later, sooner, never) == [0, 1, 2]
 
     def test_what_changed_since_somebody_looked_is_marked_for_them_alone(
-        self, viewer: Browser, servicer: Browser, desk: Sandbox
+        self, viewer: Browser, servicer: Browser, portal_service: Sandbox
     ) -> None:
-        record = self.made(desk)
+        record = self.made(portal_service)
         page(viewer, record.get_absolute_url())
         panel(viewer, record.get_absolute_url(), self.noun)
         assert ">Changed</span>" not in self.fragment(viewer)
         an_hour_later()
         forget(record)
         changed = {"amount": 123} if self.noun == "loan" else {"credit_limit": 123}
-        desk.world.amend(record.uuid, **changed)
+        portal_service.world.amend(record.uuid, **changed)
         panel(servicer, record.get_absolute_url(), self.noun)
         assert ">Changed</span>" in self.fragment(viewer)
         assert ">Changed</span>" not in self.fragment(servicer)
 
     # --- Read again ---
 
-    def test_chosen_ones_are_read_one_after_the_other(self, viewer: Browser, desk: Sandbox) -> None:
-        one, other, left = (self.made(desk) for _ in range(3))
+    def test_chosen_ones_are_read_one_after_the_other(self, viewer: Browser, portal_service: Sandbox) -> None:
+        one, other, left = (self.made(portal_service) for _ in range(3))
         viewer.cookies["js"] = "1"
         begun = self.begun(viewer, one, other, back="?sort=due")
         assert begun.status_code == 303
-        assert "0 of 2 read again" in page(viewer, begun["Location"])
-        assert desk.calls == []
-        assert "1 of 2 read again" in panel(viewer, begun["Location"], "refresh-progress")
-        desk.fail_next(f"{self.area}.{'get' if self.noun == 'loan' else 'statement'}", status=422)
+        assert "0 of 2 refreshed" in page(viewer, begun["Location"])
+        assert portal_service.calls == []
+        assert "1 of 2 refreshed" in panel(viewer, begun["Location"], "refresh-progress")
+        portal_service.fail_next(f"{self.area}.{'get' if self.noun == 'loan' else 'statement'}", status=422)
         shown = panel(viewer, begun["Location"], "refresh-progress")
-        assert "2 of 2 read again, 1 failed" in shown
+        assert "2 of 2 refreshed, 1 failed" in shown
         assert "hx-get" not in shown
         assert f'href="{self.address}?sort=due"' in shown
         assert "2 of 2" in panel(viewer, begun["Location"], "refresh-progress")
-        assert len(desk.calls) == 4
+        assert len(portal_service.calls) == 4
         left.refresh_from_db()
         assert left.asked_at is None
         assert Entry.objects.get(action=f"{self.area}.refresh").subject_label == f"2 {self.noun}s"
 
     @pytest.mark.django_db(transaction=True)
-    def test_without_scripts_the_page_goes_on_by_itself(self, viewer: Browser, desk: Sandbox) -> None:
-        records = [self.made(desk) for _ in range(2)]
+    def test_without_scripts_the_page_goes_on_by_itself(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        records = [self.made(portal_service) for _ in range(2)]
         form = plain(viewer, self.address)
         chosen = re.findall(r'type="checkbox" name="uuid" value="([^"]+)" form="refresh-chosen"', form)
         assert set(chosen) == {record.uuid for record in records}
         begun = self.begun(viewer, *records)
         first = viewer.get(begun["Location"])
         assert first["Refresh"] == "1"
-        assert "1 of 2 read again" in first.content.decode()
+        assert "1 of 2 refreshed" in first.content.decode()
         last = viewer.get(begun["Location"])
         assert "Refresh" not in last
-        assert "2 of 2 read again" in last.content.decode()
+        assert "2 of 2 refreshed" in last.content.decode()
 
-    def test_none_or_too_many_are_refused_with_a_sentence(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_none_or_too_many_are_refused_with_a_sentence(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         many = [
             Record.objects.create(kind=self.kind, uuid=f"a-{n}", borrower_uuid="b")
-            for n in range(AT_ONCE + 1)
+            for n in range(MAX_SELECTED + 1)
         ]
-        for chosen, words in ((many, "At most 20"), ([], "None was chosen")):
+        for chosen, words in ((many, "Refresh up to 20 at once"), ([], "Nothing selected")):
             refused = self.begun(viewer, *chosen, back="?page=2")
             assert refused.status_code == 422
             assert words in html.unescape(refused.content.decode())
             assert f'href="{self.address}?page=2"' in refused.content.decode()
-        assert desk.calls == []
-        assert self.fragment(viewer, "?choose=1").count(" checked>") == AT_ONCE
+        assert portal_service.calls == []
+        chosen = re.findall(r'name="uuid"[^>]* checked>', self.fragment(viewer, "?choose=1"))
+        assert len(chosen) == MAX_SELECTED
 
-    def test_an_address_that_nobody_was_led_to_reads_nothing(self, viewer: Browser, desk: Sandbox) -> None:
-        record = self.made(desk)
+    def test_an_address_that_nobody_was_led_to_reads_nothing(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        record = self.made(portal_service)
         now = timezone.now().replace(tzinfo=None).isoformat()
         for query in (
             "",
@@ -150,4 +158,4 @@ class PortfolioList(AccountList):
         ):
             answer = viewer.get(f"{self.address}refresh/{query}", headers=htmx("refresh-progress"))
             assert (answer.status_code, answer["Location"]) == (302, self.address)
-        assert desk.calls == []
+        assert portal_service.calls == []

@@ -28,7 +28,7 @@ STAFF_FORM = {"username": "servicer", "role": "servicer", "theme": "light", "den
 
 
 @pytest.fixture
-def maya(desk: Sandbox) -> User:
+def maya(portal_service: Sandbox) -> User:
     return existing_user("maya", PASSWORD, role=Role.SERVICER, first_name="Maya")
 
 
@@ -58,7 +58,7 @@ class TestSigningIn:
     def test_guessing_is_slowed_down(self, anonymous: Browser, maya: User) -> None:
         for guess in range(5):
             sign_in(anonymous, f"guess-{guess}")
-        assert "Too many attempts failed" in sign_in(anonymous).content.decode()
+        assert "Too many attempts" in sign_in(anonymous).content.decode()
         assert not is_signed_in(anonymous)
 
     def test_a_deactivated_account_stays_out(self, anonymous: Browser, maya: User) -> None:
@@ -82,7 +82,7 @@ class TestSigningIn:
     def test_a_fragment_leads_the_whole_page_to_the_sign_in(self, anonymous: Browser) -> None:
         where = {"HX-Current-URL": "http://testserver/loans/?page=2"}
         answer = anonymous.get("/loans/", headers=htmx("loan-rows") | where)
-        assert (answer.status_code, answer.content) == (204, b"")
+        assert (answer.status_code, answer.content) == (200, b"")
         assert answer["HX-Redirect"] == "/sign-in/?next=/loans/%3Fpage%3D2"
 
     def test_a_fragment_from_nowhere_leads_to_the_first_page(self, anonymous: Browser) -> None:
@@ -115,7 +115,7 @@ class TestSigningOut:
 
 
 class TestRoles:
-    def test_administrators_do_not_lend_and_lenders_do_not_administer(self, desk: Sandbox) -> None:
+    def test_administrators_do_not_lend_and_lenders_do_not_administer(self, portal_service: Sandbox) -> None:
         admin, servicer = User(role=Role.ADMIN), User(role=Role.SERVICER)
         assert (can(admin, "accounts.staff"), can(admin, "borrowers.create")) == (True, False)
         assert (can(servicer, "accounts.staff"), can(servicer, "borrowers.create")) == (False, True)
@@ -141,8 +141,8 @@ class TestProfile:
         assert (user.preferred_name, user.time_zone, user.theme) == ("May", "America/Denver", "dark")
         assert (user.density, user.shortcuts) == ("compact", False)
         page = servicer.get("/accounts/profile/").content.decode()
-        assert 'data-bs-theme="dark" data-density="compact"' in page
-        assert "Your settings were saved." in page
+        assert 'data-theme="dark" data-density="compact"' in page
+        assert "Settings saved." in page
 
     def test_the_trail_uses_the_name_of_the_administrator_with_the_username(self, servicer: Browser) -> None:
         typed = {"preferred_name": "Ravi Patel", "first_name": "Ravi", "last_name": "Patel"}
@@ -171,10 +171,10 @@ class TestProfile:
         assert (user.theme, user.role, user.is_superuser) == ("dark", Role.SERVICER, False)
 
     def test_a_desk_looks_as_the_system_does_unless_a_person_chose(self, viewer: Browser) -> None:
-        assert 'data-bs-theme="auto"' in viewer.get("/").content.decode()
+        assert 'data-theme="auto"' in viewer.get("/").content.decode()
         for chosen in ("light", "auto"):
             viewer.post("/accounts/profile/theme/", {"theme": chosen})
-            assert f'data-bs-theme="{chosen}"' in viewer.get("/").content.decode()
+            assert f'data-theme="{chosen}"' in viewer.get("/").content.decode()
 
     def test_the_theme_switch_goes_back_to_where_it_was_pressed(self, viewer: Browser) -> None:
         where = {"Referer": "http://testserver/loans/?page=2"}
@@ -200,7 +200,7 @@ class TestAdmin:
             (Role.ADMIN, 200),
         ],
     )
-    def test_only_those_who_oversee_enter(self, desk: Sandbox, role: Role, status: int) -> None:
+    def test_only_those_who_oversee_enter(self, portal_service: Sandbox, role: Role, status: int) -> None:
         assert browser_of(role).get("/admin/").status_code == status
 
     def test_it_has_no_sign_in_of_its_own(self, anonymous: Browser) -> None:
@@ -221,7 +221,7 @@ class TestAdmin:
     def test_a_zone_that_does_not_exist_is_refused(self, admin: Browser, maya: User) -> None:
         page = reverse("admin:accounts_user_change", args=[maya.pk])
         answer = admin.post(page, STAFF_FORM | {"time_zone": "Mars/Olympus"})
-        assert "There is no such time zone" in answer.content.decode()
+        assert "Unknown time zone" in answer.content.decode()
 
     @pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.AUDITOR])
     def test_overseers_do_not_touch_accounts(self, maya: User, role: Role) -> None:
@@ -244,8 +244,18 @@ class TestSuperuser:
     """Whoever ``createsuperuser`` made is an administrator and nothing more."""
 
     @pytest.fixture
-    def root(self, desk: Sandbox) -> Browser:
+    def root(self, portal_service: Sandbox) -> Browser:
         return browser_of_superuser()
+
+    @pytest.mark.parametrize("selected", [["nobody"], ["1", "x"], ["9" * 30], ["\0"]])
+    def test_an_action_on_accounts_that_do_not_exist_changes_nothing(
+        self, admin: Browser, selected: list[str]
+    ) -> None:
+        before = Entry.objects.count()
+        action = {"action": "end_sessions", "_selected_action": selected, "index": "0"}
+        answer = admin.post("/admin/accounts/user/", action, follow=True)
+        assert answer.status_code == 200
+        assert Entry.objects.count() == before
 
     def test_the_admin_holds_accounts_and_the_trail_and_nothing_else(self, root: Browser) -> None:
         page = root.get("/admin/").content.decode()
@@ -277,7 +287,9 @@ class TestSuperuser:
         assert not User.objects.get().has_perm("accounts.change_user")
 
     @pytest.mark.parametrize("role", Role)
-    def test_the_admin_opens_by_role_whatever_the_flags_say(self, desk: Sandbox, role: Role) -> None:
+    def test_the_admin_opens_by_role_whatever_the_flags_say(
+        self, portal_service: Sandbox, role: Role
+    ) -> None:
         plain, flagged = browser_of(role), browser_of_superuser(role)
         found = [address.url for address in addresses() if address.url.startswith("/admin/")]
         assert len(found) > 30
@@ -303,7 +315,7 @@ class TestRecord:
         found = found.exclude(action__startswith="accounts.sign_")
         return [(one.actor_name, one.action[9:], one.subject_label, one.changes) for one in found]
 
-    def test_commands(self, desk: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_commands(self, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
         superuser()
         created, flagged = self.changes()
         assert created[:3] == ("system", "staff_created", "root")

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Kind, Record, Source
-from portal.registry.sources import KIND_OF_ANSWER
+from portal.registry.sources import OPERATIONS
 from servicing import Loan, RemoteTime, Repayment, Statement, codec
 from servicing.sandbox.wire import dumps
 from tests.portal.pages import page, panel
@@ -84,14 +84,14 @@ def any_of(model: type, **own: st.SearchStrategy[Any]) -> st.SearchStrategy[dict
     return st.fixed_dictionaries(fields | own, optional={"of_tomorrow": OPEN})
 
 
-OPERATIONS = {kind: operation for operation, kind in KIND_OF_ANSWER.items() if kind}
+READ_BY = {operation.kind: operation.name for operation in OPERATIONS if operation.kind}
 
 
 def remember(model: Any, answer: dict[str, Any] | list[dict[str, Any]], kind: Kind) -> Record:
     text = dumps(answer)
     read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
     ids = {"borrower_id": OWNER, "loan_id" if "loan" in kind else "line_id": ACCOUNT}
-    memory.remember(memory.records_in_answer(OPERATIONS[kind], read, ids), source=Source.SERVICE)
+    store.save(store.records_in_answer(READ_BY[kind], read, ids), source=Source.SERVICE)
     return Record.objects.get(kind=kind, uuid=ACCOUNT)
 
 
@@ -149,7 +149,7 @@ class TestAnyAnswer:
         assert "Repayments" in page(viewer, address)
         assert "Repayments" in page(viewer, "/repayments/")
         for one in answer[:2]:
-            assert "Life of this payment" in page(viewer, f"/repayments/{one['uuid']}/")
+            assert "Payment history" in page(viewer, f"/repayments/{one['uuid']}/")
 
 
 def test_the_longest_values_are_shown_whole(viewer: Browser) -> None:

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit.chain import FIRST, append, seal
-from portal.audit.models import Actor, Entry, RemoteCall, Sighting, WriteIntent
-from portal.audit.sentences import sentence
+from portal.audit.chain import GENESIS_HASH, append, entry_hash
+from portal.audit.models import Actor, Entry, RecordView, RemoteCall, WriteIntent
+from portal.audit.reading import sentence
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -38,7 +38,7 @@ def intent(**fields: Any) -> WriteIntent:
 class TestChain:
     def test_every_entry_is_sealed_with_the_one_before(self) -> None:
         first, second = append(MAYA, "lookup.add"), append(MAYA, "lookup.archive", reason="Closed")
-        assert (first.previous_hash, second.previous_hash) == (FIRST, first.hash)
+        assert (first.previous_hash, second.previous_hash) == (GENESIS_HASH, first.hash)
 
     def test_the_seal_holds_whatever_an_entry_says(self) -> None:
         detail = {
@@ -49,7 +49,7 @@ class TestChain:
         }
         append(MAYA, "lookup.correct", intent_id=uuid4(), changes={"label": ["a", "b"]}, detail=detail)
         entry = Entry.objects.get()
-        assert seal(entry) == entry.hash
+        assert entry_hash(entry) == entry.hash
 
     @pytest.mark.parametrize(
         ("field", "value"),
@@ -59,7 +59,7 @@ class TestChain:
         append(MAYA, "lookup.import_records", reason="Asked by mail", detail={"taken": 1})
         entry = Entry.objects.get()
         setattr(entry, field, value)
-        assert seal(entry) != entry.hash
+        assert entry_hash(entry) != entry.hash
 
     def test_entries_are_appended_and_nothing_else(self) -> None:
         entry = append(MAYA, "lookup.add")
@@ -99,14 +99,14 @@ class TestLooks:
         ],
     )
     def test_every_page_of_a_person_counts(
-        self, servicer: Browser, desk: Sandbox, address: str, action: str
+        self, servicer: Browser, portal_service: Sandbox, address: str, action: str
     ) -> None:
-        borrower = given.borrower(desk)
+        borrower = given.borrower(portal_service)
         person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)[0]
-        loan = given.loan(desk, borrower)
+        loan = given.loan(portal_service, borrower)
         page = address.format(borrower=borrower.uuid, person=person.uuid, loan=loan.uuid)
         assert [servicer.get(page).status_code for _ in range(2)] == [200, 200]
-        look = Sighting.objects.get(entry__action=action)
+        look = RecordView.objects.get(entry__action=action)
         assert (look.actor_name, look.count) == ("Servicer (servicer)", 2)
 
 
@@ -139,7 +139,7 @@ class TestActor:
         ({"action": "lookup.archive"}, "archived Northwind LLC"),
         (
             {"action": "borrowers.create_commercial", "phase": "attempt"},
-            "set out to create borrower Northwind LLC",
+            "started creating borrower Northwind LLC",
         ),
         (
             {"action": "borrowers.create_commercial", "phase": "outcome", "result": "confirmed"},
@@ -147,7 +147,7 @@ class TestActor:
         ),
         (
             {"action": "borrowers.create_commercial", "phase": "outcome", "result": "unknown"},
-            "set out to create borrower Northwind LLC: the outcome is unknown",
+            "started creating borrower Northwind LLC: the outcome is unknown",
         ),
         ({"action": "loans.extend", "phase": "outcome", "result": "odd"}, "loans.extend Northwind LLC: odd"),
         ({"action": "accounts.sign_in", "subject_label": ""}, "signed in"),
@@ -165,7 +165,7 @@ class TestIndex:
     def rows(self, browser: Browser, query: str = "") -> str:
         return browser.get(f"/audit/{query}", headers=htmx("audit-rows")).content.decode()
 
-    def test_only_those_who_oversee_read_the_trail(self, desk: Sandbox) -> None:
+    def test_only_those_who_oversee_read_the_trail(self, portal_service: Sandbox) -> None:
         statuses = {role: browser_of(role).get("/audit/").status_code for role in Role}
         assert {role for role, status in statuses.items() if status == 200} == {
             "supervisor",
@@ -198,7 +198,7 @@ class TestIndex:
     def test_a_write_is_found_by_its_result_and_leads_to_its_page(self, auditor: Browser) -> None:
         unknown, confirmed = intent(state="unknown"), intent(state="confirmed", label="Acme Farms")
         rows = self.rows(auditor, "?result=unknown")
-        assert "set out to create borrower Northwind LLC: the outcome is unknown" in rows
+        assert "started creating borrower Northwind LLC: the outcome is unknown" in rows
         assert "Acme Farms" not in rows
         entry = Entry.objects.get(intent_id=unknown.pk, phase="outcome")
         assert unknown.get_absolute_url() in auditor.get(f"/audit/{entry.pk}/").content.decode()
@@ -219,13 +219,13 @@ class TestIndex:
     def test_a_filter_gets_the_rows_alone(self, auditor: Browser) -> None:
         rows = self.rows(auditor, "?q=nobody")
         assert rows.strip().startswith('<div id="audit-rows"')
-        assert "No entry matches" in rows
+        assert "No entries match" in rows
 
 
 class TestWrite:
     def test_an_unknown_outcome_says_what_to_ask_the_lender(self, viewer: Browser) -> None:
         page = viewer.get(intent(state="unknown").get_absolute_url()).content.decode()
-        assert "We do not know whether this was done." in page
+        assert "Outcome unknown." in page
         assert "we sent POST /v1/users and received no answer." in page
 
     def test_a_settled_write_asks_nothing(self, viewer: Browser) -> None:
@@ -262,7 +262,7 @@ class TestAdmin:
         assert auditor.get(reverse(f"admin:audit_{name}_change", args=[row.pk])).status_code == 200
 
     @pytest.mark.parametrize("name", LISTS)
-    def test_nobody_adds_changes_or_deletes(self, desk: Sandbox, name: str) -> None:
+    def test_nobody_adds_changes_or_deletes(self, portal_service: Sandbox, name: str) -> None:
         root = User.objects.create_superuser("root")
         browser = Browser()
         browser.force_login(root)
@@ -296,5 +296,5 @@ class TestAdmin:
         assert Entry.objects.get(action="audit.export").detail["filters"] == {"q": "Findable"}
 
     @pytest.mark.parametrize("role", [Role.VIEWER, Role.SERVICER])
-    def test_others_do_not_enter(self, desk: Sandbox, role: Role) -> None:
+    def test_others_do_not_enter(self, portal_service: Sandbox, role: Role) -> None:
         assert browser_of(role).get(reverse("admin:audit_entry_changelist")).status_code == 302

@@ -43,16 +43,16 @@ def running(port: int, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @pytest.fixture
-def port(desk: Sandbox, settings: LazySettings) -> int:
+def port(portal_service: Sandbox, settings: LazySettings) -> int:
     """Where the cache of this desk is, once it runs."""
     found = free_port()
     address = f"redis://127.0.0.1:{found}/0"
-    settings.CACHES = {"default": {"BACKEND": "portal.cache.ForgivingCache", "LOCATION": address}}
+    settings.CACHES = {"default": {"BACKEND": "portal.runtime.cache.ForgivingCache", "LOCATION": address}}
     return found
 
 
 @pytest.fixture
-def maya(desk: Sandbox) -> User:
+def maya(portal_service: Sandbox) -> User:
     return User.objects.create_user("maya", password=PASSWORD, role=Role.SERVICER, first_name="Maya")
 
 
@@ -69,9 +69,9 @@ def doctor() -> str:
 
 
 def test_whoever_is_signed_in_works_on_and_comes_back(
-    desk: Sandbox, port: int, maya: User, tmp_path: Path
+    portal_service: Sandbox, port: int, maya: User, tmp_path: Path
 ) -> None:
-    given.borrower(desk, first_name="Anna")
+    given.borrower(portal_service, first_name="Anna")
     staff = browser_of(Role.SUPERVISOR)
     with running(port, tmp_path):
         before = {page: staff.get(page).status_code for page in PAGES}
@@ -79,7 +79,7 @@ def test_whoever_is_signed_in_works_on_and_comes_back(
         assert "The cache does not answer" not in staff.get("/status/").content.decode()
         assert "ok     The cache works" in doctor()
     assert before == {page: staff.get(page).status_code for page in PAGES} == dict.fromkeys(PAGES, 200)
-    assert "The cache does not answer" in staff.get("/status/").content.decode()
+    assert "The cache isn’t responding" in staff.get("/status/").content.decode()
     ready = Browser().get("/readyz")
     assert (ready.status_code, b"cache: not answering\n" in ready.content) == (200, True)
     assert "WRONG  The cache does not answer. Look at CACHE_URL." in doctor()
@@ -92,7 +92,7 @@ def test_whoever_is_signed_in_works_on_and_comes_back(
 def test_nobody_guesses_passwords_while_nobody_counts(port: int, maya: User) -> None:
     for guess in (PASSWORD, *"abcdefg"):
         status, page = sign_in(guess)
-        assert (status, "Signing in is not possible at the moment" in page) == (503, True)
+        assert (status, "Sign-in isn’t available right now" in page) == (503, True)
     staff = Browser()
     staff.force_login(maya)
     confirmed = staff.post("/accounts/confirm/", {"password": PASSWORD})
@@ -104,7 +104,7 @@ def test_tries_are_counted_in_it(port: int, maya: User, tmp_path: Path) -> None:
     with running(port, tmp_path):
         for guess in "abcde":
             sign_in(guess)
-        assert "Too many attempts failed" in sign_in()[1]
+        assert "Too many attempts" in sign_in()[1]
 
 
 def test_pages_do_not_wait_for_a_silent_one_one_after_the_other(port: int) -> None:

@@ -12,14 +12,14 @@ from django.db.models import QuerySet
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.audit.breaker import TRIES, Breaker, outage
 from portal.audit.models import Entry
-from portal.jobs import upkeep
+from portal.audit.service_health import MAX_UNANSWERED_TRIES, CircuitBreaker, current_outage
+from portal.jobs import queue
+from portal.jobs.execution import claim, worker_id
 from portal.jobs.models import Job, Schedule, Worker, lease
-from portal.jobs.queue import start
-from portal.jobs.running import claim, worker_id
-from portal.jobs.state import state
-from portal.messaging.coverage import check
+from portal.jobs.queue import start_job
+from portal.jobs.status import jobs_status
+from portal.messaging.coverage import check_days
 from portal.messaging.tasks import sync
 from portal.registry.models import Record
 from servicing import Client
@@ -36,22 +36,26 @@ def set_back() -> Any:
 
 
 @pytest.fixture
-def loan(desk: Sandbox) -> Record:
-    return given.loan(desk, given.borrower(desk), amount="12345.00")
+def loan(portal_service: Sandbox) -> Record:
+    return given.loan(portal_service, given.borrower(portal_service), amount="12345.00")
 
 
-def test_a_service_that_answers_again_is_asked_at_once(desk: Sandbox, viewer: Browser, loan: Record) -> None:
-    for _ in range(TRIES):
-        Breaker().heard(answered=False)
-    assert not Breaker().admits()
+def test_a_service_that_answers_again_is_asked_at_once(
+    portal_service: Sandbox, viewer: Browser, loan: Record
+) -> None:
+    for _ in range(MAX_UNANSWERED_TRIES):
+        CircuitBreaker().record_result(answered=False)
+    assert not CircuitBreaker().allows_request()
     with set_back():
         assert "12,345.00" in panel(viewer, loan.get_absolute_url(), "loan")
-        assert outage() is None
+        assert current_outage() is None
 
 
-def test_copies_are_read_again_and_take_the_new_answer(desk: Sandbox, viewer: Browser, loan: Record) -> None:
+def test_copies_are_read_again_and_take_the_new_answer(
+    portal_service: Sandbox, viewer: Browser, loan: Record
+) -> None:
     panel(viewer, loan.get_absolute_url(), "loan-repayments")
-    desk.world.repayment(loan.uuid, amount="777.00")
+    portal_service.world.repayment(loan.uuid, amount="777.00")
     with set_back():
         assert "$777.00" in panel(viewer, loan.get_absolute_url(), "loan-repayments")
 
@@ -86,12 +90,12 @@ def test_what_is_remembered_for_seconds_is_forgotten(viewer: Browser) -> None:
     cache.clear()
 
 
-def test_days_of_messages_are_counted_again(desk: Sandbox, lending: Client) -> None:
+def test_days_of_messages_are_counted_again(portal_service: Sandbox, service_client: Client) -> None:
     today = timezone.localdate()
-    check(lending, today, today)
-    assert check(lending, today, today) == 0
+    check_days(service_client, today, today)
+    assert check_days(service_client, today, today) == 0
     with set_back():
-        assert check(lending, today, today) == 1
+        assert check_days(service_client, today, today) == 1
 
 
 @pytest.mark.django_db
@@ -99,19 +103,19 @@ class TestBackgroundWork:
     @pytest.fixture
     def job(self) -> Job:
         SCRIPTS["nothing"] = lambda progress: None
-        return start(scripted, script="nothing")
+        return start_job(scripted, script="nothing")
 
     def test_a_job_of_a_lost_worker_is_handed_on(self, job: Job) -> None:
         claim(str(job.pk))
         Job.objects.update(worker="lost")
         with set_back():
-            upkeep.hand_on()
+            queue.recover_lost_jobs()
             assert Job.objects.get().state == "waiting"
 
     def test_one_under_way_is_not_and_has_one_more_lease(self, job: Job) -> None:
         claim(str(job.pk))
         with set_back():
-            upkeep.hand_on()
+            queue.recover_lost_jobs()
             leased = Job.objects.get()
             assert (leased.state, leased.worker) == ("running", worker_id())
             assert leased.lease_until
@@ -120,15 +124,15 @@ class TestBackgroundWork:
     def test_a_job_that_waits_for_another_attempt_is_sent(self, job: Job) -> None:
         sent = Job.objects.get().due_at
         with set_back():
-            upkeep.send_due()
+            queue.send_due_jobs()
             assert Job.objects.get().due_at < sent - HOUR / 2
 
     def test_repeated_jobs_begin(self, settings: LazySettings) -> None:
         settings.MESSAGE_SYNC_MINUTES = 5
-        upkeep.begin_due()
+        queue.start_scheduled_jobs()
         began = Schedule.objects.get(name=sync.name).begun_at
         with set_back():
-            upkeep.begin_due()
+            queue.start_scheduled_jobs()
             again = Schedule.objects.get(name=sync.name).begun_at
         assert began
         assert again
@@ -136,10 +140,10 @@ class TestBackgroundWork:
 
     def test_a_worker_that_is_gone_does_not_seem_to_work(self) -> None:
         Worker.objects.create(id="gone", beat_at=timezone.now())
-        assert state().is_working
+        assert jobs_status().is_working
         with set_back():
-            assert not state().is_working
+            assert not jobs_status().is_working
 
     def test_two_machines_may_differ_by_a_moment(self) -> None:
         Worker.objects.create(id="ahead", beat_at=timezone.now() + timedelta(seconds=1))
-        assert state().is_working
+        assert jobs_status().is_working

@@ -10,12 +10,13 @@ from django.conf import LazySettings
 from django.core.management import call_command
 from django.test import Client as Browser
 
-from portal import disk
-from portal.audit import view_spool
+from portal.audit import view_log
 from portal.audit.models import Actor, Entry
-from portal.disk import REST_SECONDS
+from portal.audit.spool import VIEWS
 from portal.notes.models import Note
 from portal.registry.models import Record
+from portal.runtime import database
+from portal.runtime.database import OPTIONAL_PAUSE_SECONDS
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx
@@ -36,13 +37,13 @@ def timed() -> Iterator[None]:
 def folder(settings: LazySettings, tmp_path: Path) -> Iterator[None]:
     settings.DATA_DIR = tmp_path
     yield
-    disk._rest_ends_at = 0.0  # The next test's database takes writes.
+    database._pause_ends_at = 0.0  # The next test's database takes writes.
 
 
 @pytest.fixture
-def loan(desk: Sandbox, viewer: Browser, servicer: Browser) -> Record:
+def loan(portal_service: Sandbox, viewer: Browser, servicer: Browser) -> Record:
     """One that both looked at just now, so that their look is recorded already."""
-    loan = given.loan(desk, given.borrower(desk), amount="12345.00")
+    loan = given.loan(portal_service, given.borrower(portal_service), amount="12345.00")
     for browser in (viewer, servicer):
         panel(browser, loan.get_absolute_url(), "loan")
         page(browser, loan.get_absolute_url())
@@ -65,38 +66,40 @@ def test_a_page_whose_look_is_recorded_is_shown_from_copies(viewer: Browser, loa
 
 
 def test_a_view_waits_in_a_file_until_it_can_be_recorded(
-    viewer: Browser, servicer: Browser, loan: Record, desk: Sandbox
+    viewer: Browser, servicer: Browser, loan: Record, portal_service: Sandbox
 ) -> None:
-    other, looks = given.borrower(desk), Entry.objects.filter(action="borrowers.detail")
+    other, looks = given.borrower(portal_service), Entry.objects.filter(action="borrowers.detail")
     with databases.locked():
         for browser in (viewer, servicer):
             with timed():
                 assert other.label in page(browser, other.get_absolute_url())
-    assert view_spool.path().stat().st_mode & 0o777 == 0o600
-    with view_spool.path().open("ab") as file:
-        file.write(b'\n{"actor": {"name": "cut o')
+    assert VIEWS.path.stat().st_mode & 0o777 == 0o600
+    with VIEWS.path.open("ab") as file:
+        file.write(b'answer 90 1\n{"actor": {"name": "cut o')
     assert not looks.filter(subject_uuid=other.uuid).exists()
-    page(viewer, given.borrower(desk).get_absolute_url())
+    page(viewer, given.borrower(portal_service).get_absolute_url())
     late = looks.filter(subject_uuid=other.uuid).order_by("id")
     assert list(late.values_list("actor_name", flat=True)) == ["Viewer (viewer)", "Servicer (servicer)"]
     assert all("viewed_at" in entry.detail for entry in late)
-    assert view_spool.replay() == 0
+    assert view_log.replay_views() == 0
     call_command("verify_audit", verbosity=0)
 
 
 def test_a_view_that_was_recorded_before_a_kill_is_not_recorded_again(viewer: Browser, loan: Record) -> None:
     actor, looks = Actor.system("test"), Entry.objects.filter(action="loans.detail", actor_name="system")
-    view_spool.put(actor, "loans.detail", {"subject_uuid": loan.uuid})
-    waiting = view_spool.path().read_bytes()
-    view_spool.replay()
-    view_spool.path().write_bytes(waiting)
-    view_spool.replay()
+    view_log.spool_view(actor, "loans.detail", {"subject_uuid": loan.uuid})
+    waiting = VIEWS.path.read_bytes()
+    view_log.replay_views()
+    VIEWS.path.write_bytes(waiting)
+    view_log.replay_views()
     assert looks.count() == 1
 
 
-def test_what_can_be_recorded_nowhere_is_not_shown(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    other = given.borrower(desk)
-    view_spool.path().parent.write_text("no folder")
+def test_what_can_be_recorded_nowhere_is_not_shown(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    other = given.borrower(portal_service)
+    VIEWS.path.parent.write_text("no folder")
     with databases.locked(), timed():
         answer = viewer.get(other.get_absolute_url())
     assert (answer.status_code, answer["Retry-After"]) == (503, "10")
@@ -130,5 +133,5 @@ def test_whether_writes_are_possible_is_told(anonymous: Browser) -> None:
         answer = anonymous.get("/readyz")
     assert answer.status_code == 200
     assert "writes: not possible" in answer.content.decode()
-    time.sleep(REST_SECONDS)
+    time.sleep(OPTIONAL_PAUSE_SECONDS)
     assert "writes: ok" in anonymous.get("/readyz").content.decode()

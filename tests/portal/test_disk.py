@@ -14,7 +14,9 @@ NORMAL, FULL = 1, 2
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="It is SQLite's one writer that others wait for.")
 @pytest.mark.django_db(transaction=True)
-def test_the_trail_waits_for_the_disk_and_a_repeated_look_does_not(desk: Sandbox, viewer: Browser) -> None:
+def test_the_trail_waits_for_the_disk_and_a_repeated_look_does_not(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
     seen: dict[str, set[int]] = {}
 
     def watch(execute: Any, sql: str, *rest: Any) -> Any:
@@ -22,7 +24,7 @@ def test_the_trail_waits_for_the_disk_and_a_repeated_look_does_not(desk: Sandbox
         seen.setdefault(" ".join(sql.split()[:3]), set()).add(level)
         return execute(sql, *rest)
 
-    page = given.borrower(desk).get_absolute_url()
+    page = given.borrower(portal_service).get_absolute_url()
     with connection.execute_wrapper(watch):
         viewer.get(page)
         viewer.get(page)

@@ -14,9 +14,10 @@ from django.test import Client as Browser
 from django.test import RequestFactory
 
 from portal.audit.models import Entry
-from portal.ui.exports import csv_file, guarded, list_file
+from portal.ui.exports import amount, csv_file, list_file, without_formulas, xlsx_file
 from servicing.sandbox import Sandbox
-from tests.portal.summaries.test_document import every_address
+from tests.portal.documents.test_document import every_address
+from tests.portal.spreadsheets import cells_of, frozen_rows
 
 # On PostgreSQL a file is read in one transaction, whatever its rows are.
 pytestmark = pytest.mark.django_db
@@ -105,10 +106,10 @@ def test_a_list_is_csv_unless_json_lines_are_asked_for() -> None:
 
 @pytest.mark.parametrize("area", LISTS)
 def test_each_list_says_the_same_as_csv_and_as_json_lines_and_the_audit_tells(
-    desk: Sandbox, viewer: Browser, auditor: Browser, area: str
+    portal_service: Sandbox, viewer: Browser, auditor: Browser, area: str
 ) -> None:
-    every_address(desk)
-    desk.world.message("payment.failed", {"status": "FAILED", "note": "=1+1"})
+    every_address(portal_service)
+    portal_service.world.message("payment.failed", {"status": "FAILED", "note": "=1+1"})
     browser, address = auditor if area == "audit" else viewer, LISTS[area]
     file = browser.get(f"{address}?all=1").getvalue().decode("utf-8-sig")
     table = list(csv.DictReader(io.StringIO(file, newline="")))
@@ -124,6 +125,53 @@ def test_each_list_says_the_same_as_csv_and_as_json_lines_and_the_audit_tells(
 def as_cells(line: dict[str, Any]) -> dict[str, str]:
     """A line of JSON as CSV holds it."""
     return {
-        name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else guarded(value)
+        name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict) else without_formulas(value)
         for name, value in line.items()
     }
+
+
+class TestSpreadsheet:
+    def cells(self, *values: Any) -> list[Any]:
+        heads = [f"Column {number}" for number, _ in enumerate(values)]
+        file = b"".join(xlsx_file("list", heads, [values]))  # type: ignore[arg-type]
+        assert frozen_rows(file) == "1"
+        head, row = cells_of(file)
+        assert head == heads
+        return row
+
+    def test_numbers_and_dates_are_real_ones(self) -> None:
+        row = self.cells(Decimal("19756.20"), date(2026, 11, 30), 43, True, "Northwind")
+        assert row == [Decimal("19756.2"), date(2026, 11, 30), Decimal(43), "Yes", "Northwind"]
+
+    @pytest.mark.parametrize(
+        "text", ["=1+1", "+1", "@SUM(A1)", "https://lender.example", "\x00\x08", "01234"]
+    )
+    def test_a_text_stays_a_text(self, text: str) -> None:
+        assert type(self.cells("first", text)[1]) is str
+
+    def test_what_a_spreadsheet_cannot_hold_exactly_is_a_text(self) -> None:
+        row = self.cells(Decimal("1234567890123456.78"), date(1850, 1, 2), None, "x")
+        assert row == ["1234567890123456.78", "1850-01-02", None, "x"]
+
+    def test_without_rows_there_is_the_head(self) -> None:
+        file = b"".join(xlsx_file("list", ["One", "Two"], []))  # type: ignore[arg-type]
+        assert cells_of(file) == [["One", "Two"]]
+
+    def test_a_full_sheet_is_followed_by_another(self) -> None:
+        file = b"".join(xlsx_file("list", ["One"], [[1], [2], [3]], rows_per_sheet=2))  # type: ignore[arg-type]
+        assert cells_of(file) == [["One"], [1], [2]]
+        assert cells_of(file, sheet=2) == [["One"], [3]]
+
+    @pytest.mark.parametrize("area", LISTS)
+    def test_every_list_is_offered_as_one(self, auditor: Browser, area: str) -> None:
+        answer = auditor.get(f"{LISTS[area]}?format=xlsx")
+        assert answer["Content-Disposition"].endswith('.xlsx"')
+        assert cells_of(answer.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("sent", "written"),
+    [("8500.0000", "8500.00"), ("0.1", "0.10"), ("100.1250", "100.125"), ("7", "7.00"), ("1E+3", "1000.00")],
+)
+def test_an_amount_has_two_decimals_or_more_where_the_service_sent_more(sent: str, written: str) -> None:
+    assert f"{amount(Decimal(sent))}" == written

@@ -24,9 +24,10 @@ from requests import Session
 from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.audit import outcomes, spool
-from portal.audit.intents import settle_stale
+from portal.audit import writes
 from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.audit.spool import ANSWERS
+from portal.audit.writes import close_stale_writes
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -37,12 +38,12 @@ pytestmark = pytest.mark.urls("tests.portal.trial_urls")
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk)
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service)
 
 
 @pytest.fixture
-def unreachable(desk: Sandbox, settings: LazySettings) -> None:
+def unreachable(portal_service: Sandbox, settings: LazySettings) -> None:
     """Nobody listens where the service should be."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         settings.SERVICING_URL = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -83,6 +84,15 @@ class TestWrite:
         assert call.intent_id == WriteIntent.objects.get().pk
         assert call.request_id.startswith(answer["X-Request-ID"])
 
+    def test_durations_are_recorded_in_milliseconds(
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+    ) -> None:
+        portal_service.fail_next("applications.submit", delay=0.5)
+        submit(servicer, borrower)
+        took = RemoteCall.objects.get().duration_ms
+        assert 500 <= took < 60_000
+        assert Entry.objects.get(phase="outcome").detail["duration_ms"] == took
+
     def test_entries_name_who_wrote_what_and_why(self, servicer: Browser, borrower: Record) -> None:
         answer = submit(servicer, borrower, headers={"User-Agent": "Desk browser"})
         attempt, outcome = Entry.objects.exclude(phase="event").order_by("id")
@@ -121,12 +131,12 @@ class TestWrite:
         self,
         servicer: Browser,
         borrower: Record,
-        desk: Sandbox,
+        portal_service: Sandbox,
         fault: dict[str, Any],
         state: str,
         status: int,
     ) -> None:
-        desk.fail_next("applications.submit", **fault)
+        portal_service.fail_next("applications.submit", **fault)
         answer = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (answer.status_code, intent.state) == (status, state)
@@ -143,32 +153,34 @@ class TestWrite:
         assert trail(intent) == [("attempt", ""), ("outcome", "not_sent")]
         assert "Nothing was sent." in answer.content.decode()
 
-    def test_the_services_words_are_quoted(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
-        desk.fail_next("applications.submit", status=400, message="amount is <too> large")
+    def test_the_services_words_are_quoted(
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+    ) -> None:
+        portal_service.fail_next("applications.submit", status=400, message="amount is <too> large")
         page = submit(servicer, borrower).content.decode()
         assert "<q>amount is &lt;too&gt; large</q>" in page
         assert WriteIntent.objects.get().message == "amount is <too> large"
 
     def test_an_unknown_outcome_leads_to_its_record(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("applications.submit", cut_after_commit=True)
+        portal_service.fail_next("applications.submit", cut_after_commit=True)
         page = submit(servicer, borrower).content.decode()
         assert "may or may not have been done" in page
         assert f'href="{WriteIntent.objects.get().get_absolute_url()}"' in page
 
     def test_what_our_own_rules_refuse_leaves_nothing(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         answer = submit(servicer, borrower, amount="-5")
         assert answer.status_code == 422
         assert "amount" in answer.content.decode()
-        assert (desk.calls, WriteIntent.objects.count()) == ([], 0)
+        assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
 
     def test_a_write_without_a_form_has_an_intent_too(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        loan = desk.world.loan(borrower.uuid)
+        loan = portal_service.world.loan(borrower.uuid)
         servicer.post("/trial/submit-without-a-form/", {"borrower": borrower.uuid, "loan": loan["uuid"]})
         intent = WriteIntent.objects.get()
         assert (intent.state, intent.label) == ("confirmed", "applications.submit")
@@ -178,15 +190,19 @@ class TestWrite:
 
 
 class TestSendingOnce:
-    def test_the_same_form_sends_once(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+    def test_the_same_form_sends_once(
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+    ) -> None:
         submit(servicer, borrower, submit_id="one")
         again = submit(servicer, borrower, submit_id="one", amount="9000.00")
-        assert (again.status_code, submissions(desk)) == (409, 1)
+        assert (again.status_code, submissions(portal_service)) == (409, 1)
         assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
 
     @pytest.mark.django_db(transaction=True)
-    def test_two_clicks_at_once_send_once(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
-        desk.fail_next("applications.submit", delay=0.5, times=None)
+    def test_two_clicks_at_once_send_once(
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+    ) -> None:
+        portal_service.fail_next("applications.submit", delay=0.5, times=None)
         together = threading.Barrier(2)
         statuses: list[int] = []
 
@@ -200,28 +216,28 @@ class TestSendingOnce:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (sorted(statuses), submissions(desk)) == ([200, 409], 1)
+        assert (sorted(statuses), submissions(portal_service)) == ([200, 409], 1)
         assert trail(WriteIntent.objects.get()) == [("attempt", ""), ("outcome", "confirmed")]
 
     def test_an_equal_one_is_refused_while_the_outcome_is_unknown(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("applications.submit", cut_after_commit=True)
+        portal_service.fail_next("applications.submit", cut_after_commit=True)
         submit(servicer, borrower, once="on")
         again = submit(servicer, borrower, once="on")
-        assert (again.status_code, submissions(desk)) == (409, 1)
+        assert (again.status_code, submissions(portal_service)) == (409, 1)
         assert WriteIntent.objects.get().get_absolute_url() in again.content.decode()
 
     def test_an_equal_one_may_follow_one_that_ended(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         submit(servicer, borrower, once="on")
         assert submit(servicer, borrower, once="on").status_code == 200
 
     def test_a_different_one_may_follow_one_that_is_open(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("applications.submit", cut_after_commit=True)
+        portal_service.fail_next("applications.submit", cut_after_commit=True)
         submit(servicer, borrower, once="on")
         assert submit(servicer, borrower, once="on", amount="1300.00").status_code == 200
 
@@ -254,65 +270,67 @@ class TestConnection:
 
 class TestWhenOurSideFails:
     def test_nothing_is_sent_that_cannot_be_recorded(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         databases.fill_the_disk("audit_entry")
         with pytest.raises(Exception, match="the disk is full"):
             submit(servicer, borrower)
-        assert (desk.calls, WriteIntent.objects.count()) == ([], 0)
+        assert (portal_service.calls, WriteIntent.objects.count()) == ([], 0)
 
     def test_nothing_is_sent_inside_a_transaction_that_could_take_its_record_back(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         typed = {"submit_id": "one", "borrower": borrower.uuid, "amount": "1200"}
         with pytest.raises(RuntimeError, match="durable"):
             servicer.post("/trial/submit-in-a-transaction/", typed)
-        assert desk.calls == []
+        assert portal_service.calls == []
 
     def test_an_outcome_that_cannot_be_recorded_waits_in_the_spool(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         databases.fill_the_disk("registry_record")
         page = submit(servicer, borrower)
         intent = WriteIntent.objects.get()
         assert (page.status_code, intent.state, RemoteCall.objects.count()) == (503, "sending", 0)
-        [application] = desk.world.store.all("loan_application")
+        [application] = portal_service.world.store.all("loan_application")
         assert "Done at the service, not saved here yet" in page.content.decode()
         assert application.body["uuid"] in page.content.decode()
 
         databases.free_the_disk("registry_record")
-        assert (outcomes.replay(), outcomes.replay()) == (0, 0)
+        assert (writes.replay_answers(), writes.replay_answers()) == (0, 0)
         intent.refresh_from_db()
         assert (intent.state, intent.subject_uuid) == ("confirmed", application.body["uuid"])
         assert trail(intent) == [("attempt", ""), ("outcome", "confirmed")]
-        assert (RemoteCall.objects.count(), spool.entries()) == (1, [])
+        assert (RemoteCall.objects.count(), ANSWERS.entries()) == (1, [])
 
     @pytest.mark.django_db(transaction=True)
     def test_a_crash_in_the_middle_leaves_sending_and_later_unknown(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("applications.submit", delay=60)
+        portal_service.fail_next("applications.submit", delay=60)
         process = subprocess.Popen(
             [sys.executable, "-c", SENDS, borrower.uuid],
-            env=os.environ | in_a_process(desk),
+            env=os.environ | in_a_process(portal_service),
         )
-        wait_until(lambda: submissions(desk) == 1)
+        wait_until(lambda: submissions(portal_service) == 1)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         intent = WriteIntent.objects.get()
-        assert (intent.state, trail(intent), settle_stale()) == ("sending", [("attempt", "")], 0)
+        assert (intent.state, trail(intent), close_stale_writes()) == ("sending", [("attempt", "")], 0)
 
         WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
-        assert (settle_stale(), settle_stale()) == (1, 0)
+        assert (close_stale_writes(), close_stale_writes()) == (1, 0)
         intent.refresh_from_db()
         assert (intent.state, trail(intent)) == ("unknown", [("attempt", ""), ("outcome", "unknown")])
+        outcome = Entry.objects.get(intent_id=intent.pk, phase="outcome")
+        assert (outcome.detail, outcome.actor_name) == ({"note": "no outcome was recorded in time"}, "system")
 
     def test_what_was_given_up_keeps_its_one_outcome_when_an_answer_comes_late(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         watcher = gateway.Watcher(gateway.Actor.system("late"))
-        lending = gateway.client().watched_by(GivenUpMeanwhile(watcher))
-        application = lending.applications.submit(borrower.uuid, amount=Decimal(1200))
+        service_client = gateway.client().with_watcher(GivenUpMeanwhile(watcher))
+        application = service_client.applications.submit(borrower.uuid, amount=Decimal(1200))
         intent = WriteIntent.objects.get()
         assert (intent.state, intent.subject_uuid) == ("confirmed", application.uuid)
         assert trail(intent) == [("attempt", ""), ("outcome", "unknown"), ("event", "confirmed")]
@@ -329,15 +347,15 @@ class GivenUpMeanwhile:
     def before(self, call: Any) -> None:
         self.watcher.before(call)
         WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
-        settle_stale()
+        close_stale_writes()
 
 
 SENDS = """
 import sys, django
 django.setup()
 from decimal import Decimal
-from portal.gateway import Actor, reading
-reading(Actor.system("trial")).applications.submit(sys.argv[1], amount=Decimal("1200.00"))
+from portal.gateway import Actor, client_for
+client_for(Actor.system("trial")).applications.submit(sys.argv[1], amount=Decimal("1200.00"))
 """
 
 
@@ -360,8 +378,8 @@ def wait_until(happened: Any, seconds: float = 30) -> None:
 
 class TestRead:
     @pytest.fixture
-    def address(self, borrower: Record, desk: Sandbox) -> str:
-        return f"/trial/read/{borrower.uuid}/{desk.world.loan(borrower.uuid)['uuid']}/"
+    def address(self, borrower: Record, portal_service: Sandbox) -> str:
+        return f"/trial/read/{borrower.uuid}/{portal_service.world.loan(borrower.uuid)['uuid']}/"
 
     def test_an_answer_is_remembered_and_the_call_is_kept(self, viewer: Browser, address: str) -> None:
         loan = viewer.get(address).content.decode()
@@ -383,9 +401,15 @@ class TestRead:
         ids=str,
     )
     def test_every_failure_has_its_page_and_its_notice(
-        self, viewer: Browser, desk: Sandbox, address: str, fault: dict[str, Any], outcome: str, status: int
+        self,
+        viewer: Browser,
+        portal_service: Sandbox,
+        address: str,
+        fault: dict[str, Any],
+        outcome: str,
+        status: int,
     ) -> None:
-        desk.fail_next("loans.get", times=2, **fault)
+        portal_service.fail_next("loans.get", times=2, **fault)
         page = viewer.get(address)
         notice = viewer.get(address, headers=htmx("loan-rows"))
         assert (page.status_code, notice.status_code) == (status, status)
@@ -393,23 +417,25 @@ class TestRead:
         assert "<html" in page.content.decode()
         assert notice.content.decode().strip().startswith('<section class="sd-card" id="notice">')
 
-    def test_a_boosted_link_gets_the_whole_page(self, viewer: Browser, desk: Sandbox, address: str) -> None:
-        desk.fail_next("loans.get", status=404)
+    def test_a_boosted_link_gets_the_whole_page(
+        self, viewer: Browser, portal_service: Sandbox, address: str
+    ) -> None:
+        portal_service.fail_next("loans.get", status=404)
         page = viewer.get(address, headers=htmx("body") | {"HX-Boosted": "true"})
         assert "<html" in page.content.decode()
 
     def test_what_points_at_our_own_settings_is_logged_with_its_reference(
-        self, viewer: Browser, desk: Sandbox, address: str, caplog: pytest.LogCaptureFixture
+        self, viewer: Browser, portal_service: Sandbox, address: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        desk.fail_next("loans.get", status=401)
+        portal_service.fail_next("loans.get", status=401)
         reference = viewer.get(address)["X-Request-ID"]
-        assert any(r.name == "portal.gateway" and reference in r.getMessage() for r in caplog.records)
+        assert any(r.name == "portal.errors" and reference in r.getMessage() for r in caplog.records)
 
     def test_an_id_that_would_reach_another_record_is_never_sent(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         answer = viewer.get(f"/trial/read/{borrower.uuid}/%2E%2E/")
-        assert (answer.status_code, desk.calls) == (422, [])
+        assert (answer.status_code, portal_service.calls) == (422, [])
 
 
 class TestOwnErrorPages:
@@ -424,7 +450,7 @@ class TestOwnErrorPages:
         ("address", "status"), [("/trial/submit/", 403), ("/nowhere/", 404), ("/trial/breaks/", 500)]
     )
     def test_each_is_a_page_and_for_a_fragment_a_notice(
-        self, desk: Sandbox, address: str, status: int
+        self, portal_service: Sandbox, address: str, status: int
     ) -> None:
         browser = browser_of(Role.VIEWER, raise_request_exception=False)
         page, notice = browser.get(address), browser.get(address, headers=htmx("loan-rows"))
@@ -434,16 +460,18 @@ class TestOwnErrorPages:
 
     @pytest.mark.parametrize(("environment", "band"), [("live", "LIVE"), ("sandbox", "SANDBOX")])
     def test_the_barest_pages_still_say_whether_money_is_real(
-        self, desk: Sandbox, settings: LazySettings, environment: str, band: str
+        self, portal_service: Sandbox, settings: LazySettings, environment: str, band: str
     ) -> None:
         settings.SERVICING_ENVIRONMENT = environment
         browser = browser_of(Role.VIEWER, raise_request_exception=False)
         for page in (browser.get("/trial/breaks/"), browser.get("/", headers={"host": "somebody-else"})):
-            assert re.search(r'aria-label="Environment"><span><b>(\w+)', page.content.decode())[1] == band  # type: ignore[index]
+            shown = re.search(r'aria-label="Environment">\s*<span>\s*<b>(\w+)', page.content.decode())
+            assert shown
+            assert shown[1] == band
             assert "Times shown in" not in page.content.decode()
             assert "Reference r-" in page.content.decode()
 
-    def test_a_form_from_before_another_sign_in_says_what_to_do(self, desk: Sandbox) -> None:
+    def test_a_form_from_before_another_sign_in_says_what_to_do(self, portal_service: Sandbox) -> None:
         browser = browser_of(Role.SERVICER, enforce_csrf_checks=True)
         page = browser.post("/trial/submit/", {"submit_id": "one"})
         assert page.status_code == 403

@@ -12,9 +12,9 @@ from django.db import connection
 from django.db.models import Model
 from django.test import Client as Browser
 
-from portal.messaging.keeping import keep
 from portal.messaging.models import Message
-from portal.registry import memory
+from portal.messaging.store import save_messages
+from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing import Message as ListedMessage
@@ -70,8 +70,8 @@ def test_each_record_is_what_the_portal_stores_of_its_answer(world: Browser) -> 
     for record in records:
         answer = codec.decode(MODELS[Kind(record.kind)], record.answer)
         ids = {"borrower_uuid": record.borrower_uuid, "parent_uuid": record.parent_uuid}
-        items = memory.known(answer, uuid=record.uuid, **ids)
-        memory.remember(items, source=Source.SERVICE, at=record.answer_at)
+        items = store.observe(answer, uuid=record.uuid, **ids)
+        store.save(items, source=Source.SERVICE, at=record.answer_at)
     assert stored(Record, "created_at", "updated_at") == generated
 
 
@@ -94,7 +94,7 @@ def test_each_message_is_what_the_portal_stores_of_it(world: Browser) -> None:
     bodies = [json.loads(body) for body in Message.objects.values_list("body", flat=True)]
     assert len(bodies) == 50
     Message.objects.all().delete()
-    keep(codec.read_list(ListedMessage, codec.parse(json.dumps(bodies))))
+    save_messages(codec.read_list(ListedMessage, codec.parse(json.dumps(bodies))))
     assert stored(Message, "stored_at") == generated
 
 
@@ -135,9 +135,9 @@ def test_it_can_be_searched_and_listed(world: Browser) -> None:
 def test_what_is_written_afterwards_is_found_too(world: Browser) -> None:
     """The triggers of the search are back."""
     answer = codec.decode(Borrower, '{"uuid":"b-1","first_name":"Quillon Ferry Works","key_people":[]}')
-    memory.remember(memory.known(answer), source=Source.SERVICE)
+    store.save(store.observe(answer), source=Source.SERVICE)
     assert "/borrowers/b-1/" in world.get("/search/", {"q": "quillon"}).content.decode()
-    keep(codec.read_list(ListedMessage, codec.parse('[{"uuid":"m-1","event":"payment.zebrawood"}]')))
+    save_messages(codec.read_list(ListedMessage, codec.parse('[{"uuid":"m-1","event":"payment.zebrawood"}]')))
     assert "/messages/m-1/" in world.get("/messages/", {"q": "zebrawood"}).content.decode()
 
 

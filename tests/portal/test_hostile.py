@@ -15,10 +15,10 @@ from tests.faults.hostile import attacked
     [(Role.SUPERVISOR, "/", 200), (Role.ADMIN, "/admin/", 40), (None, "/sign-in/", 60)],
 )
 def test_nothing_that_is_sent_to_a_form_or_a_query_is_an_error_of_ours(
-    desk: Sandbox, role: Role | None, start: str, count: int
+    portal_service: Sandbox, role: Role | None, start: str, count: int
 ) -> None:
-    owner = given.borrower(desk)
-    loan = given.loan(desk, owner, paid=3)
+    owner = given.borrower(portal_service)
+    loan = given.loan(portal_service, owner, paid=3)
     browser = browser_of(role) if role else Browser()
     starts = [start, loan.get_absolute_url()] if role == Role.SUPERVISOR else [start]
     assert [str(one) for one in attacked(browser, starts, count, pages=40)] == []
@@ -33,7 +33,7 @@ def test_nothing_that_is_sent_to_a_form_or_a_query_is_an_error_of_ours(
         f"/admin/accounts/user/{'9' * 5000}/password/",
     ],
 )
-def test_a_number_that_no_number_can_hold_is_no_error_of_ours(desk: Sandbox, address: str) -> None:
+def test_a_number_that_no_number_can_hold_is_no_error_of_ours(portal_service: Sandbox, address: str) -> None:
     browser = browser_of(Role.ADMIN)
-    assert browser.get(address.format(borrower=given.borrower(desk).uuid)).status_code < 500
+    assert browser.get(address.format(borrower=given.borrower(portal_service).uuid)).status_code < 500
     assert browser.post("/accounts/sessions/end/", {"session": "9" * 5000}).status_code == 303

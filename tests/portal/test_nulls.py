@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from portal.messaging.models import Message
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.ui import wording
 from servicing import Application, Borrower, Loan, Repayment, Statement, codec
@@ -29,7 +29,7 @@ def told(model: Any, answer: dict[str, Any], source: str = Source.SERVICE) -> Re
     """The service told next to nothing of it."""
     read = codec.decode(model, dumps(answer))
     uuid = ACCOUNT if model is Statement else ""
-    return memory.remember(memory.known(read, uuid=uuid, borrower_uuid=OWNER), source=source)[0]
+    return store.save(store.observe(read, uuid=uuid, borrower_uuid=OWNER), source=source)[0]
 
 
 def at(moment: datetime | None) -> str:
@@ -51,8 +51,8 @@ LOAN_FACTS = (
     "External ID, Origin loan"
 )
 LINE_FACTS = "Principal, Interest, Suspense, Credit limit, Past due balance, Days past due"
-BORROWER_FACTS = "Citizenship, Start date, Phone, E-mail, Address, Website, Industry"
-PERSON_FACTS = "Phone, E-mail, Citizenship, Address"
+BORROWER_FACTS = "Citizenship, Start date, Phone, Email, Address, Website, Industry"
+PERSON_FACTS = "Phone, Email, Citizenship, Address"
 APPLICATION_FACTS = (
     "Product, Requested, Term requested, Credit-score consent, Credit report, Created, Purpose"
 )
@@ -113,15 +113,17 @@ def test_a_value_that_a_file_left_out_names_the_file(viewer: Browser) -> None:
     assert set(nulls(page(viewer, record.get_absolute_url())).values()) == {words}
 
 
-def test_what_was_never_answered_is_unknown_rather_than_not_provided(viewer: Browser, desk: Sandbox) -> None:
-    record = given.account(Kind.LOAN, given.borrower(desk), ACCOUNT)
+def test_what_was_never_answered_is_unknown_rather_than_not_provided(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
+    record = given.account(Kind.LOAN, given.borrower(portal_service), ACCOUNT)
     assert "Unknown: never asked" in HOVER.findall(page(viewer, "/loans/"))
-    desk.fail_next("loans.get", status=503, times=9)
+    portal_service.fail_next("loans.get", status=503, times=9)
     viewer.get(record.get_absolute_url(), headers={"HX-Request": "true", "HX-Target": "loan"})
     assert "Unknown: never answered" in HOVER.findall(page(viewer, "/loans/"))
 
 
-def test_a_message_names_when_it_was_read(viewer: Browser, desk: Sandbox) -> None:
+def test_a_message_names_when_it_was_read(viewer: Browser, portal_service: Sandbox) -> None:
     message = Message.objects.create(id=1, uuid="message-1", day="2026-07-01", body='{"uuid": "message-1"}')
     shown = nulls(page(viewer, message.get_absolute_url()))
     words = f"Not provided by the service (messages.list, {at(message.stored_at)})"

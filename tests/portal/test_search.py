@@ -10,12 +10,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from portal.registry.memory import Known, remember
 from portal.registry.models import Kind, Record
 from portal.registry.query import read
-from portal.registry.search import FEW, matching, ranked, search_text
-from portal.registry.search_index import index_of, keep_in_step
-from portal.registry.search_postgres import COMPARED, SAMPLED
+from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED
+from portal.registry.search.find import matching, ranked
+from portal.registry.search.index import create_missing_triggers
+from portal.registry.search.postgres import SAMPLED
+from portal.registry.search.texts import index_of, search_text
+from portal.registry.store import Observation, save
 from tests import databases
 
 pytestmark = pytest.mark.django_db
@@ -124,7 +126,7 @@ class TestReading:
 
     def test_what_begins_like_more_identifiers_than_are_looked_up_is_said(self) -> None:
         query = read(" ".join(f"fa2ab1c{digit}" for digit in "abcdef"))
-        assert (len(query.starts), query.problems) == (5, ("Only the first 5 identifiers were looked up.",))
+        assert (len(query.starts), query.problems) == (5, ("Only the first 5 IDs were looked up.",))
 
     def test_a_name_of_the_letters_of_identifiers_is_one(self) -> None:
         assert read("Fabaceae").name == "Fabaceae"
@@ -207,10 +209,10 @@ class TestReading:
         assert read(typed).is_empty
 
     def test_what_is_too_much_is_said(self) -> None:
-        assert read("x" * 600).problems == ("Only the first 500 characters were read.",)
+        assert read("x" * 600).problems == ("Only the first 500 characters were used.",)
         assert read(" ".join("abcdefghijk")).problems == ("Only the first 8 words were used.",)
         many = " ".join(f"{number:08}{ONE[8:]}" for number in range(6))
-        assert read(many).problems == ("Only the first 5 identifiers were looked up.",)
+        assert read(many).problems == ("Only the first 5 IDs were looked up.",)
 
     @pytest.mark.parametrize(
         ("typed", "name"),
@@ -267,7 +269,7 @@ class TestOperators:
         assert found("status:delinquent", Kind.REPAYMENT) == []
 
     def test_a_status_that_nobody_foresaw_can_be_asked_for_once_it_was_told(self) -> None:
-        assert "No record has this status" in read("status:hibernating").problems[0]
+        assert "Unknown status" in read("status:hibernating").problems[0]
         record("Asleep", kind=Kind.LOAN, status="HIBERNATING")
         assert found("status:hibernating", Kind.LOAN) == ["Asleep"]
 
@@ -303,19 +305,19 @@ class TestOperators:
     @pytest.mark.parametrize(
         ("typed", "reason"),
         [
-            ("type:ship", "There is no such kind of record"),
-            ("state:ZZ", "It is no US state or territory"),
-            ("past_due:lots", "It is no amount"),
-            ("past_due:>", "It is no amount"),
-            ("created:2026-02-30", "It is no day"),
-            ("created:0001-01-01", "It is no day"),
-            ("created:9999-12-31", "It is no day"),
-            ("type:", "Write its value right after the colon"),
+            ("type:ship", "Unknown type"),
+            ("state:ZZ", "Not a US state or territory"),
+            ("past_due:lots", "Not an amount"),
+            ("past_due:>", "Not an amount"),
+            ("created:2026-02-30", "Not a date"),
+            ("created:0001-01-01", "Not a date"),
+            ("created:9999-12-31", "Not a date"),
+            ("type:", "Enter a value right after the colon"),
         ],
     )
     def test_a_value_that_means_nothing_is_left_out_and_said(self, typed: str, reason: str) -> None:
         query = read(f"{typed} northwind")
-        assert query.problems[0].startswith(f"“{typed}” was left out. {reason}")
+        assert query.problems[0].startswith(f"“{typed}” was ignored. {reason}")
         assert query.alternatives == (("northwind",),)
 
     @pytest.mark.parametrize(
@@ -330,7 +332,7 @@ class TestOperators:
         record("Oyster Bay Inc.")
         query = read(typed)
         assert found(typed) == ["Oyster Bay Inc."]
-        assert query.problems == (f"Read without asterisks: {said}. A word is found wherever it stands.",)
+        assert query.problems == (f"Searched without asterisks: {said}. Words match anywhere.",)
         assert query.name == plain
 
     @pytest.mark.parametrize(("typed", "amount"), [("25,000*", 25000), ("*2.5k", 2500)])
@@ -385,7 +387,7 @@ class TestOrder:
         record("Denver Foods", "Austin")
         many = (
             {"uuid": f"m-{number}", "search_text": search_text(f"Reaustined {number}")}
-            for number in range(max(limit, COMPARED))
+            for number in range(max(limit, MIN_COMPARED))
         )
         Record.objects.bulk_create(Record(kind=Kind.BORROWER, label="Other", **one) for one in many)
         record("Austin Foods")
@@ -394,46 +396,46 @@ class TestOrder:
     def test_the_order_is_the_same_of_what_lies_far_back(self) -> None:
         record("Austin Foods")
         record("Austin")
-        for number in range(COMPARED):
+        for number in range(MIN_COMPARED):
             record(f"Reaustined {number}")
         strangers = ({"uuid": f"s-{n}", "search_text": search_text(f"Stranger {n}")} for n in range(SAMPLED))
         Record.objects.bulk_create(Record(kind=Kind.BORROWER, **one) for one in strangers)
-        newest = f"Reaustined {COMPARED - 1}"
+        newest = f"Reaustined {MIN_COMPARED - 1}"
         assert found("austin", limit=3) == ["Austin", "Austin Foods", newest]
         assert found("austin", limit=100)[:3] == ["Austin", "Austin Foods", newest]
 
     def test_the_best_come_first_although_more_are_counted(self) -> None:
         record("Austin")
-        for number in range(COMPARED * 2):
+        for number in range(MIN_COMPARED * 2):
             record(f"Reaustined {number}")
-        counted = ranked([Kind.BORROWER, Kind.LOAN], read("austin"), 1, most=COMPARED * 2)
-        assert {kind: len(ranks) for kind, ranks in counted.items()} == {Kind.BORROWER: COMPARED * 2}
+        counted = ranked([Kind.BORROWER, Kind.LOAN], read("austin"), 1, most=MIN_COMPARED * 2)
+        assert {kind: len(ranks) for kind, ranks in counted.items()} == {Kind.BORROWER: MIN_COMPARED * 2}
         assert Record.objects.get(pk=next(iter(counted[Kind.BORROWER]))).label == "Austin"
 
     def test_words_that_stand_apart_are_all_counted(self) -> None:
-        for number in range(COMPARED * 2):
+        for number in range(MIN_COMPARED * 2):
             record(f"Baking {number} Northwind")
-        counted = ranked([Kind.BORROWER], read("northwind baking"), 1, most=COMPARED * 3)
-        assert len(counted[Kind.BORROWER]) == COMPARED * 2
+        counted = ranked([Kind.BORROWER], read("northwind baking"), 1, most=MIN_COMPARED * 3)
+        assert len(counted[Kind.BORROWER]) == MIN_COMPARED * 2
 
     @pytest.mark.parametrize("text", ["state:TX acme", "acme"])
     def test_what_comes_later_does_not_change_what_came_first(self, text: str) -> None:
-        for number in range(COMPARED * 3):
+        for number in range(MIN_COMPARED * 3):
             one = record(f"{number} Acme" if number % 3 else f"Acme {number}", state="TX")
             changed = datetime(2026, 3, 1 + number * 7 % 28, 12, tzinfo=UTC)
             Record.objects.filter(pk=one.pk).update(updated_at=changed)
-        whole = found(text, limit=COMPARED * 3)
-        assert len(set(whole)) == COMPARED * 3
-        assert all(found(text, limit=limit) == whole[:limit] for limit in (5, COMPARED, COMPARED * 2))
+        whole = found(text, limit=MIN_COMPARED * 3)
+        assert len(set(whole)) == MIN_COMPARED * 3
+        assert all(found(text, limit=limit) == whole[:limit] for limit in (5, MIN_COMPARED, MIN_COMPARED * 2))
 
     def test_a_short_word_counts_where_it_begins_one_in_phrases_too(self) -> None:
-        for number in range(COMPARED):
+        for number in range(MIN_COMPARED):
             record(f"Hanna Smith {number}")
-        for number in range(COMPARED):
+        for number in range(MIN_COMPARED):
             record(f"Aisha Smith {number}")
-        counted = ranked([Kind.BORROWER], read("ha sm"), 1, most=COMPARED * 3)
-        assert len(counted[Kind.BORROWER]) == COMPARED
-        assert found("ha sm") == [f"Hanna Smith {number}" for number in reversed(range(COMPARED))]
+        counted = ranked([Kind.BORROWER], read("ha sm"), 1, most=MIN_COMPARED * 3)
+        assert len(counted[Kind.BORROWER]) == MIN_COMPARED
+        assert found("ha sm") == [f"Hanna Smith {number}" for number in reversed(range(MIN_COMPARED))]
 
     @pytest.mark.parametrize("typed", ["Garcia, Maria", "(maria) garcia;", "maria & garcia"])
     def test_what_stands_beside_words_is_not_looked_for(self, typed: str) -> None:
@@ -502,14 +504,18 @@ class TestOrder:
         written = (
             Record(kind=kind, uuid=f"0192aaaa-0000-4000-8000-{number:012}", state=state)
             for kind, number, state in [
-                (Kind.BORROWER, FEW, "TX"),
-                *((kind, number, "") for kind in (Kind.APPLICATION, Kind.BORROWER) for number in range(FEW)),
+                (Kind.BORROWER, MAX_BY_KEYS, "TX"),
+                *(
+                    (kind, number, "")
+                    for kind in (Kind.APPLICATION, Kind.BORROWER)
+                    for number in range(MAX_BY_KEYS)
+                ),
                 (Kind.LOAN, 1, ""),
             ]
         )
         Record.objects.bulk_create(written)
         listed = matching(Record.objects.filter(kind=Kind.BORROWER), "0192")
-        assert listed.count() == FEW + 1
+        assert listed.count() == MAX_BY_KEYS + 1
         ranks = ranked([Kind.APPLICATION, Kind.BORROWER, Kind.LOAN], read("0192"), 5, most=10)
         assert [len(keys) for keys in ranks.values()] == [10, 10, 1]
         assert list(ranks[Kind.BORROWER]) == list(listed.order_by("-id").values_list("pk", flat=True)[:10])
@@ -524,7 +530,7 @@ class TestOrder:
         assert found(ONE[:8], Kind.LOAN) == []
 
     def test_an_identifier_of_another_form_is_found_like_any_text(self) -> None:
-        [loan] = remember([Known(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
+        [loan] = save([Observation(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
         assert [*matching(Record.objects.all(), "n-2039")] == [loan]
         assert [*ranked([Kind.LOAN], read("20391"), 5)[Kind.LOAN]] == [loan.pk]
 
@@ -593,7 +599,7 @@ class TestIndex:
         with connection.cursor() as cursor:
             on = "" if connection.vendor == "sqlite" else " ON registry_record"
             cursor.execute(f"DROP TRIGGER {index_of(Kind.BORROWER)}_insert{on}")
-        keep_in_step(connection)
+        create_missing_triggers(connection)
         record("Acme")
         assert found("acme") == ["Acme"]
 
@@ -603,12 +609,13 @@ class TestIndex:
 
     def test_a_word_of_very_many_is_looked_for_along_the_list(self) -> None:
         many = (
-            {"uuid": f"m-{number}", "search_text": search_text(f"{number} LLC")} for number in range(FEW + 1)
+            {"uuid": f"m-{number}", "search_text": search_text(f"{number} LLC")}
+            for number in range(MAX_BY_KEYS + 1)
         )
         Record.objects.bulk_create(Record(kind=Kind.BORROWER, state="CO", **one) for one in many)
         record("Acme LLC", state="TX")
         record("Birch Inc", state="TX")
-        assert matching(Record.objects.all(), "llc").count() == FEW + 2
+        assert matching(Record.objects.all(), "llc").count() == MAX_BY_KEYS + 2
         assert found("state:TX llc") == ["Acme LLC"]
 
     @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite had tables before")

@@ -81,13 +81,13 @@ def all_that_rests() -> str:
 
 
 @pytest.fixture
-def watch(desk: Sandbox, caplog: pytest.LogCaptureFixture) -> Iterator[Watch]:
+def watch(portal_service: Sandbox, caplog: pytest.LogCaptureFixture) -> Iterator[Watch]:
     """The terminal's own log, at its most talkative."""
     caplog.set_level(logging.DEBUG)
     terminal = next(h for h in logging.getLogger().handlers if type(h) is logging.StreamHandler)
     log = io.StringIO()
     before = terminal.setStream(log)
-    yield Watch(desk, log)
+    yield Watch(portal_service, log)
     terminal.setStream(before)
 
 
@@ -150,7 +150,7 @@ class TestOnboarding:
         watch.assert_nothing_rests()
 
     def test_a_defect_of_ours_with_the_debug_page(
-        self, watch: Watch, desk: Sandbox, settings: LazySettings
+        self, watch: Watch, portal_service: Sandbox, settings: LazySettings
     ) -> None:
         settings.DEBUG = True
         browser = browser_of(Role.SERVICER, raise_request_exception=False)
@@ -214,7 +214,7 @@ print(browser.post("/trial/give-ssn/", typed).content.decode())
 
 
 @pytest.mark.parametrize("debug", ["on", "off"])
-def test_nothing_reaches_a_real_terminal(servicer: Browser, desk: Sandbox, debug: str) -> None:
+def test_nothing_reaches_a_real_terminal(servicer: Browser, portal_service: Sandbox, debug: str) -> None:
     """In a process of its own every handler of every logger writes where it always does."""
     environment = {
         "DEBUG": debug,
@@ -224,7 +224,7 @@ def test_nothing_reaches_a_real_terminal(servicer: Browser, desk: Sandbox, debug
         "SECOND_FACTOR_REQUIRED": "none",
         "SERVICING_ENVIRONMENT": "sandbox",
         "DATABASE_URL": databases.database_url(),
-        "SERVICING_URL": desk.url,
+        "SERVICING_URL": portal_service.url,
         "SERVICING_CLIENT_ID": CLIENT_ID,
         "SERVICING_SECRET": SECRET,
         "LOG_LEVEL": "DEBUG",

@@ -92,7 +92,7 @@ def test_processes_that_share_a_server_share_its_cache() -> None:
     on_server = NEEDED | {"DATABASE_URL": "postgres://desk@host/desk"}
     assert "operations_cache" in shown("CACHES", **on_server)
     named = shown("CACHES", **on_server, CACHE_URL="redis://cache:6379/0")
-    assert ("redis://cache" in named, "portal.cache.ForgivingCache" in named) == (True, True)
+    assert ("redis://cache" in named, "portal.runtime.cache.ForgivingCache" in named) == (True, True)
     assert "LocMemCache" in shown("CACHES", **NEEDED)
 
 

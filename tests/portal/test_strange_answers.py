@@ -8,8 +8,9 @@ from django.core.exceptions import ValidationError
 from django.test import Client as Browser
 
 from portal.audit.models import Entry, WriteIntent
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Kind, Record, Source
+from portal.registry.sources import KIND_OF_MODEL
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from tests import given
@@ -46,14 +47,14 @@ STRANGE: list[tuple[type[Any], dict[str, Any]]] = [
 def test_it_is_remembered_in_a_form_that_every_database_holds(model: type[Any], body: dict[str, Any]) -> None:
     answer = codec.decode(model, json.dumps({"uuid": "u-1"} | body))
     uuid = OWNER["line_id"] if model is Statement else ""
-    known = memory.known(answer, uuid=uuid, borrower_uuid=OWNER["borrower_id"])
-    memory.remember([item for item in known if item.uuid], source=Source.SERVICE)
+    known = store.observe(answer, uuid=uuid, borrower_uuid=OWNER["borrower_id"])
+    store.save([item for item in known if item.uuid], source=Source.SERVICE)
     records = list(Record.objects.all())
     assert records
     for record in records:
         assert not [name for name, value in vars(record).items() if isinstance(value, str) and "\0" in value]
         assert problems(record) == {}
-        assert type(memory.last(record, memory_model(record))) is memory_model(record)
+        assert type(store.last_answer(record, memory_model(record))) is memory_model(record)
 
 
 def problems(record: Record) -> dict[str, list[str]]:
@@ -66,7 +67,7 @@ def problems(record: Record) -> dict[str, list[str]]:
 
 
 def memory_model(record: Record) -> type[Any]:
-    return next(model for model, kind in memory.KIND_OF.items() if kind == record.kind)
+    return next(model for model, kind in KIND_OF_MODEL.items() if kind == record.kind)
 
 
 @pytest.mark.django_db
@@ -74,16 +75,16 @@ def memory_model(record: Record) -> type[Any]:
 def test_what_no_address_can_lead_to_is_left_out(uuid: str) -> None:
     borrower = {"uuid": "b-1", "key_people": [{"uuid": uuid}, {"uuid": "p-1"}]}
     answer = codec.decode(Borrower, json.dumps(borrower))
-    assert [item.uuid for item in memory.records_in_answer("borrowers.update", answer, {})] == ["b-1", "p-1"]
+    assert [item.uuid for item in store.records_in_answer("borrowers.update", answer, {})] == ["b-1", "p-1"]
     loan = codec.decode(Loan, json.dumps({"uuid": uuid}))
-    assert memory.records_in_answer("loans.get", loan, OWNER) == []
+    assert store.records_in_answer("loans.get", loan, OWNER) == []
 
 
 @pytest.mark.urls("tests.portal.trial_urls")
 class TestWrite:
     @pytest.fixture
-    def borrower(self, desk: Sandbox) -> Record:
-        return given.borrower(desk)
+    def borrower(self, portal_service: Sandbox) -> Record:
+        return given.borrower(portal_service)
 
     def submit(self, browser: Browser, borrower: Record) -> WriteIntent:
         typed = {"submit_id": "one", "borrower": borrower.uuid, "amount": "1200.00"}
@@ -91,24 +92,28 @@ class TestWrite:
         return WriteIntent.objects.get()
 
     def test_one_that_names_an_unusable_uuid_is_confirmed_all_the_same(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("applications.submit", changes={"uuid": "../x", "amount": 1e30, "product": LONG})
+        portal_service.fail_next(
+            "applications.submit", changes={"uuid": "../x", "amount": 1e30, "product": LONG}
+        )
         intent = self.submit(servicer, borrower)
         assert (intent.state, intent.subject_uuid) == ("confirmed", "")
         assert servicer.get(intent.get_absolute_url()).status_code == 200
 
-    def test_absurd_values_hide_no_outcome(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
-        desk.fail_next(
+    def test_absurd_values_hide_no_outcome(
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
+    ) -> None:
+        portal_service.fail_next(
             "applications.submit", changes={"amount": 1e30, "product": LONG, "status": {"decision": "\0"}}
         )
         assert self.submit(servicer, borrower).state == "confirmed"
         assert Record.objects.get(kind=Kind.APPLICATION).amount is None
 
     def test_words_are_kept_without_what_no_database_holds(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next(
+        portal_service.fail_next(
             "applications.submit", status=400, body={"message": "Nul \0 byte", "\0key": {"ach_id": "\0"}}
         )
         intent = self.submit(servicer, borrower)
@@ -118,9 +123,9 @@ class TestWrite:
         assert "\\u0000" not in kept
 
     def test_an_endless_answer_is_kept_as_far_as_any_body(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("applications.submit", changes={"purpose": "x" * 1_000_000})
+        portal_service.fail_next("applications.submit", changes={"purpose": "x" * 1_000_000})
         self.submit(servicer, borrower)
         answer = Entry.objects.get(phase="outcome").detail["answer"]
         assert len(answer) == 20_000

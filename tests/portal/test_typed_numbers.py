@@ -34,15 +34,15 @@ from portal.approvals.models import Approval
 from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
 from portal.jobs.models import Job
+from portal.lists.models import SavedView
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Kind, Record
-from portal.saved_views.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
 from tests.portal.borrowers.wizard import Wizard
-from tests.portal.summaries.test_document import every_address
+from tests.portal.documents.test_document import every_address
 
 SSN, EIN = "517-28-4039", "84-0917263"
 AGENT = f"Mozilla/5.0 ({SSN})"
@@ -156,9 +156,9 @@ def signed_in(role: Role) -> Person:
     return Person(browser)
 
 
-def arranged(desk: Sandbox, person: Person) -> dict[str, Any]:
+def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
     """One of everything that an address may name."""
-    every_address(desk)
+    every_address(portal_service)
     of = {
         kind: Record.objects.filter(kind=kind)[0]
         for kind in Kind
@@ -166,7 +166,7 @@ def arranged(desk: Sandbox, person: Person) -> dict[str, Any]:
     }
     borrower = of[Kind.BORROWER]
     payment = {"uuid": "p-1", "status": "SUCCEEDED", "borrower_bank_account_uuid": "bank-1"}
-    message = desk.world.message("payment.succeeded", payment)["uuid"]
+    message = portal_service.world.message("payment.succeeded", payment)["uuid"]
     user = User.objects.get(username=Role.SUPERVISOR)
     person.browser.get("/messages/")
     person.browser.post(
@@ -183,7 +183,7 @@ def arranged(desk: Sandbox, person: Person) -> dict[str, Any]:
     servicer = browser_of(Role.SERVICER)
     editor = Editor(servicer, borrower)
     editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles"}, "ask")
-    desk.fail_next("applications.submit", cut_after_commit=True)
+    portal_service.fail_next("applications.submit", cut_after_commit=True)
     typed = {"submit_id": str(uuid4()), "amount": "25000", "confirmed": "yes"}
     servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed)
     key = Authenticator.objects.create(user=user, type="webauthn", data={"name": "Key", "credential": {}})
@@ -231,7 +231,7 @@ def at_rest(log: str, folder: Path) -> dict[str, str]:
 
 @pytest.mark.django_db(transaction=True)
 def test_an_ssn_and_an_ein_typed_into_every_field_rest_nowhere(
-    desk: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: LazySettings
+    portal_service: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: LazySettings
 ) -> None:
     caplog.set_level(logging.DEBUG)
     settings.DATA_DIR = tmp_path
@@ -239,7 +239,7 @@ def test_an_ssn_and_an_ein_typed_into_every_field_rest_nowhere(
     log = io.StringIO()
     before = terminal.setStream(log)
     supervisor, admin = signed_in(Role.SUPERVISOR), signed_in(Role.ADMIN)
-    known = arranged(desk, supervisor)
+    known = arranged(portal_service, supervisor)
     urls = [url for url in addresses(known) if not LEFT_OUT.search(url)]
     stranger = Person(Browser(headers={"User-Agent": AGENT}, raise_request_exception=False))
     doors: list[tuple[Person, Door]] = []

@@ -23,8 +23,8 @@ def link(page: str, words: str) -> str:
     return html.unescape(re.search(r'href="([^"#]*)', found)[1])  # type: ignore[index]
 
 
-def test_a_long_schedule_is_opened_and_ordered_by_links(viewer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk), installments=360, paid=40)
+def test_a_long_schedule_is_opened_and_ordered_by_links(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), installments=360, paid=40)
     listed = plain(viewer, "/loans/")
     address = link(listed, loan.uuid[:8])
     shown = plain(viewer, address)
@@ -34,13 +34,13 @@ def test_a_long_schedule_is_opened_and_ordered_by_links(viewer: Browser, desk: S
 
 
 def test_three_statements_are_flipped_by_links(
-    viewer: Browser, desk: Sandbox, settings: LazySettings
+    viewer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.DEBUG = True
     documents._fetcher.cache_clear()
-    line = given.line(desk, given.borrower(desk), opened=date(2026, 1, 1))
+    line = given.line(portal_service, given.borrower(portal_service), opened=date(2026, 1, 1))
     for month in (2, 3, 4):
-        desk.world.statement(line.uuid, f"2026-0{month}-15")
+        portal_service.world.statement(line.uuid, f"2026-0{month}-15")
     address = line.get_absolute_url()
     for words, day in (("Newest", "2026-04-15"), ("Earlier", "2026-03-15"), ("Earlier", "2026-02-15")):
         address = urljoin(address, link(plain(viewer, address), words))
@@ -55,7 +55,7 @@ def test_how_far_an_import_is_is_loaded_again_by_a_link(supervisor: Browser) -> 
     sent = {"ids": ids, "exported_on": timezone.localdate().isoformat()}
     address = supervisor.post("/registry/import/", sent)["Location"]
     waiting = plain(supervisor, address)
-    assert "Begins as soon as a worker is free" in waiting
+    assert "Starts when a worker is free" in waiting
     call_command("work", batch=True)
     ended = plain(supervisor, urljoin(address, link(waiting, "Load again")))
-    assert ("1 line taken, 0 refused" in ended, "Load again" in ended) == (True, False)
+    assert ("1 line imported, 0 rejected" in " ".join(ended.split()), "Load again" in ended) == (True, False)

@@ -9,8 +9,8 @@ from django.urls import path
 from django.utils import timezone
 
 from portal.accounts.roles import requires
-from portal.audit.intents import Write
-from portal.gateway import StaffRequest, writing
+from portal.audit.writes import Write
+from portal.gateway import StaffRequest, client_for_write
 from portal.urls import handler400, handler403, handler404, handler500
 from portal.urls import urlpatterns as portal_urls
 
@@ -28,8 +28,10 @@ def submit(request: StaffRequest) -> HttpResponse:
         borrower_uuid=typed["borrower"],
         identity={"amount": typed["amount"]} if "once" in typed else {},
     )
-    lending = writing(request, write)
-    return HttpResponse(lending.applications.submit(typed["borrower"], amount=Decimal(typed["amount"])).uuid)
+    service_client = client_for_write(request, write)
+    return HttpResponse(
+        service_client.applications.submit(typed["borrower"], amount=Decimal(typed["amount"])).uuid
+    )
 
 
 @requires("borrowers.create")
@@ -51,8 +53,10 @@ def give_ssn(request: StaffRequest) -> HttpResponse:
     typed = request.POST
     if "before" in typed:
         raise LookupError(f"no person has the SSN {typed['ssn']}")
-    lending = writing(request, Write(submit_id=typed["submit_id"], label="SSN of Maya Lindqvist"))
-    lending.borrowers.update_key_person(
+    service_client = client_for_write(
+        request, Write(submit_id=typed["submit_id"], label="SSN of Maya Lindqvist")
+    )
+    service_client.borrowers.update_key_person(
         typed["borrower"], typed["person"], ssn=typed["ssn"], dob=date(1987, 4, 19)
     )
     if "after" in typed:

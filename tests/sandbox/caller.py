@@ -1,4 +1,4 @@
-"""A caller that signs requests with its own few lines, so that it shares no mistake with the service."""
+"""A caller with its own code for signatures, so that it cannot share a mistake with the service."""
 
 import hashlib
 import hmac
@@ -12,7 +12,7 @@ from servicing.sandbox import DEMO_CLIENT_ID, DEMO_SECRET
 
 
 class Caller:
-    """Sends signed requests over one connection that stays open."""
+    """Sends signed requests over one persistent connection."""
 
     def __init__(self, url: str, secret: str = DEMO_SECRET) -> None:
         self.url = url
@@ -38,7 +38,7 @@ class Caller:
         *,
         epoch: str | None = None,
     ) -> requests.Response:
-        signed = signature(self.url + path, body, epoch=epoch, secret=self.secret)
+        signed = sign_request(self.url + path, body, epoch=epoch, secret=self.secret)
         return self.session.request(
             method,
             self.url + path,
@@ -49,10 +49,10 @@ class Caller:
         )
 
 
-def signature(
+def sign_request(
     url: str, body: bytes = b"", *, epoch: str | None = None, secret: str = DEMO_SECRET
 ) -> dict[str, str]:
-    """The headers of a signed request whose body has no other white space than JSON's own spaces."""
+    """The headers of a signed request. The only white space in the body may be JSON's spaces."""
     epoch = epoch or str(int(time.time() * 1000))
     digest = hashlib.md5(body.replace(b" ", b"")).hexdigest() if body else ""
     made = hmac.new(secret.encode(), f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""A sandbox for each test, somebody who calls it, and a body that it accepts."""
+"""Fixtures for tests of the sandbox: an empty sandbox, a caller, and a valid request body."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,16 +11,16 @@ from tests.sandbox.caller import Caller
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def session_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     with Sandbox(tmp_path_factory.mktemp("service") / "service.db") as sandbox:
         yield sandbox
 
 
 @pytest.fixture
-def service(running: Sandbox) -> Sandbox:
-    """A service that knows nobody yet."""
-    running.reset()
-    return running
+def service(session_service: Sandbox) -> Sandbox:
+    """A service without data."""
+    session_service.reset()
+    return session_service
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def cipher() -> FieldCipher:
 
 @pytest.fixture
 def business(cipher: FieldCipher) -> dict[str, Any]:
-    """A body that creates a commercial user."""
+    """The body of a request that creates a business."""
     place = {
         "line_1": "77 Quarry Road",
         "city": "Burlington",

@@ -1,4 +1,4 @@
-"""What happens between a request and its operation, over real HTTP."""
+"""Requests to the sandbox over real HTTP: routing, signatures, bodies, connections, records of calls."""
 
 import http.client
 import json
@@ -13,14 +13,14 @@ import requests
 
 from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
-from tests.sandbox.caller import Caller, signature
+from tests.sandbox.caller import Caller, sign_request
 
 JSON_TYPE = {"Content-Type": "application/json; charset=utf-8"}
 
 
 @pytest.fixture
 def paths(service: Sandbox) -> dict[str, str]:
-    """The address of every GET, by its operation."""
+    """The path of every GET, by operation."""
     user = service.world.borrower()["uuid"]
     loan = service.world.loan(user)["uuid"]
     line = service.world.line(user)["uuid"]
@@ -52,13 +52,11 @@ def test_every_operation_of_the_interface_has_a_handler() -> None:
     }
 
 
-def test_every_read_answers(caller: Caller, paths: dict[str, str]) -> None:
+def test_every_read_returns_an_answer(caller: Caller, paths: dict[str, str]) -> None:
     assert {name: caller.get(path).status_code for name, path in paths.items()} == dict.fromkeys(paths, 200)
 
 
-def test_a_json_content_type_breaks_the_four_named_reads_and_no_other(
-    caller: Caller, paths: dict[str, str]
-) -> None:
+def test_a_json_content_type_breaks_exactly_four_reads(caller: Caller, paths: dict[str, str]) -> None:
     broken = {
         name for name, path in paths.items() if caller.send("GET", path, headers=JSON_TYPE).status_code == 500
     }
@@ -90,7 +88,7 @@ def test_a_wrong_signature_is_forbidden_and_nothing_is_done(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     answer = requests.post(
-        service.url + "/v1/users", json=business, headers=signature("http://other/"), timeout=5
+        service.url + "/v1/users", json=business, headers=sign_request("http://other/"), timeout=5
     )
     assert (answer.status_code, list(answer.json())) == (403, ["message"])
     assert service.world.users() == []
@@ -100,15 +98,15 @@ def test_an_old_signature_is_forbidden(caller: Caller) -> None:
     assert caller.get("/v1/webhooks/endpoints/messages", epoch="1700000000000").status_code == 403
 
 
-def test_headers_with_underscores_are_seen(tmp_path: Path) -> None:
+def test_headers_with_underscores_are_read(tmp_path: Path) -> None:
     names = ("client_id", "request_signature", "request_epoch", "body_md5")
     with Sandbox(tmp_path / "s.db", auth_headers=names) as service:
         url = service.url + "/v1/webhooks/endpoints/messages"
-        headers = dict(zip(names, signature(url).values(), strict=True))
+        headers = dict(zip(names, sign_request(url).values(), strict=True))
         assert requests.get(url, headers=headers, timeout=5).status_code == 200
 
 
-def test_without_authentication_nothing_need_be_signed(tmp_path: Path) -> None:
+def test_without_authentication_no_signature_is_needed(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "s.db", auth="none") as service:
         answer = requests.get(service.url + "/v1/webhooks/endpoints/messages", timeout=5)
         assert answer.json() == {"pagination": {"offset": 0, "limit": 25, "total": 0}, "data": []}
@@ -120,7 +118,7 @@ def test_a_document_link_needs_no_signature(service: Sandbox, paths: dict[str, s
     assert answer.content.startswith(b"%PDF-")
 
 
-def test_calls_are_recorded_as_they_came(service: Sandbox, caller: Caller) -> None:
+def test_calls_are_recorded_unchanged(service: Sandbox, caller: Caller) -> None:
     caller.send("GET", "/v1/webhooks/endpoints/messages?limit=3", b'{"event": "x"}', {"X-Request-Id": "r-1"})
     call = service.calls[-1]
     assert (call.operation, call.method, call.path) == (
@@ -132,12 +130,12 @@ def test_calls_are_recorded_as_they_came(service: Sandbox, caller: Caller) -> No
     assert call.headers["x-request-id"] == "r-1"
 
 
-def test_a_call_that_nothing_answers_is_recorded_too(service: Sandbox, caller: Caller) -> None:
+def test_a_call_to_an_unknown_path_is_recorded_too(service: Sandbox, caller: Caller) -> None:
     assert caller.get("/v1/nothing").json() == {"message": "GET /v1/nothing: Not Found"}
     assert (service.calls[-1].operation, service.calls[-1].status) == ("", 404)
 
 
-def test_a_body_that_is_not_json_is_refused(service: Sandbox, caller: Caller) -> None:
+def test_a_body_that_is_not_json_is_rejected(service: Sandbox, caller: Caller) -> None:
     for body in (b"{", b"\xff\xfe", b'{"amount": NaN}', b'{"amount": 1e99999999999999999999}', b"[" * 9999):
         answer = caller.send("POST", "/v1/users", body, JSON_TYPE)
         assert answer.status_code in (400, 403), body
@@ -149,7 +147,7 @@ def test_a_connection_serves_many_requests(service: Sandbox) -> None:
     connection = http.client.HTTPConnection(host, timeout=5)
     path = "/v1/webhooks/endpoints/messages"
     for body in (None, b"{}", b"not json", None):
-        headers = signature(service.url + path, body or b"")
+        headers = sign_request(service.url + path, body or b"")
         connection.request("GET", path, body, headers)
         answer = connection.getresponse()
         assert len(answer.read()) == int(answer.headers["Content-Length"])
@@ -174,7 +172,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
         (CHUNKED + b"\r\n2\r\n{}garbage\r\n", 400),
     ],
 )
-def test_bodies_of_no_certain_length_or_too_long_are_not_read(
+def test_bodies_that_are_too_long_or_of_uncertain_length_are_not_read(
     service: Sandbox, request_tail: bytes, status: int
 ) -> None:
     host, port = service.url.removeprefix("http://").split(":")
@@ -191,7 +189,7 @@ def test_a_body_in_chunks_is_read_to_its_end_and_the_connection_goes_on(
     body = json.dumps(business).encode()
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
     for path, pieces in (("/v1/users", [body[:7], body[7:40], body[40:]]), ("/v1/users", [body])):
-        headers = signature(service.url + path, body) | JSON_TYPE
+        headers = sign_request(service.url + path, body) | JSON_TYPE
         connection.request("POST", path, iter(pieces), headers, encode_chunked=True)
         answer = connection.getresponse()
         assert (answer.status, json.loads(answer.read())["email"]) == (200, business["email"])
@@ -199,10 +197,14 @@ def test_a_body_in_chunks_is_read_to_its_end_and_the_connection_goes_on(
     assert [call.body for call in service.calls] == [body, body]
 
 
-def test_extensions_and_trailers_of_chunks_mean_nothing(service: Sandbox) -> None:
+def test_chunk_extensions_and_trailers_are_ignored(service: Sandbox) -> None:
     host, port = service.url.removeprefix("http://").split(":")
     path = "/v1/webhooks/endpoints/messages"
-    head = {**signature(service.url + path, b'{"limit":1}'), "Host": f"{host}:{port}", "Connection": "close"}
+    head = {
+        **sign_request(service.url + path, b'{"limit":1}'),
+        "Host": f"{host}:{port}",
+        "Connection": "close",
+    }
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items()).encode()
     chunks = b'B ;a="b"\r\n{"limit":1}\r\n0;last\r\nX-Sum: 1\r\n\r\n'
     with socket.create_connection((host, int(port)), timeout=5) as connection:
@@ -211,7 +213,7 @@ def test_extensions_and_trailers_of_chunks_mean_nothing(service: Sandbox) -> Non
     assert b'"limit":1' in answer
 
 
-def test_a_body_whose_chunks_stop_does_nothing(service: Sandbox) -> None:
+def test_an_incomplete_chunked_body_does_nothing(service: Sandbox) -> None:
     host, port = service.url.removeprefix("http://").split(":")
     for tail in (b"", b"5\r\n{}", b"2\r\n{}\r\n", b"2\r\n{}\r\n0\r\n", b"2" + b";" * 9000):
         with socket.create_connection((host, int(port)), timeout=5) as connection:
@@ -221,7 +223,7 @@ def test_a_body_whose_chunks_stop_does_nothing(service: Sandbox) -> None:
     assert service.calls == []
 
 
-def test_a_failure_of_its_own_is_told_like_any_error(
+def test_a_bug_of_the_sandbox_is_answered_with_500(
     service: Sandbox, caller: Caller, paths: dict[str, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     (paper,) = service.world.store.all("statement")
@@ -232,9 +234,9 @@ def test_a_failure_of_its_own_is_told_like_any_error(
     assert "KeyError" in capfd.readouterr().err
 
 
-def test_a_body_that_is_cut_short_does_nothing(service: Sandbox, business: dict[str, Any]) -> None:
+def test_a_truncated_body_does_nothing(service: Sandbox, business: dict[str, Any]) -> None:
     body = json.dumps(business).encode()
-    headers = signature(service.url + "/v1/users", body) | JSON_TYPE
+    headers = sign_request(service.url + "/v1/users", body) | JSON_TYPE
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
     connection.request("POST", "/v1/users", body[:-1], headers | {"Content-Length": str(len(body))})
     connection.sock.shutdown(socket.SHUT_WR)
@@ -257,7 +259,7 @@ def test_a_stop_ends_open_connections_and_a_start_keeps_the_address(
     assert caller.get(paths["loans.get"]).status_code == 200
 
 
-def test_a_stop_lets_a_silent_answer_go(service: Sandbox, caller: Caller) -> None:
+def test_a_stop_ends_a_silent_answer(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", delay=60)
     answers: list[int] = []
     path = "/v1/webhooks/endpoints/messages"
@@ -271,7 +273,7 @@ def test_a_stop_lets_a_silent_answer_go(service: Sandbox, caller: Caller) -> Non
     assert answers == [200]
 
 
-def test_a_reset_forgets_data_accidents_and_calls(
+def test_a_reset_deletes_data_faults_and_calls(
     service: Sandbox, caller: Caller, paths: dict[str, str]
 ) -> None:
     service.world.advance(3)

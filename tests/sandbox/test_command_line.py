@@ -1,4 +1,4 @@
-"""``python -m servicing.sandbox``, in processes of its own."""
+"""``python -m servicing.sandbox``, in its own processes."""
 
 import csv
 import io
@@ -26,21 +26,21 @@ def db(tmp_path: Path) -> Path:
     return tmp_path / "service.db"
 
 
-def command(*words: str | Path) -> list[str]:
+def command_line(*words: str | Path) -> list[str]:
     return [sys.executable, "-m", "servicing.sandbox", *map(str, words)]
 
 
 @pytest.fixture(autouse=True)
-def signals() -> Iterator[None]:
-    """The command line sets signals; the tests have their own."""
+def restore_signals() -> Iterator[None]:
+    """Restore the signal handlers that the command line replaces."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)}
     yield
     for number, handler in kept.items():
         signal.signal(number, handler)
 
 
-def run(*words: str | Path) -> str:
-    """What a command prints, its sentence when it gives up."""
+def run_command(*words: str | Path) -> str:
+    """The output of a command, or its sentence if it fails."""
     out = io.TextIOWrapper(io.BytesIO())
     with redirect_stdout(out):
         try:
@@ -52,10 +52,10 @@ def run(*words: str | Path) -> str:
 
 
 @contextmanager
-def serving(db: Path, *words: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running service and its address."""
+def run_service(db: Path, *words: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the service in a process; yield it with its URL."""
     process = subprocess.Popen(
-        command("--db", db, "--port", "0", *words),
+        command_line("--db", db, "--port", "0", *words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -70,7 +70,7 @@ def serving(db: Path, *words: str, **variables: str) -> Iterator[tuple[subproces
 
 
 def test_it_serves_a_portfolio_once_the_port_is_open(db: Path) -> None:
-    with serving(db, "--seed", "--auth", "none") as (_, url):
+    with run_service(db, "--seed", "--auth", "none") as (_, url):
         caller = Caller(url)
         answer = caller.get("/v1/webhooks/endpoints/messages?limit=1")
         assert answer.json()["pagination"]["total"] == 3000
@@ -79,21 +79,21 @@ def test_it_serves_a_portfolio_once_the_port_is_open(db: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_cleanly(db: Path, number: signal.Signals) -> None:
-    with serving(db) as (process, _):
+    with run_service(db) as (process, _):
         process.send_signal(number)
         _, errors = process.communicate(timeout=10)
         assert (process.returncode, errors) == (0, "")
 
 
 def test_the_secret_may_come_from_the_environment(db: Path) -> None:
-    with serving(db, SANDBOX_SECRET=SECRET) as (_, url):
+    with run_service(db, SANDBOX_SECRET=SECRET) as (_, url):
         caller = Caller(url, secret=SECRET)
         assert caller.get("/v1/webhooks/endpoints/messages").status_code == 200
         caller.session.close()
 
 
 def test_it_survives_kill_9_and_a_restart(db: Path) -> None:
-    with serving(db, "--auth", "none") as (process, url):
+    with run_service(db, "--auth", "none") as (process, url):
         caller = Caller(url)
         sandbox = Sandbox(db)
         user = sandbox.world.borrower()
@@ -108,9 +108,9 @@ def test_it_survives_kill_9_and_a_restart(db: Path) -> None:
     sandbox.close()
 
 
-def test_requests_are_logged_only_when_asked_for(db: Path) -> None:
+def test_requests_are_logged_only_on_request(db: Path) -> None:
     for words, lines in (((), 0), (("--log",), 1)):
-        with serving(db, *words, "--auth", "none") as (process, url):
+        with run_service(db, *words, "--auth", "none") as (process, url):
             caller = Caller(url)
             caller.get("/v1/webhooks/endpoints/messages")
             caller.session.close()
@@ -122,7 +122,7 @@ def test_requests_are_logged_only_when_asked_for(db: Path) -> None:
 def test_a_port_in_use_is_one_sentence(db: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        sentence = run("--db", db, "--port", port)
+        sentence = run_command("--db", db, "--port", port)
     assert sentence == (
         f"Port {port} of 127.0.0.1 cannot be opened (address already in use); choose another with --port."
     )
@@ -139,23 +139,23 @@ def test_a_port_in_use_is_one_sentence(db: Path) -> None:
         (("advance", "--db", __file__, "--days", "0"), "--days must be 1 or more."),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(db: Path, words: tuple[str, ...], sentence: str) -> None:
-    said = run(*words) if "--db" in words else run("--db", db, *words)
+def test_a_failure_is_one_sentence(db: Path, words: tuple[str, ...], sentence: str) -> None:
+    said = run_command(*words) if "--db" in words else run_command("--db", db, *words)
     assert said.count("\n") == 0
     assert sentence in said
 
 
-def test_giving_up_is_exit_code_1_and_no_traceback(db: Path) -> None:
-    done = subprocess.run(command("ids", "--db", db), capture_output=True, text=True, check=False)
+def test_a_failure_exits_with_1_and_without_a_traceback(db: Path) -> None:
+    done = subprocess.run(command_line("ids", "--db", db), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"There is no file {db}.\n")
 
 
 def test_days_pass_while_it_serves(db: Path) -> None:
-    with serving(db, "--auth", "none") as (_, url):
+    with run_service(db, "--auth", "none") as (_, url):
         sandbox = Sandbox(db)
         user = sandbox.world.borrower()["uuid"]
         loan = sandbox.world.loan(user)["uuid"]
-        assert run("advance", "--db", db, "--days", "40").startswith("It is ")
+        assert run_command("advance", "--db", db, "--days", "40").startswith("It is ")
         caller = Caller(url)
         first = caller.get(f"/v1/users/{user}/loan/{loan}").json()["installments"][0]
         assert first["status"] == "PAID"
@@ -174,7 +174,7 @@ def test_ids_are_printed_as_csv(db: Path) -> None:
         "line": sandbox.world.line(user["uuid"]),
     }
     sandbox.close()
-    rows = list(csv.DictReader(io.StringIO(run("ids", "--db", db))))
+    rows = list(csv.DictReader(io.StringIO(run_command("ids", "--db", db))))
     assert list(rows[0]) == ["kind", "uuid", "borrower_uuid", "label"]
     assert [(row["kind"], row["uuid"]) for row in rows] == [
         (kind, body["uuid"]) for kind, body in made.items()
@@ -187,12 +187,12 @@ def test_profiles_are_printed_as_json_lines(db: Path) -> None:
     sandbox = Sandbox(db)
     users = [sandbox.world.borrower(first_name="Ñandú"), sandbox.world.individual()]
     sandbox.close()
-    assert [json.loads(line) for line in run("profiles", "--db", db).splitlines()] == users
+    assert [json.loads(line) for line in run_command("profiles", "--db", db).splitlines()] == users
 
 
 def test_a_reset_empties_the_file(db: Path) -> None:
     sandbox = Sandbox(db)
     sandbox.world.borrower()
-    with serving(db, "--reset"):
+    with run_service(db, "--reset"):
         assert sandbox.world.users() == []
     sandbox.close()

@@ -1,4 +1,4 @@
-"""The buttons under ``/_sandbox/``."""
+"""The control endpoints under ``/_sandbox/``."""
 
 import socket
 from collections.abc import Iterator
@@ -19,27 +19,27 @@ def service(tmp_path: Path) -> Iterator[Sandbox]:
         yield sandbox
 
 
-def press(service: Sandbox, button: str, body: object) -> requests.Response:
-    return requests.post(f"{service.url}/_sandbox/{button}", json=body, timeout=5)
+def call_control(service: Sandbox, name: str, body: object) -> requests.Response:
+    return requests.post(f"{service.url}/_sandbox/{name}", json=body, timeout=5)
 
 
-def test_there_are_no_buttons_unless_asked_for(tmp_path: Path) -> None:
+def test_control_endpoints_exist_only_on_request(tmp_path: Path) -> None:
     with Sandbox(tmp_path / "s.db", auth="none") as service:
-        assert press(service, "reset", {}).status_code == 404
+        assert call_control(service, "reset", {}).status_code == 404
 
 
-def test_an_accident_is_ordered_and_called_off(service: Sandbox) -> None:
+def test_a_fault_can_be_added_and_removed(service: Sandbox) -> None:
     fault = {"operation": "messages.list", "status": 503, "delay": 0.01, "times": 9}
-    assert press(service, "faults", fault).status_code == 200
+    assert call_control(service, "faults", fault).status_code == 200
     assert requests.get(service.url + MESSAGES, timeout=5).status_code == 503
     assert requests.delete(f"{service.url}/_sandbox/faults", timeout=5).status_code == 200
     assert requests.get(service.url + MESSAGES, timeout=5).status_code == 200
 
 
-def test_an_accident_of_the_wire_is_ordered(service: Sandbox) -> None:
+def test_a_connection_fault_can_be_added(service: Sandbox) -> None:
     fault = {"operation": "messages.list", "interim": [103], "drip": 0.001, "drip_at": "head"}
-    assert press(service, "faults", fault | {"drip_at": "tail"}).status_code == 400
-    assert press(service, "faults", fault).status_code == 200
+    assert call_control(service, "faults", fault | {"drip_at": "tail"}).status_code == 400
+    assert call_control(service, "faults", fault).status_code == 200
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection:
         connection.sendall(f"GET {MESSAGES} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n".encode())
@@ -48,17 +48,17 @@ def test_an_accident_of_the_wire_is_ordered(service: Sandbox) -> None:
 
 def test_days_pass(service: Sandbox) -> None:
     today = service.world.clock.today()
-    press(service, "advance", {"days": 3})
+    call_control(service, "advance", {"days": 3})
     assert (service.world.clock.today() - today).days == 3
 
 
-def test_everything_is_forgotten(service: Sandbox) -> None:
+def test_a_reset_deletes_everything(service: Sandbox) -> None:
     service.world.borrower()
-    press(service, "reset", {})
+    call_control(service, "reset", {})
     assert service.world.users() == []
 
 
-def test_calls_are_told_without_what_was_in_them(service: Sandbox) -> None:
+def test_calls_are_listed_without_their_contents(service: Sandbox) -> None:
     requests.get(f"{service.url}{MESSAGES}?limit=2", timeout=5, headers={"X-Signature": "secret"})
     calls = requests.get(f"{service.url}/_sandbox/calls", timeout=5).json()
     assert calls == [
@@ -73,7 +73,7 @@ def test_calls_are_told_without_what_was_in_them(service: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("button", "body"),
+    ("name", "body"),
     [
         ("faults", {"operation": "nothing"}),
         ("faults", {"operation": "*", "colour": "red"}),
@@ -85,15 +85,15 @@ def test_calls_are_told_without_what_was_in_them(service: Sandbox) -> None:
         ("advance", {}),
     ],
 )
-def test_a_wrong_order_is_refused(service: Sandbox, button: str, body: Any) -> None:
-    answer = press(service, button, body)
+def test_an_invalid_fault_is_rejected(service: Sandbox, name: str, body: Any) -> None:
+    answer = call_control(service, name, body)
     assert (answer.status_code, list(answer.json())) == (400, ["message"])
 
 
-def test_a_web_page_cannot_press_a_button(service: Sandbox) -> None:
+def test_a_web_page_cannot_use_the_control_endpoints(service: Sandbox) -> None:
     answer = requests.post(f"{service.url}/_sandbox/reset", data={"a": 1}, timeout=5)
     assert answer.status_code == 415
 
 
-def test_an_unknown_button_is_not_found(service: Sandbox) -> None:
-    assert press(service, "explode", {}).status_code == 404
+def test_an_unknown_control_endpoint_is_not_found(service: Sandbox) -> None:
+    assert call_control(service, "explode", {}).status_code == 404

@@ -1,4 +1,4 @@
-"""Applications, loans, lines and repayments as the interface answers them."""
+"""Applications, loans, lines and repayments through the interface."""
 
 from decimal import Decimal
 from typing import Any
@@ -17,14 +17,14 @@ def user(service: Sandbox) -> str:
 
 
 def get(caller: Caller, path: str) -> Any:
-    """An answer with its numbers exact."""
+    """An answer with exact numbers."""
     return loads(caller.get(path).content)
 
 
 # Applications
 
 
-def test_an_application_is_answered_with_its_offers_and_decision(caller: Caller, user: str) -> None:
+def test_an_application_returns_its_offers_and_decision(caller: Caller, user: str) -> None:
     application = loads(caller.post(f"/v1/users/{user}/loans/applications", {"amount": 25000}).content)
     assert set(application) == interface.APPLICATION
     assert application["status"] == {"decision": "APPROVED", "details": None}
@@ -48,13 +48,13 @@ def test_an_amount_must_be_a_number_above_zero(caller: Caller, user: str, amount
     assert (answer.status_code, answer.json()["message"].split()[0]) == (400, "amount")
 
 
-def test_an_application_without_an_amount_is_refused(service: Sandbox, caller: Caller, user: str) -> None:
+def test_an_application_without_an_amount_is_rejected(service: Sandbox, caller: Caller, user: str) -> None:
     answer = caller.post(f"/v1/users/{user}/loans/applications", {})
     assert (answer.status_code, answer.json()) == (400, {"message": "amount is required"})
     assert service.world.store.all("loan_application") == []
 
 
-def test_an_absurd_amount_is_rejected_and_not_a_crash(caller: Caller, user: str) -> None:
+def test_an_absurd_amount_is_rejected_without_a_crash(caller: Caller, user: str) -> None:
     path = f"/v1/users/{user}/loans/applications"
     for text in (b'{"amount": 1e400}', b'{"amount": 1e-400}', b'{"amount": 0.01}'):
         answer = caller.send("POST", path, text, {"Content-Type": "application/json"})
@@ -92,7 +92,7 @@ def test_an_accepted_line_offer_becomes_a_line(service: Sandbox, caller: Caller,
 # Loans
 
 
-def test_a_loan_is_answered_as_the_world_has_it(service: Sandbox, caller: Caller, user: str) -> None:
+def test_a_loan_is_returned_as_the_world_created_it(service: Sandbox, caller: Caller, user: str) -> None:
     loan = service.world.loan(user, amount="12000.00", paid=3, risk_grade="B", surprise={"x": 1})
     assert get(caller, f"/v1/users/{user}/loan/{loan['uuid']}") == loan
     assert set(loan) == {*interface.LOAN, "surprise"}
@@ -100,7 +100,7 @@ def test_a_loan_is_answered_as_the_world_has_it(service: Sandbox, caller: Caller
     assert [row["status"] for row in loan["installments"]] == ["PAID"] * 3 + ["SCHEDULED"] * 9
 
 
-def test_installments_come_in_two_shapes_and_may_be_missing(service: Sandbox, user: str) -> None:
+def test_installments_have_two_shapes_and_may_be_missing(service: Sandbox, user: str) -> None:
     snake = service.world.loan(user)["installments"][0]
     pascal = service.world.loan(user, shape="pascal")["installments"][0]
     assert set(snake) == interface.SNAKE_INSTALLMENT
@@ -121,7 +121,7 @@ def test_a_line_with_nothing_drawn_owes_nothing(service: Sandbox, caller: Caller
     assert statement["available_credit"] == statement["current_credit"] == Decimal("7500.00")
 
 
-def test_statements_come_oldest_first_with_links_to_where_the_service_is_called(
+def test_statements_are_oldest_first_with_links_to_the_called_host(
     service: Sandbox, caller: Caller, user: str
 ) -> None:
     line = service.world.line(user, drawn="900.00")["uuid"]
@@ -148,7 +148,7 @@ def test_repayments_are_a_bare_list_for_either_kind_of_account(
     assert (of_loan[0]["product"], of_line[0]["product"]) == ("LOAN", "LOC")
 
 
-def test_money_keeps_its_digits_on_the_wire(service: Sandbox, caller: Caller, user: str) -> None:
+def test_amounts_keep_their_digits_in_json(service: Sandbox, caller: Caller, user: str) -> None:
     loan = service.world.loan(user)["uuid"]
     service.world.repayment(loan, principal=Decimal("12345678901234567.10"))
     assert (

@@ -1,4 +1,4 @@
-"""Statement documents: real PDFs, one to three pages, with the figures they promise."""
+"""Statement documents: PDFs of one to three pages with the right figures."""
 
 import io
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ def service(tmp_path: Path) -> Iterator[Sandbox]:
         yield sandbox
 
 
-def drawn(service: Sandbox, purchases: int, **borrower: Any) -> pypdf.PdfReader:
-    """The statement of a month with so many purchases."""
+def statement_pdf(service: Sandbox, purchases: int, **borrower: Any) -> pypdf.PdfReader:
+    """The statement of a month with a number of purchases."""
     line = service.world.line(service.world.borrower(**borrower)["uuid"], limit=90_000)["uuid"]
     for number in range(purchases):
         service.world.draw(line, f"{number + 1}.25")
@@ -30,13 +30,13 @@ def drawn(service: Sandbox, purchases: int, **borrower: Any) -> pypdf.PdfReader:
 
 @pytest.mark.parametrize(("purchases", "pages"), [(0, 1), (19, 1), (20, 2), (58, 2), (59, 3), (97, 3)])
 def test_a_document_has_the_pages_its_activity_needs(service: Sandbox, purchases: int, pages: int) -> None:
-    document = drawn(service, purchases)
+    document = statement_pdf(service, purchases)
     assert len(document.pages) == pages
     assert f"Page {pages} of {pages}" in document.pages[-1].extract_text()
 
 
-def test_a_document_says_whose_what_and_how_much(service: Sandbox) -> None:
-    text = drawn(service, 3, first_name="Cañón & Sons, “Très Bon” Łtd").pages[0].extract_text()
+def test_a_document_shows_borrower_account_and_amounts(service: Sandbox) -> None:
+    text = statement_pdf(service, 3, first_name="Cañón & Sons, “Très Bon” Łtd").pages[0].extract_text()
     assert "Cañón & Sons, “Très Bon” ?td" in text
     assert "418 Harbor Street" in text
     assert "Eugene, OR 97401" in text
@@ -47,17 +47,17 @@ def test_a_document_says_whose_what_and_how_much(service: Sandbox) -> None:
 
 
 def test_a_month_without_activity_says_so(service: Sandbox) -> None:
-    assert "No activity in this period." in drawn(service, 0).pages[0].extract_text()
+    assert "No activity in this period." in statement_pdf(service, 0).pages[0].extract_text()
 
 
 def test_a_long_name_is_wrapped(service: Sandbox) -> None:
     name = "The Long Established Company of Merchants and Millers of the Upper Valley of the River"
-    text = drawn(service, 0, first_name=name).pages[0].extract_text()
+    text = statement_pdf(service, 0, first_name=name).pages[0].extract_text()
     assert " ".join(text.split()).count("Upper Valley of the River") == 1
 
 
-def test_the_same_statement_is_the_same_document(service: Sandbox) -> None:
-    line = service.world.line(service.world.borrower()["uuid"], drawn=75)["uuid"]
+def test_the_same_statement_gives_the_same_document(service: Sandbox) -> None:
+    line = service.world.line(service.world.borrower()["uuid"], statement_pdf=75)["uuid"]
     url = service.url + service.world.statement(line, "2026-05-20")["url"]
     assert requests.get(url, timeout=5).content == requests.get(url, timeout=5).content
 

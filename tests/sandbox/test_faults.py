@@ -1,4 +1,4 @@
-"""Accidents on demand, as a caller meets them."""
+"""Faults on demand, from the caller's point of view."""
 
 import http.client
 import socket
@@ -8,12 +8,12 @@ import pytest
 import requests
 
 from servicing.sandbox import Sandbox
-from tests.sandbox.caller import Caller, signature
+from tests.sandbox.caller import Caller, sign_request
 
 MESSAGES = "/v1/webhooks/endpoints/messages"
 
 
-def test_a_cut_after_commit_leaves_the_borrower_behind(
+def test_a_cut_after_commit_creates_the_borrower(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     service.fail_next("borrowers.create_commercial", cut_after_commit=True)
@@ -23,16 +23,14 @@ def test_a_cut_after_commit_leaves_the_borrower_behind(
     assert service.calls[-1].status is None
 
 
-def test_a_cut_before_leaves_nothing(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
+def test_a_cut_before_creates_nothing(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
     service.fail_next("borrowers.create_commercial", cut_before=True)
     with pytest.raises(requests.ConnectionError):
         caller.post("/v1/users", business)
     assert service.world.users() == []
 
 
-def test_a_status_comes_instead_of_the_work(
-    service: Sandbox, caller: Caller, business: dict[str, Any]
-) -> None:
+def test_a_status_replaces_the_operation(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
     service.fail_next(
         "borrowers.create_commercial", status=429, message="Slow down", headers={"Retry-After": "7"}
     )
@@ -42,7 +40,7 @@ def test_a_status_comes_instead_of_the_work(
     assert service.world.users() == []
 
 
-def test_an_error_after_commit_is_an_error_and_a_borrower(
+def test_an_error_after_commit_still_creates_the_borrower(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     service.fail_next("borrowers.create_commercial", status=500, commit=True)
@@ -50,19 +48,19 @@ def test_an_error_after_commit_is_an_error_and_a_borrower(
     assert len(service.world.users()) == 1
 
 
-def test_a_message_alone_comes_with_a_status_of_success(service: Sandbox, caller: Caller) -> None:
+def test_a_message_alone_has_a_success_status(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", message="Not now")
     answer = caller.get(MESSAGES)
     assert (answer.status_code, answer.json()) == (200, {"message": "Not now"})
 
 
-def test_a_truncated_answer_promises_more_than_it_sends(service: Sandbox, caller: Caller) -> None:
+def test_a_truncated_answer_announces_more_than_it_sends(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", truncate=True)
     with pytest.raises((requests.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         caller.get(MESSAGES)
 
 
-def test_a_silent_answer_outlasts_the_callers_patience_but_the_work_is_done(
+def test_a_silent_answer_times_out_after_performing_the_operation(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     service.fail_next("borrowers.create_commercial", delay=30)
@@ -82,14 +80,14 @@ def test_a_silent_answer_outlasts_the_callers_patience_but_the_work_is_done(
         ({"body": [1, None]}, "[1,null]"),
     ],
 )
-def test_anything_can_be_answered_instead(
+def test_any_body_can_be_returned_instead(
     service: Sandbox, caller: Caller, fault: dict[str, Any], text: str
 ) -> None:
     service.fail_next("messages.list", **fault)
     assert caller.get(MESSAGES).text.startswith(text)
 
 
-def test_changes_reach_into_objects_lists_and_pages(service: Sandbox, caller: Caller) -> None:
+def test_changes_apply_to_objects_lists_and_pages(service: Sandbox, caller: Caller) -> None:
     user = service.world.borrower()["uuid"]
     loan = service.world.loan(user)["uuid"]
     service.world.repayment(loan)
@@ -105,16 +103,16 @@ def test_changes_reach_into_objects_lists_and_pages(service: Sandbox, caller: Ca
 
 
 def read_answer(service: Sandbox) -> list[bytes]:
-    """The bytes that come back for one request, as they come."""
+    """The pieces of the answer to one request, as they arrive."""
     host, port = service.url.removeprefix("http://").split(":")
-    head = {**signature(service.url + MESSAGES), "Host": f"{host}:{port}", "Connection": "close"}
+    head = {**sign_request(service.url + MESSAGES), "Host": f"{host}:{port}", "Connection": "close"}
     lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(f"GET {MESSAGES} HTTP/1.1\r\n{lines}\r\n".encode())
         return list(iter(lambda: connection.recv(65536), b""))
 
 
-def test_interim_answers_come_before_the_answer(service: Sandbox) -> None:
+def test_interim_answers_are_sent_before_the_answer(service: Sandbox) -> None:
     service.fail_next("messages.list", interim=(100, 103, 199))
     heads = [
         part.split()[1]
@@ -124,18 +122,18 @@ def test_interim_answers_come_before_the_answer(service: Sandbox) -> None:
     assert heads == [b"100", b"103", b"199", b"200"]
 
 
-def test_an_answer_that_ends_its_connection_does(service: Sandbox, caller: Caller) -> None:
+def test_an_answer_can_close_its_connection(service: Sandbox, caller: Caller) -> None:
     service.fail_next("messages.list", headers={"Connection": "close"})
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
     connection.connect()
     sock = connection.sock
-    connection.request("GET", MESSAGES, headers=signature(service.url + MESSAGES))
+    connection.request("GET", MESSAGES, headers=sign_request(service.url + MESSAGES))
     stream = sock.makefile("rb")
     assert b"\r\nConnection: close\r\n" in stream.read()
     connection.close()
 
 
-def test_an_answer_in_chunks_has_trailers(service: Sandbox) -> None:
+def test_a_chunked_answer_has_trailers(service: Sandbox) -> None:
     plain = b"".join(read_answer(service)).partition(b"\r\n\r\n")[2]
     service.fail_next("messages.list", trailers={"X-Sum": "1"})
     head, _, body = b"".join(read_answer(service)).partition(b"\r\n\r\n")
@@ -153,7 +151,7 @@ def test_any_part_of_an_answer_can_drip(service: Sandbox, caller: Caller, part: 
     assert caller.get(MESSAGES).json() == {"pagination": {"offset": 0, "limit": 25, "total": 0}, "data": []}
 
 
-def test_an_answer_can_be_that_of_the_call_before(service: Sandbox, caller: Caller) -> None:
+def test_an_answer_can_be_that_of_the_previous_call(service: Sandbox, caller: Caller) -> None:
     user = service.world.borrower()["uuid"]
     paths = [f"/v1/users/{user}/loan/{service.world.loan(user)['uuid']}" for _ in range(2)]
     first = caller.get(paths[0]).json()
@@ -162,7 +160,7 @@ def test_an_answer_can_be_that_of_the_call_before(service: Sandbox, caller: Call
     assert caller.get(paths[1]).json()["uuid"] in paths[1]
 
 
-def test_a_swapped_write_is_done_all_the_same(service: Sandbox, caller: Caller) -> None:
+def test_a_swapped_write_is_still_performed(service: Sandbox, caller: Caller) -> None:
     one, two = (service.world.borrower()["uuid"] for _ in range(2))
     first = caller.put(f"/v1/users/{one}", {"email": "one@acme.example"}).json()
     service.fail_next("borrowers.update", swapped=True)
@@ -170,7 +168,7 @@ def test_a_swapped_write_is_done_all_the_same(service: Sandbox, caller: Caller) 
     assert service.world.user(two)["email"] == "two@acme.example"
 
 
-def test_a_loan_can_name_another_owner(service: Sandbox, caller: Caller) -> None:
+def test_a_loan_can_have_another_owner(service: Sandbox, caller: Caller) -> None:
     user, other = (service.world.borrower()["uuid"] for _ in range(2))
     loan = service.world.loan(user)["uuid"]
     service.fail_next("loans.get", changes={"user_uuid": other})
@@ -178,21 +176,21 @@ def test_a_loan_can_name_another_owner(service: Sandbox, caller: Caller) -> None
     assert (answer["uuid"], answer["user_uuid"]) == (loan, other)
 
 
-def test_accidents_wait_for_their_operation_and_their_number(service: Sandbox, caller: Caller) -> None:
+def test_a_fault_applies_to_its_operation_and_number_of_times(service: Sandbox, caller: Caller) -> None:
     service.fail_next("loans.get", status=502)
     service.fail_next("messages.list", status=503, times=2)
     service.fail_next("messages.list", status=504)
     assert [caller.get(MESSAGES).status_code for _ in range(4)] == [503, 503, 504, 200]
 
 
-def test_an_accident_without_a_number_lasts_until_healed(service: Sandbox, caller: Caller) -> None:
+def test_a_fault_without_a_number_lasts_until_healed(service: Sandbox, caller: Caller) -> None:
     service.fail_next("*", status=503, times=None)
     assert [caller.get(MESSAGES).status_code for _ in range(3)] == [503] * 3
     service.heal()
     assert caller.get(MESSAGES).status_code == 200
 
 
-def test_a_mistyped_accident_is_refused(service: Sandbox) -> None:
+def test_an_unknown_fault_is_rejected(service: Sandbox) -> None:
     with pytest.raises(TypeError):
         service.fail_next("loans.get", cut_afer_commit=True)
     with pytest.raises(ValueError, match="no operation"):
@@ -205,7 +203,7 @@ def document(service: Sandbox) -> str:
     return service.url + str(service.world.statement(line, "2026-05-04")["url"])
 
 
-def test_a_document_can_lead_to_an_internal_address(service: Sandbox, document: str) -> None:
+def test_a_document_can_redirect_to_an_internal_address(service: Sandbox, document: str) -> None:
     service.fail_next("documents.fetch", status=302, headers={"Location": "http://169.254.169.254/"})
     answer = requests.get(document, timeout=5, allow_redirects=False)
     assert (answer.status_code, answer.headers["Location"]) == (302, "http://169.254.169.254/")

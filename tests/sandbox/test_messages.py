@@ -1,4 +1,4 @@
-"""The message list: envelope, filters, and both readings of offset."""
+"""The message list: envelope, filters, and what offset counts."""
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,8 @@ PATH = "/v1/webhooks/endpoints/messages"
 
 
 @pytest.fixture
-def ten(service: Sandbox) -> list[str]:
-    """The uuids of ten messages, the newest first."""
+def ten_messages(service: Sandbox) -> list[str]:
+    """The uuids of ten messages, newest first."""
     start = datetime(2026, 4, 10, 12, tzinfo=UTC)
     made = [
         service.world.message("payment.succeeded", {"n": n}, at=start + timedelta(minutes=n))
@@ -28,10 +28,10 @@ def uuids(answer: Any) -> list[str]:
     return [message["uuid"] for message in answer.json()["data"]]
 
 
-def test_the_newest_come_first_in_an_envelope(caller: Caller, ten: list[str]) -> None:
+def test_messages_are_newest_first_in_an_envelope(caller: Caller, ten_messages: list[str]) -> None:
     answer = caller.get(PATH)
     assert answer.json()["pagination"] == {"offset": 0, "limit": 25, "total": 10}
-    assert uuids(answer) == ten
+    assert uuids(answer) == ten_messages
     assert list(answer.json()["data"][0]) == ["uuid", "event", "payload", "status", "created_at"]
 
 
@@ -50,9 +50,7 @@ def test_the_newest_come_first_in_an_envelope(caller: Caller, ten: list[str]) ->
         ("rows", 1_000_000_000, slice(0, 0)),
     ],
 )
-def test_offset_counts_what_the_switch_says(
-    tmp_path: Path, reading: str, offset: int, expected: slice
-) -> None:
+def test_offset_counts_what_is_configured(tmp_path: Path, reading: str, offset: int, expected: slice) -> None:
     with Sandbox(tmp_path / "s.db", offset=reading) as service:
         made = [service.world.message("a", {})["uuid"] for _ in range(10)][::-1]
         caller = Caller(service.url)
@@ -60,13 +58,13 @@ def test_offset_counts_what_the_switch_says(
         caller.session.close()
 
 
-def test_filters_may_come_in_a_body(caller: Caller, ten: list[str]) -> None:
+def test_filters_can_be_sent_in_a_body(caller: Caller, ten_messages: list[str]) -> None:
     answer = caller.get(PATH, body=b'{"limit": 2, "offset": 1, "event": "payment.succeeded"}')
-    assert uuids(answer) == ten[2:4]
+    assert uuids(answer) == ten_messages[2:4]
     assert answer.json()["pagination"] == {"offset": 1, "limit": 2, "total": 10}
 
 
-def test_only_one_event_is_listed(service: Sandbox, caller: Caller, ten: list[str]) -> None:
+def test_messages_can_be_filtered_by_event(service: Sandbox, caller: Caller, ten_messages: list[str]) -> None:
     failed = service.world.message("payment.failed", {})
     assert uuids(caller.get(f"{PATH}?event=payment.failed")) == [failed["uuid"]]
     assert uuids(caller.get(f"{PATH}?event=never.heard")) == []
@@ -101,19 +99,19 @@ def test_both_dates_are_inclusive_days_of_the_services_zone(service: Sandbox, ca
         "event=",
     ],
 )
-def test_a_bad_filter_is_refused_by_its_name(caller: Caller, query: str) -> None:
+def test_an_invalid_filter_is_rejected_by_name(caller: Caller, query: str) -> None:
     answer = caller.get(f"{PATH}?{query}")
     assert (answer.status_code, answer.json()["message"].split()[0]) == (400, query.partition("=")[0])
 
 
-def test_every_bad_filter_is_told_at_once(caller: Caller) -> None:
+def test_all_invalid_filters_are_reported_at_once(caller: Caller) -> None:
     body = b'{"limit": true, "offset": "x", "start_date": 5, "event": []}'
     assert caller.get(PATH, body=body).json()["message"].count(";") == 3
     assert caller.get(PATH, body=b"[]").json() == {"message": "body must be an object"}
 
 
 def test_a_full_page_of_a_thousand_is_allowed(service: Sandbox, caller: Caller) -> None:
-    with service.world.store.writing():
+    with service.world.store.write_transaction():
         for _ in range(1001):
             service.world.message("a", {})
     assert len(uuids(caller.get(f"{PATH}?limit=1000"))) == 1000
@@ -142,8 +140,12 @@ def test_times_are_written_in_the_zone_they_name(service: Sandbox, zone: str, wr
         ({"total": 7}, (slice(0, 0), 7)),
     ],
 )
-def test_a_page_may_pass_over_parameters_or_say_a_wrong_total(
-    service: Sandbox, caller: Caller, ten: list[str], fault: dict[str, Any], expected: tuple[slice, int]
+def test_a_page_can_ignore_parameters_or_report_a_wrong_total(
+    service: Sandbox,
+    caller: Caller,
+    ten_messages: list[str],
+    fault: dict[str, Any],
+    expected: tuple[slice, int],
 ) -> None:
     rows, total = expected
     for send in (
@@ -152,12 +154,14 @@ def test_a_page_may_pass_over_parameters_or_say_a_wrong_total(
     ):
         service.fail_next("messages.list", **fault)
         answer = send()
-        assert (uuids(answer), answer.json()["pagination"]["total"]) == (ten[rows], total)
+        assert (uuids(answer), answer.json()["pagination"]["total"]) == (ten_messages[rows], total)
     assert uuids(caller.get(f"{PATH}?end_date=2026-04-09&limit=4")) == []
 
 
-def test_totals_follow_what_is_added_and_removed(service: Sandbox, caller: Caller, ten: list[str]) -> None:
-    service.world.remove_message(ten[3])
+def test_totals_follow_added_and_removed_messages(
+    service: Sandbox, caller: Caller, ten_messages: list[str]
+) -> None:
+    service.world.remove_message(ten_messages[3])
     service.world.message("payment.failed", {}, at=datetime(2026, 4, 11, 12, tzinfo=UTC))
     for query, total in {"": 10, "?event=payment.failed": 1, "?end_date=2026-04-10": 9}.items():
         answer = caller.get(PATH + query)

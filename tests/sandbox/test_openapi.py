@@ -1,6 +1,6 @@
-"""The sandbox driven from the description of its interface: what it answers is what the description says.
+"""The sandbox driven by its OpenAPI description, which every answer must match.
 
-Schemathesis makes the requests, well-formed ones and others, over real HTTP; half are for records that exist.
+Schemathesis sends valid and invalid requests over real HTTP; half are for existing records.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from servicing.sandbox import Sandbox
 from servicing.sandbox.endpoints import OPERATIONS
 from tests.conftest import SECRET
 
-DESCRIBED = [name for name, operation in OPERATIONS.items() if operation.signed]
+DESCRIBED = [name for name, operation in OPERATIONS.items() if operation.is_signed]
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -32,15 +32,15 @@ schema = schemathesis.openapi.from_path(Path(servicing.sandbox.__file__).with_na
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """One that asks for no signature: what is no text cannot be signed, and should be refused all the same."""
+    """A service without signatures, because bytes that are not text cannot be signed but must be rejected too."""
     path = tmp_path_factory.mktemp("described") / "service.sqlite3"
     with Sandbox(path, secret=SECRET, auth="none") as sandbox:
         yield sandbox
 
 
 @pytest.fixture(scope="module")
-def known(service: Sandbox) -> dict[str, str]:
-    """The identifiers of a business that has everything."""
+def known_ids(service: Sandbox) -> dict[str, str]:
+    """The IDs of a business with every kind of record."""
     world = service.world
     user = world.borrower()
     loan, line = world.loan(user["uuid"], paid=2), world.line(user["uuid"])
@@ -56,9 +56,9 @@ def known(service: Sandbox) -> dict[str, str]:
     }
 
 
-def call(service: Sandbox, case: Any, known: dict[str, str] | None = None) -> Any:
-    """Send the request and hold the answer against the description."""
-    case.path_parameters.update({name: known[name] for name in case.path_parameters if known})
+def send_and_validate(service: Sandbox, case: Any, known_ids: dict[str, str] | None = None) -> Any:
+    """Send a request and validate the answer against the description."""
+    case.path_parameters.update({name: known_ids[name] for name in case.path_parameters if known_ids})
     return case.call_and_validate(base_url=service.url, checks=CHECKS)
 
 
@@ -68,28 +68,28 @@ def test_every_operation_of_the_interface_is_described_and_nothing_else() -> Non
 
 
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_the_example_of_each_operation_is_carried_out(
-    service: Sandbox, known: dict[str, str], name: str
+def test_the_example_of_each_operation_succeeds(
+    service: Sandbox, known_ids: dict[str, str], name: str
 ) -> None:
     operation = schema.find_operation_by_id(name)
     content = operation.definition.raw.get("requestBody", {}).get("content", {})
     body = {"body": content["application/json"]["example"]} if content else {}
     case = operation.Case(
-        path_parameters=dict(known), media_type="application/json" if body else None, **body
+        path_parameters=dict(known_ids), media_type="application/json" if body else None, **body
     )
-    assert call(service, case, known).status_code == 200
+    assert send_and_validate(service, case, known_ids).status_code == 200
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
 @pytest.mark.parametrize("name", DESCRIBED)
-def test_whatever_is_asked_the_answer_is_as_described(
-    service: Sandbox, known: dict[str, str], name: str, mode: GenerationMode
+def test_every_answer_matches_the_description(
+    service: Sandbox, known_ids: dict[str, str], name: str, mode: GenerationMode
 ) -> None:
     requests = schema.find_operation_by_id(name).as_strategy(generation_mode=mode)
 
     @settings(max_examples=12, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(case=requests, exists=st.booleans())
-    def ask(case: Any, exists: bool) -> None:
-        assert call(service, case, known if exists else None).status_code < 500
+    def send_case(case: Any, exists: bool) -> None:
+        assert send_and_validate(service, case, known_ids if exists else None).status_code < 500
 
-    ask()
+    send_case()

@@ -1,4 +1,4 @@
-"""The demo portfolio: complete, believable, and the same on every run of a day."""
+"""The demo portfolio: complete, believable, and deterministic for each day."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ KINDS = (
 TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: (?P<zone>[\w/]+))?")
 
 
-def sown(path: Path, today: date) -> Sandbox:
+def seed_sandbox(path: Path, today: date) -> Sandbox:
     sandbox = Sandbox(path, today=today)
     seed(sandbox.world)
     return sandbox
@@ -38,7 +38,7 @@ def sown(path: Path, today: date) -> Sandbox:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    sandbox = sown(tmp_path_factory.mktemp("seed") / "s.db", TODAY)
+    sandbox = seed_sandbox(tmp_path_factory.mktemp("seed") / "s.db", TODAY)
     yield sandbox.world
     sandbox.close()
 
@@ -53,12 +53,12 @@ def contents(world: World) -> bytes:
 
 
 def test_the_same_day_gives_the_same_portfolio(world: World, tmp_path: Path) -> None:
-    again = sown(tmp_path / "again.db", TODAY)
+    again = seed_sandbox(tmp_path / "again.db", TODAY)
     assert contents(again.world) == contents(world)
     again.close()
 
 
-def test_a_filled_file_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_with_data_is_not_seeded(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "s.db")
     sandbox.world.borrower()
     seed(sandbox.world)
@@ -67,9 +67,9 @@ def test_a_filled_file_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("day", ["2024-02-29", "2026-12-31", "2027-01-01", "2027-03-31"])
-def test_any_day_gives_three_thousand_messages_of_one_year(tmp_path: Path, day: str) -> None:
+def test_any_start_date_gives_3000_messages_of_one_year(tmp_path: Path, day: str) -> None:
     today = date.fromisoformat(day)
-    sandbox = sown(tmp_path / "s.db", today)
+    sandbox = seed_sandbox(tmp_path / "s.db", today)
     days = [message["created_at"][:10] for message in sandbox.world.messages()]
     assert len(days) == 3000
     assert min(days) >= (today - timedelta(days=366)).isoformat()
@@ -86,7 +86,7 @@ def test_there_are_borrowers_of_every_kind(world: World) -> None:
     assert {person["title"] for person in people} == set(checks.TITLES)
 
 
-def test_names_and_cities_try_the_screens(world: World) -> None:
+def test_some_names_and_cities_are_hard_to_display(world: World) -> None:
     names = [user["first_name"] for user in world.users()]
     assert max(len(name) for name in names) > 120
     assert any("'" in name for name in names)
@@ -102,7 +102,7 @@ def test_the_service_itself_would_accept_every_user(world: World) -> None:
             assert phonenumbers.is_valid_number(number)
 
 
-def test_every_object_has_exactly_the_interfaces_fields(world: World) -> None:
+def test_every_object_has_exactly_the_fields_of_the_interface(world: World) -> None:
     kinds = {
         "loan": interface.LOAN,
         "line": interface.STATEMENT,
@@ -145,6 +145,60 @@ def test_loans_are_new_current_and_delinquent_in_every_shape(world: World) -> No
     assert any(loan["opening_date"] > (TODAY - timedelta(days=30)).isoformat() for loan in loans)
 
 
+def loan_payment(loan: dict[str, Any]) -> Decimal:
+    """The amount of a loan's first installment."""
+    first = loan["installments"][0]
+    return Decimal(first.get("total") or first["PaymentAmount"])
+
+
+def test_some_accounts_are_unusual(world: World) -> None:
+    loans, lines = world.store.all("loan"), world.store.all("line")
+    assert {loan.body["status"] for loan in loans} == {
+        "ACTIVE",
+        "PAID_OFF",
+        "CHARGED_OFF",
+        "FORBEARANCE",
+        "CLOSED",
+    }
+    paid_off = next(loan for loan in loans if loan.body["status"] == "PAID_OFF")
+    assert {
+        row["IsHistory"] if "IsHistory" in row else row["paid_on"] is not None
+        for row in paid_off.body["installments"]
+    } == {True}
+    frozen = [
+        line.body for line in lines if not line.body["available_credit"] and not line.body["days_past_due"]
+    ]
+    assert any(Decimal(0) < line["principal_balance"] < line["credit_limit"] for line in frozen)
+    undated = [row for loan in loans for row in loan.body["installments"] if not row.get("due_date", "x")]
+    assert undated
+    assert {row["status"] for row in undated} == {"SCHEDULED"}
+    late = [
+        (loan.body, row)
+        for loan in loans
+        for row in loan.body["installments"]
+        if row.get("paid_on") and row["paid_on"] > row["due_date"] and not loan.body["delinquent"]
+    ]
+    assert late
+    parts = [
+        payment
+        for loan in loans
+        for payment in world.store.all("repayment", owner=loan.uuid)
+        if payment.body["status"] == "SUCCEEDED"
+        and loan.body["delinquent"]
+        and payment.body["amount"] * 2 < loan_payment(loan.body)
+    ]
+    assert parts
+
+
+def test_a_delinquent_loan_is_cured_by_its_next_payment(tmp_path: Path) -> None:
+    sandbox = seed_sandbox(tmp_path / "s.db", TODAY)
+    loans = sandbox.world.store.all("loan")
+    late = {loan.uuid for loan in loans if loan.body["delinquent"]}
+    sandbox.world.advance(1)
+    assert [uuid for uuid in late if not sandbox.world.account(uuid).body["delinquent"]]
+    sandbox.close()
+
+
 def test_lines_range_from_unused_to_past_due(world: World) -> None:
     lines = world.store.all("line")
     counts = {len(world.store.all("statement", owner=line.uuid)) for line in lines}
@@ -156,7 +210,7 @@ def test_lines_range_from_unused_to_past_due(world: World) -> None:
     assert any(line.body["suspense_balance"] > 0 for line in lines)
 
 
-def test_balances_of_lines_hang_together(world: World) -> None:
+def test_balances_of_lines_are_consistent(world: World) -> None:
     for line in bodies(world, "line"):
         owed = line["principal_balance"] + line["interest_balance"]
         assert line["payoff_balance"] == owed - line["suspense_balance"] or line["suspense_balance"] > owed
@@ -209,8 +263,8 @@ def test_statements_open_as_documents_of_one_to_three_pages(world: World, tmp_pa
     assert {1, 3} <= pages <= {1, 2, 3}
 
 
-def test_the_portfolio_can_live_on(tmp_path: Path) -> None:
-    sandbox = sown(tmp_path / "s.db", TODAY)
+def test_days_can_pass_for_the_portfolio(tmp_path: Path) -> None:
+    sandbox = seed_sandbox(tmp_path / "s.db", TODAY)
     before = len(sandbox.world.messages())
     sandbox.world.advance(14)
     assert len(sandbox.world.messages()) > before

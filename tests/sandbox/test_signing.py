@@ -1,4 +1,4 @@
-"""Signatures, against values worked out with openssl."""
+"""Signatures, compared with values calculated by openssl."""
 
 import time_machine
 
@@ -39,7 +39,7 @@ def test_the_known_signature_without_a_body_in_seconds_is_accepted() -> None:
 
 
 @time_machine.travel(NEW_YEAR, tick=False)
-def test_everything_that_is_signed_counts() -> None:
+def test_every_signed_part_matters() -> None:
     assert problem(BODY.replace(b"1", b"3")) == "The digest does not belong to the body"
     assert problem(Content_MD5="") == "The digest does not belong to the body"
     assert problem(X_Client_Id="somebody") == "The client is not known"
@@ -49,38 +49,38 @@ def test_everything_that_is_signed_counts() -> None:
 
 
 @time_machine.travel("2026-01-01T00:01:00Z", tick=False)
-def test_a_signature_lives_for_sixty_seconds() -> None:
+def test_a_signature_is_valid_for_60_seconds() -> None:
     assert problem() is None
 
 
 @time_machine.travel("2026-01-01T00:01:00.002Z", tick=False)
-def test_a_signature_older_than_that_is_refused() -> None:
+def test_an_older_signature_is_rejected() -> None:
     assert problem() == "The signature has expired"
 
 
 @time_machine.travel("2025-12-31T23:58:59Z", tick=False)
-def test_a_signature_from_the_future_is_refused() -> None:
+def test_a_signature_from_the_future_is_rejected() -> None:
     assert problem() == "The signature has expired"
 
 
-def test_an_epoch_that_is_no_number_is_refused() -> None:
+def test_an_epoch_that_is_not_a_number_is_rejected() -> None:
     assert {problem(Epoch=epoch) for epoch in ("", "now", "-1", "1e9", "9" * 17)} == {
         "The signature has expired"
     }
 
 
-def test_header_names_are_a_matter_of_configuration() -> None:
+def test_header_names_are_configurable() -> None:
     signatures = Signatures("desk", SECRET, ("client_id", "sign", "when", "md5"))
     with time_machine.travel(NEW_YEAR, tick=False):
         headers = dict(zip(("client_id", "sign", "when", "md5"), HEADERS.values(), strict=True))
         assert signatures.problem(URL, BODY, headers) is None
 
 
-def test_the_digest_knows_which_signs_are_white_space() -> None:
+def test_the_digest_ignores_white_space() -> None:
     white = "\t\n\v\f\r \u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
     assert body_digest(f"a{white}b".encode()) == body_digest(b"ab")
 
 
-def test_the_digest_keeps_signs_that_only_look_like_white_space() -> None:
+def test_the_digest_keeps_characters_that_only_look_like_white_space() -> None:
     black = "\x1c\x1d\x1e\x1f\x85\u180e\u200b\u2060"
     assert len({body_digest(f"a{sign}b".encode()) for sign in black} | {body_digest(b"ab")}) == len(black) + 1

@@ -1,4 +1,4 @@
-"""The file: what it survives, who may read it, and who may use it at the same time."""
+"""The database file: crashes, permissions, and concurrent use."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ import sys
 from servicing.sandbox.store import Record, Store
 store = Store(sys.argv[1])
 for number in range(10**9):
-    with store.writing():
+    with store.write_transaction():
         store.insert(Record(kind="user", uuid=str(number), owner="", body={"uuid": str(number)}))
         store.insert(Record(kind="key_person", uuid=f"p{number}", owner=str(number), body={}))
     print(number, flush=True)
@@ -34,7 +34,7 @@ def record(uuid: str) -> Record:
     return Record(kind="user", uuid=uuid, owner="", body={"uuid": uuid})
 
 
-def test_nothing_acknowledged_is_lost_by_kill_9(path: Path) -> None:
+def test_no_acknowledged_write_is_lost_by_kill_9(path: Path) -> None:
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
     acknowledged = [int(writer.stdout.readline()) for _ in range(40)]
@@ -49,7 +49,7 @@ def test_nothing_acknowledged_is_lost_by_kill_9(path: Path) -> None:
     store.close()
 
 
-def test_the_file_and_its_companions_are_for_their_owner_only(path: Path) -> None:
+def test_only_the_owner_can_read_the_file_and_its_journal(path: Path) -> None:
     store = Store(path)
     store.insert(record("1"))
     modes = {file.name: stat.S_IMODE(os.stat(file).st_mode) for file in path.parent.iterdir()}
@@ -57,13 +57,13 @@ def test_the_file_and_its_companions_are_for_their_owner_only(path: Path) -> Non
     store.close()
 
 
-def test_what_fails_in_the_middle_leaves_nothing(path: Path) -> None:
+def test_a_failed_transaction_leaves_nothing(path: Path) -> None:
     store = Store(path)
 
     def fail() -> None:
-        with store.writing():
+        with store.write_transaction():
             store.insert(record("1"))
-            with store.writing():
+            with store.write_transaction():
                 store.insert(record("2"))
             raise ZeroDivisionError
 
@@ -73,9 +73,9 @@ def test_what_fails_in_the_middle_leaves_nothing(path: Path) -> None:
     store.close()
 
 
-def test_a_read_sees_one_state_throughout(path: Path) -> None:
+def test_a_read_transaction_sees_one_state(path: Path) -> None:
     reader, writer = Store(path), Store(path)
-    with reader.reading():
+    with reader.read_transaction():
         assert reader.all("user") == []
         writer.insert(record("1"))
         assert reader.all("user") == []
@@ -84,13 +84,13 @@ def test_a_read_sees_one_state_throughout(path: Path) -> None:
     writer.close()
 
 
-def test_many_threads_of_two_users_of_the_file_lose_no_count(path: Path) -> None:
+def test_concurrent_writers_lose_no_update(path: Path) -> None:
     stores = Store(path), Store(path)
 
     def count(store: Store) -> None:
         for _ in range(25):
-            with store.writing():
-                store.keep_setting("count", store.setting("count") + 1)
+            with store.write_transaction():
+                store.save_setting("count", store.setting("count") + 1)
 
     threads = [threading.Thread(target=count, args=(store,)) for store in stores * 2]
     for thread in threads:
@@ -111,7 +111,7 @@ def test_records_are_found_by_kind_and_owner(path: Path) -> None:
     store.close()
 
 
-def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+def test_a_database_of_another_program_is_not_touched(path: Path) -> None:
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE theirs (x)")
     other.close()
@@ -121,6 +121,6 @@ def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_private_knowledge_does_not_show() -> None:
+def test_private_data_is_hidden_in_the_repr() -> None:
     secret = Record(kind="user", uuid="1", owner="", body={}, private={"EIN": "123456789"})
     assert "123456789" not in repr(secret)

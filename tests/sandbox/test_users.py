@@ -1,4 +1,4 @@
-"""Creating and changing users and key people: what is kept, what is answered, what is refused."""
+"""Creating and changing users and key people: what is stored, returned and rejected."""
 
 import base64
 import gzip
@@ -19,8 +19,8 @@ def user(service: Sandbox) -> dict[str, Any]:
     return service.world.borrower(first_name="Tidewater Freight Inc.", EIN="301112222")
 
 
-def refusal(caller: Caller, business: dict[str, Any], **changes: Any) -> str:
-    """The one message for a body with these changes; a change to ``...`` leaves the field out."""
+def rejection_message(caller: Caller, business: dict[str, Any], **changes: Any) -> str:
+    """The only message for a body with these changes; the value ``...`` removes a field."""
     body = {name: value for name, value in (business | changes).items() if value is not ...}
     answer = caller.post("/v1/users", body)
     assert answer.status_code == 400, answer.text
@@ -30,7 +30,7 @@ def refusal(caller: Caller, business: dict[str, Any], **changes: Any) -> str:
 # Creating
 
 
-def test_a_business_is_answered_with_every_field_but_its_ein(
+def test_a_new_business_is_returned_with_every_field_but_its_ein(
     service: Sandbox, caller: Caller, business: dict[str, Any]
 ) -> None:
     user = caller.post("/v1/users", business).json()
@@ -51,16 +51,20 @@ def test_key_people_are_created_with_it(
     assert service.world.received_dob(person["uuid"]) == "1990/02/28"
 
 
-def test_every_required_field_is_asked_for_at_once(caller: Caller) -> None:
+def test_all_missing_fields_are_reported_at_once(caller: Caller) -> None:
     message = caller.post("/v1/users", {"EIN": None}).json()["message"]
     names = ["address", "first_name", "email", "entity", "EIN", "phone", "user_type", "key_people"]
     assert message == "; ".join(f"{name} is required" for name in names)
 
 
-def test_every_problem_of_key_people_and_address_is_told(caller: Caller, business: dict[str, Any]) -> None:
+def test_all_problems_of_key_people_and_address_are_reported(
+    caller: Caller, business: dict[str, Any]
+) -> None:
     address = business["address"] | {"zip": "90210", "line_2": 4}
     person = {"first_name": "Ana", "phone": "1", "title": "BOSS"}
-    message = refusal(caller, business, address=address, key_people=[business["key_people"][0], person])
+    message = rejection_message(
+        caller, business, address=address, key_people=[business["key_people"][0], person]
+    )
     assert "address.line_2 must be a text" in message
     assert "key_people.1.last_name is required" in message
     assert "key_people.1.phone must be a phone number of 10 digits" in message
@@ -78,8 +82,8 @@ def test_every_problem_of_key_people_and_address_is_told(caller: Caller, busines
         ("entity", "LLC", "must be one of SOLE_PROPRIETORSHIP"),
         ("entity", ["CORPORATION"], "must be one of"),
         ("user_type", "person", "must be business"),
-        ("email", "office at example.com", "must be an e-mail address"),
-        ("email", "office@localhost", "must be an e-mail address"),
+        ("email", "office at example.com", "must be an email address"),
+        ("email", "office@localhost", "must be an email address"),
         ("first_name", "  ", "must be a text that is not empty"),
         ("start_date", "2031/01/01", "must be a date, YYYY-MM-DD"),
         ("start_date", "2021-02-29", "must be a date, YYYY-MM-DD"),
@@ -92,10 +96,10 @@ def test_every_problem_of_key_people_and_address_is_told(caller: Caller, busines
         ("address", "77 Quarry Road", "must be an object"),
     ],
 )
-def test_a_bad_value_is_refused_with_its_reason(
+def test_an_invalid_value_is_rejected_with_a_reason(
     caller: Caller, business: dict[str, Any], field: str, value: object, reason: str
 ) -> None:
-    message = refusal(caller, business, **{field: value})
+    message = rejection_message(caller, business, **{field: value})
     assert message.startswith(field)
     assert reason in message
 
@@ -112,10 +116,10 @@ def test_a_bad_value_is_refused_with_its_reason(
         ({"city": ""}, "address.city must be a text that is not empty"),
     ],
 )
-def test_a_bad_address_is_refused(
+def test_an_invalid_address_is_rejected(
     caller: Caller, business: dict[str, Any], changes: dict[str, Any], reason: str
 ) -> None:
-    assert refusal(caller, business, address=business["address"] | changes) == reason
+    assert rejection_message(caller, business, address=business["address"] | changes) == reason
 
 
 def test_a_zip_of_a_bordering_state_is_accepted(caller: Caller, business: dict[str, Any]) -> None:
@@ -154,7 +158,7 @@ def test_an_ein_must_decrypt_to_nine_digits(
         cipher.encrypt("12-3456789"),
         cipher.encrypt("12345678"),
     ):
-        message = refusal(caller, business, EIN=bad)
+        message = rejection_message(caller, business, EIN=bad)
         assert message in (
             "EIN could not be decrypted to nine digits",
             "EIN must be a text that is not empty",
@@ -164,12 +168,12 @@ def test_an_ein_must_decrypt_to_nine_digits(
 # Reports
 
 
-def packed(content: bytes) -> str:
+def gzip_base64(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 
 
-def test_a_report_is_kept_as_it_was_sent(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
-    report = packed(b'{"accounts": []}')
+def test_a_report_is_stored_as_sent(service: Sandbox, caller: Caller, business: dict[str, Any]) -> None:
+    report = gzip_base64(b'{"accounts": []}')
     user = caller.post("/v1/users", business | {"asset_report_json_gzip": report}).json()
     assert service.world.received_report(user["uuid"], "asset_report_json_gzip") == report
     assert "asset_report_json_gzip" not in user
@@ -180,29 +184,29 @@ def test_a_report_is_kept_as_it_was_sent(service: Sandbox, caller: Caller, busin
     [
         "no base64!",
         base64.b64encode(b"plain").decode(),
-        packed(b"x" * 500)[:20],
+        gzip_base64(b"x" * 500)[:20],
         base64.b64encode(gzip.compress(b"x" * 500, mtime=0)[:-6]).decode(),
         7,
     ],
 )
-def test_a_report_that_is_not_base64_of_gzip_is_refused(
+def test_a_report_that_is_not_base64_of_gzip_is_rejected(
     caller: Caller, business: dict[str, Any], report: object
 ) -> None:
-    message = refusal(caller, business, asset_report_json_gzip=report)
+    message = rejection_message(caller, business, asset_report_json_gzip=report)
     assert message.startswith("asset_report_json_gzip must be")
 
 
-def test_a_report_that_unpacks_to_too_much_is_refused(caller: Caller, business: dict[str, Any]) -> None:
-    bomb = packed(bytes(65 * 1024 * 1024))
+def test_a_report_that_is_too_large_unpacked_is_rejected(caller: Caller, business: dict[str, Any]) -> None:
+    bomb = gzip_base64(bytes(65 * 1024 * 1024))
     assert len(bomb) < 100_000
-    message = refusal(caller, business, asset_report_json_gzip=bomb)
+    message = rejection_message(caller, business, asset_report_json_gzip=bomb)
     assert message == "asset_report_json_gzip is too large once unpacked"
 
 
 # Updating a user
 
 
-def test_an_update_changes_only_what_is_passed(
+def test_an_update_changes_only_the_given_fields(
     service: Sandbox, caller: Caller, user: dict[str, Any]
 ) -> None:
     answer = caller.put(f"/v1/users/{user['uuid']}", {"email": "new@tidewater.example"})
@@ -211,7 +215,7 @@ def test_an_update_changes_only_what_is_passed(
     assert service.world.received_ein(user["uuid"]) == "301112222"
 
 
-def test_everything_that_may_be_updated_is_kept(
+def test_every_updatable_field_is_stored(
     service: Sandbox, caller: Caller, user: dict[str, Any], cipher: FieldCipher
 ) -> None:
     path = f"/v1/users/{user['uuid']}"
@@ -220,7 +224,7 @@ def test_everything_that_may_be_updated_is_kept(
     hidden = {
         "dob": "1980/12/31",
         "ssn": cipher.encrypt("111223333"),
-        "credit_report_xml_gzip": packed(b"<a/>"),
+        "credit_report_xml_gzip": gzip_base64(b"<a/>"),
     }
     answer = caller.put(path, names | hidden | {"address": place, "phone": "5415550199"})
     assert answer.json() == user | names | {"address": place, "phone": "5415550199"}
@@ -245,7 +249,7 @@ def test_everything_that_may_be_updated_is_kept(
         (None, "must be an object"),
     ],
 )
-def test_a_bad_update_is_refused_and_nothing_changes(
+def test_an_invalid_update_is_rejected_and_changes_nothing(
     service: Sandbox, caller: Caller, user: dict[str, Any], body: object, message: str
 ) -> None:
     answer = caller.put(f"/v1/users/{user['uuid']}", body)
@@ -263,7 +267,7 @@ def test_a_bad_update_is_refused_and_nothing_changes(
         (date(2028, 2, 29), "2010/03/01", 400),
     ],
 )
-def test_the_eighteenth_birthday_is_exact(tmp_path: Path, today: date, born: str, status: int) -> None:
+def test_the_18th_birthday_is_exact(tmp_path: Path, today: date, born: str, status: int) -> None:
     with Sandbox(tmp_path / "s.db", today=today) as service:
         caller = Caller(service.url)
         user = service.world.individual()
@@ -271,7 +275,7 @@ def test_the_eighteenth_birthday_is_exact(tmp_path: Path, today: date, born: str
         caller.session.close()
 
 
-def test_a_very_long_name_is_judged_at_once(caller: Caller, user: dict[str, Any]) -> None:
+def test_a_very_long_name_is_checked_quickly(caller: Caller, user: dict[str, Any]) -> None:
     path = f"/v1/users/{user['uuid']}"
     assert caller.put(path, {"last_name": "a" * 100_000 + "1"}).status_code == 400
     assert caller.put(path, {"last_name": "a" * 100_000}).status_code == 200
@@ -280,7 +284,7 @@ def test_a_very_long_name_is_judged_at_once(caller: Caller, user: dict[str, Any]
 # Updating a key person
 
 
-def test_a_key_person_is_updated_alone(
+def test_updating_a_key_person_changes_no_other(
     service: Sandbox, caller: Caller, user: dict[str, Any], cipher: FieldCipher
 ) -> None:
     (person,) = user["key_people"]
@@ -293,7 +297,7 @@ def test_a_key_person_is_updated_alone(
     assert service.world.received_ssn(person["uuid"]) == "444556666"
 
 
-def test_a_key_person_keeps_a_last_name(caller: Caller, user: dict[str, Any]) -> None:
+def test_the_last_name_of_a_key_person_cannot_be_cleared(caller: Caller, user: dict[str, Any]) -> None:
     path = f"/v1/users/{user['uuid']}/key_people/{user['key_people'][0]['uuid']}"
     assert caller.put(path, {"last_name": None, "title": "CHIEF"}).status_code == 400
 

@@ -1,4 +1,4 @@
-"""What the service does by itself: accounts move, payments come in and bounce, days pass."""
+"""What the service does on its own: accounts change, payments succeed and bounce, days pass."""
 
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -26,7 +26,7 @@ def user(world: World) -> str:
     return str(world.borrower()["uuid"])
 
 
-def line_of(world: World, uuid: str) -> dict[str, Any]:
+def line_body(world: World, uuid: str) -> dict[str, Any]:
     return world.account(uuid).body
 
 
@@ -34,10 +34,26 @@ def events(world: World) -> list[str]:
     return [message["event"] for message in world.messages()][::-1]
 
 
+def test_a_frozen_line_has_nothing_available_until_its_end(world: World, user: str) -> None:
+    line = world.line(user, limit="1000.00", drawn="300.00")["uuid"]
+    world.freeze(line)
+    world.advance(40)
+    body = line_body(world, line)
+    assert (body["available_credit"], body["current_credit"] > 0) == (0, True)
+
+
+def test_due_dates_stay_hidden_while_installments_are_paid(world: World, user: str) -> None:
+    for shape, field in (("snake", "due_date"), ("pascal", "PaymentDate")):
+        loan = world.loan(user, shape=shape, installments=3, opened=TODAY)["uuid"]
+        world.hide_due_dates(loan, start=2)
+        world.advance(1)
+        assert [row[field] is None for row in world.account(loan).body["installments"]] == [False, True, True]
+
+
 # Builders
 
 
-def test_builders_give_the_interfaces_fields(world: World, user: str) -> None:
+def test_builders_return_the_fields_of_the_interface(world: World, user: str) -> None:
     assert set(world.user(user)) == interface.BUSINESS
     assert set(world.user(user)["key_people"][0]) == interface.KEY_PERSON
     assert set(world.individual()) == interface.PERSON
@@ -66,14 +82,14 @@ def test_an_individual_may_have_no_user_type(world: World) -> None:
     assert world.received_ssn(person["uuid"]) == "333333333"
 
 
-def test_a_loan_opened_long_ago_and_not_paid_is_delinquent(world: World, user: str) -> None:
+def test_an_old_unpaid_loan_is_delinquent(world: World, user: str) -> None:
     loan = world.loan(user, opened=TODAY - timedelta(days=100), paid=2)
     assert loan["delinquent"] is True
     assert [row["status"] for row in loan["installments"][:4]] == ["PAID", "PAID", "PAST_DUE", "SCHEDULED"]
     assert world.loan(user, paid=2)["delinquent"] is False
 
 
-def test_what_belongs_to_nobody_cannot_be_built(world: World) -> None:
+def test_a_record_needs_an_existing_owner(world: World) -> None:
     for build in (world.loan, world.line, world.line_application, world.repayment, world.draw):
         with pytest.raises(Exception, match="not found"):
             build("nobody", amount=1)  # type: ignore[operator]
@@ -82,9 +98,9 @@ def test_what_belongs_to_nobody_cannot_be_built(world: World) -> None:
 # Payments
 
 
-def test_a_payment_that_comes_in_pays_the_next_installment(world: World, user: str) -> None:
+def test_a_completed_payment_pays_the_next_installment(world: World, user: str) -> None:
     loan = world.loan(user, amount="1000.00", interest_rate=12, installments=3)["uuid"]
-    payment = world.settle(world.repayment(loan, amount="340.02", status="SCHEDULED")["uuid"])
+    payment = world.settle_payment(world.repayment(loan, amount="340.02", status="SCHEDULED")["uuid"])
     assert (payment["interest"], payment["principal"], payment["ending_balance"]) == (
         Decimal("10.00"),
         Decimal("330.02"),
@@ -100,75 +116,77 @@ def test_a_payment_that_comes_in_pays_the_next_installment(world: World, user: s
 def test_a_returned_payment_is_owed_again(world: World, user: str) -> None:
     loan = world.loan(user, amount="1000.00", interest_rate=12, installments=3)["uuid"]
     payment = world.repayment(loan, amount="340.02", status="SCHEDULED")["uuid"]
-    world.settle(payment)
-    returned = world.bounce(payment, "R01 - Insufficient funds")
+    world.settle_payment(payment)
+    returned = world.bounce_payment(payment, "R01 - Insufficient funds")
     assert (returned["status"], returned["payment_type"]) == ("FAILED_AFTER_SUCCESS", "RETURNED")
     assert returned["error_description"] == "R01 - Insufficient funds"
     assert world.account(loan).body["installments"][0]["status"] == "SCHEDULED"
     assert events(world) == ["payment.succeeded", "payment.failed_after_success"]
 
 
-def test_a_small_payment_covers_no_installment_and_takes_none_back(world: World, user: str) -> None:
+def test_a_returned_partial_payment_changes_no_installment(world: World, user: str) -> None:
     loan = world.loan(user, paid=1)["uuid"]
     payment = world.repayment(loan, amount="50.00", status="SCHEDULED")["uuid"]
-    assert world.settle(payment)["interest"] == Decimal("50.00")
-    world.bounce(payment)
+    assert world.settle_payment(payment)["interest"] == Decimal("50.00")
+    world.bounce_payment(payment)
     assert [row["status"] for row in world.account(loan).body["installments"][:2]] == ["PAID", "SCHEDULED"]
 
 
-def test_a_payment_on_a_loan_without_a_schedule_waits_in_suspense(world: World, user: str) -> None:
+def test_a_payment_on_a_loan_without_a_schedule_goes_to_suspense(world: World, user: str) -> None:
     loan = world.loan(user, installments=0)["uuid"]
-    payment = world.settle(world.repayment(loan, amount="75.00", status="SCHEDULED")["uuid"])
+    payment = world.settle_payment(world.repayment(loan, amount="75.00", status="SCHEDULED")["uuid"])
     assert (payment["principal"], payment["suspense"], payment["ending_balance"]) == (0, 75, 12000)
 
 
-def test_a_payment_that_fails_pays_nothing(world: World, user: str) -> None:
+def test_a_failed_payment_pays_nothing(world: World, user: str) -> None:
     line = world.line(user, drawn="500.00")["uuid"]
-    failed = world.bounce(world.repayment(line, status="SCHEDULED")["uuid"])
+    failed = world.bounce_payment(world.repayment(line, status="SCHEDULED")["uuid"])
     assert (failed["status"], failed["payment_type"]) == ("FAILED", "SINGLE_PAYMENT")
-    assert line_of(world, line)["principal_balance"] == Decimal("500.00")
+    assert line_body(world, line)["principal_balance"] == Decimal("500.00")
     assert events(world) == ["payment.failed"]
 
 
-def test_a_payment_on_a_line_lowers_what_is_owed_and_due(world: World, user: str) -> None:
+def test_a_payment_on_a_line_lowers_balance_and_amount_due(world: World, user: str) -> None:
     line = world.line(user, limit=1000, drawn=600, opened=TODAY - timedelta(days=40), autopay=False)["uuid"]
     world.advance(1)
-    before = line_of(world, line)
-    world.settle(world.repayment(line, amount=before["payment_amount_due"], status="SCHEDULED")["uuid"])
-    after = line_of(world, line)
+    before = line_body(world, line)
+    world.settle_payment(
+        world.repayment(line, amount=before["payment_amount_due"], status="SCHEDULED")["uuid"]
+    )
+    after = line_body(world, line)
     assert after["payoff_balance"] == before["payoff_balance"] - before["payment_amount_due"]
     assert (after["payment_amount_due"], after["payment_due_date"]) == (Decimal("0.00"), None)
     assert after["available_credit"] > before["available_credit"]
 
 
-def test_a_payment_returned_from_a_line_restores_it(world: World, user: str) -> None:
+def test_a_returned_payment_on_a_line_restores_the_balance(world: World, user: str) -> None:
     line = world.line(user, drawn=300)["uuid"]
     payment = world.repayment(line, amount=350, status="SCHEDULED")["uuid"]
-    world.settle(payment)
-    assert line_of(world, line)["suspense_balance"] == 50
-    world.bounce(payment)
-    restored = line_of(world, line)
+    world.settle_payment(payment)
+    assert line_body(world, line)["suspense_balance"] == 50
+    world.bounce_payment(payment)
+    restored = line_body(world, line)
     assert (restored["principal_balance"], restored["suspense_balance"]) == (300, 0)
     assert restored["payment_amount_due"] == 350
 
 
-def test_a_settled_payment_cannot_settle_again(world: World, user: str) -> None:
+def test_a_payment_can_be_completed_only_once(world: World, user: str) -> None:
     payment = world.repayment(world.loan(user)["uuid"], status="SUCCEEDED")["uuid"]
     with pytest.raises(ValueError, match="SUCCEEDED cannot succeed"):
-        world.settle(payment)
+        world.settle_payment(payment)
     assert world.messages() == []
 
 
 # Days
 
 
-def test_days_that_pass_move_the_service_alone(world: World) -> None:
+def test_advancing_days_changes_only_the_services_date(world: World) -> None:
     world.advance(30)
     assert world.clock.today() == TODAY + timedelta(days=30)
     assert world.message("a", {})["created_at"].startswith("2026-06-19 ")
 
 
-def test_a_loan_with_autopay_pays_itself(world: World, user: str) -> None:
+def test_a_loan_with_autopay_is_paid_automatically(world: World, user: str) -> None:
     loan = world.loan(user, opened=TODAY - timedelta(days=10))["uuid"]
     world.advance(95)
     statuses = [row["status"] for row in world.account(loan).body["installments"]]
@@ -186,24 +204,24 @@ def test_a_loan_without_autopay_becomes_delinquent(world: World, user: str) -> N
     assert world.account(loan).body["delinquent"] is True
 
 
-def test_a_line_is_billed_each_month_and_pays_itself(world: World, user: str) -> None:
+def test_a_line_with_autopay_is_billed_and_paid_each_month(world: World, user: str) -> None:
     line = world.line(user, drawn="2000.00", rate="18.25")["uuid"]
     world.advance(31)
-    billed = line_of(world, line)
+    billed = line_body(world, line)
     assert billed["interest_balance"] == Decimal("31.00")
     assert billed["payment_amount_due"] == Decimal("71.00")
     assert (billed["payment_due_date"], billed["next_billing_date"]) == ("2026-06-30", "2026-07-20")
     world.advance(10)
-    assert line_of(world, line)["payment_amount_due"] == 0
+    assert line_body(world, line)["payment_amount_due"] == 0
     assert [paper.body["billing_date"] for paper in world.store.all("statement", owner=line)] == [
         "2026-06-20"
     ]
 
 
-def test_a_line_nobody_pays_falls_past_due_and_loses_its_credit(world: World, user: str) -> None:
+def test_an_unpaid_line_becomes_past_due_and_loses_its_credit(world: World, user: str) -> None:
     line = world.line(user, drawn="2000.00", autopay=False)["uuid"]
     world.advance(31 + 10 + 31)
-    body = line_of(world, line)
+    body = line_body(world, line)
     assert body["days_past_due"] == 31
     assert body["past_due_balance"] == body["payment_amount_due"] == Decimal("143.48")
     assert (body["available_credit"], body["current_credit"]) == (0, 8000)
@@ -212,11 +230,11 @@ def test_a_line_nobody_pays_falls_past_due_and_loses_its_credit(world: World, us
 def test_an_unused_line_is_billed_nothing(world: World, user: str) -> None:
     line = world.line(user)["uuid"]
     world.advance(65)
-    assert line_of(world, line)["payment_due_date"] is None
+    assert line_body(world, line)["payment_due_date"] is None
     assert len(world.store.all("statement", owner=line)) == 2
 
 
-def test_now_and_then_a_payment_fails_or_is_returned_and_is_sent_again(world: World, user: str) -> None:
+def test_some_payments_fail_or_are_returned_and_are_retried(world: World, user: str) -> None:
     loan = world.loan(user, installments=36)["uuid"]
     world.advance(365 * 3)
     statuses = [payment.body["status"] for payment in world.store.all("repayment", owner=loan)]
@@ -231,7 +249,7 @@ def test_now_and_then_a_payment_fails_or_is_returned_and_is_sent_again(world: Wo
     }
 
 
-def test_statements_follow_one_another_without_a_gap(world: World, user: str) -> None:
+def test_statements_follow_each_other_without_a_gap(world: World, user: str) -> None:
     line = world.line(user, drawn="2000.00")["uuid"]
     world.advance(45)
     world.draw(line, "150.00")

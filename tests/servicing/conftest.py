@@ -1,4 +1,4 @@
-"""What the library's tests share: clients that do not really wait, and a server that answers exactly as told."""
+"""Fixtures for tests of the library: clients that do not really wait, and a server with scripted answers."""
 
 from collections.abc import Iterator
 
@@ -11,12 +11,12 @@ from tests.servicing.wire import Wire
 
 @pytest.fixture
 def pauses() -> list[float]:
-    """The waits between tries, which nobody really waits for."""
+    """The waits between tries, recorded instead of slept."""
     return []
 
 
 @pytest.fixture
-def lending(sandbox: Sandbox, pauses: list[float]) -> Iterator[Client]:
+def service_client(sandbox: Sandbox, pauses: list[float]) -> Iterator[Client]:
     """A client of the sandbox."""
     with Client(
         sandbox.url, client_id=sandbox.client_id, secret=sandbox.secret, sleep=pauses.append

@@ -1,4 +1,4 @@
-"""What an answer means: the errors, and the reasons in whatever shape they come."""
+"""The meaning of answers: errors, and reasons of any shape."""
 
 import json
 from datetime import UTC, datetime
@@ -19,17 +19,17 @@ from servicing import (
     Unauthenticated,
     Unavailable,
 )
-from servicing.answers import Kind, decipher, readable, reasons_in
+from servicing.answers import Kind, interpret, reasons_in, recordable_body
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 NO = b'{"message": "No."}'
 
 
-def meaning(
+def interpret_error(
     kind: Kind, status: int, body: bytes = NO, headers: dict[str, str] | None = None
 ) -> ServicingError:
     with pytest.raises(ServicingError) as caught:
-        decipher(kind, status, headers or {}, body, now=NOW)
+        interpret(kind, status, headers or {}, body, now=NOW)
     return caught.value
 
 
@@ -57,39 +57,39 @@ def meaning(
 def test_a_status_means_one_error_for_reads_and_one_for_writes(
     status: int, read: type[ServicingError], write: type[ServicingError]
 ) -> None:
-    assert type(meaning("read", status)) is read
-    assert type(meaning("write", status)) is write
+    assert type(interpret_error("read", status)) is read
+    assert type(interpret_error("write", status)) is write
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 422])
-def test_a_record_that_is_not_found_is_told_by_words_too(status: int) -> None:
-    assert isinstance(meaning("read", status, b'{"message": "Loan not found."}'), NotFound)
+def test_a_single_not_found_reason_means_not_found(status: int) -> None:
+    assert isinstance(interpret_error("read", status, b'{"message": "Loan not found."}'), NotFound)
 
 
-def test_not_found_among_other_words_is_no_verdict() -> None:
-    error = meaning("write", 422, b'{"message": "Street not found in that city"}')
+def test_not_found_among_other_words_means_rejected() -> None:
+    error = interpret_error("write", 422, b'{"message": "Street not found in that city"}')
 
     assert type(error) is Rejected
 
 
 @pytest.mark.parametrize("status", [401, 403])
 @pytest.mark.parametrize("date", ["Fri, 01 May 2026 12:05:12 GMT", "Fri, 01 May 2026 11:54:48 GMT"])
-def test_a_refusal_by_a_service_whose_clock_differs_says_so(status: int, date: str) -> None:
-    error = meaning("read", status, headers={"Date": date})
+def test_a_rejection_mentions_a_clock_difference(status: int, date: str) -> None:
+    error = interpret_error("read", status, headers={"Date": date})
 
     assert isinstance(error, Unauthenticated)
     assert "312 seconds apart" in error.message
 
 
 @pytest.mark.parametrize("date", ["Fri, 01 May 2026 12:00:30 GMT", "Fri, 01 May 2026 11:59:30 -0000", "noon"])
-def test_a_clock_that_is_close_enough_is_not_blamed(date: str) -> None:
-    assert type(meaning("read", 403, headers={"Date": date})) is Forbidden
+def test_a_small_clock_difference_is_not_mentioned(date: str) -> None:
+    assert type(interpret_error("read", 403, headers={"Date": date})) is Forbidden
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"<p>fine</p>", b"\xff"])
-def test_a_success_that_is_no_json_cannot_be_read(body: bytes) -> None:
-    assert isinstance(meaning("read", 200, body), ProtocolError)
-    assert isinstance(meaning("write", 201, body), OutcomeUnknown)
+def test_a_success_that_is_not_json_cannot_be_read(body: bytes) -> None:
+    assert isinstance(interpret_error("read", 200, body), ProtocolError)
+    assert isinstance(interpret_error("write", 201, body), OutcomeUnknown)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_success_that_is_no_json_cannot_be_read(body: bytes) -> None:
         {"error_description": "late"},
     ],
 )
-def test_an_answer_that_holds_more_than_reasons_is_an_answer(value: Any) -> None:
-    assert decipher("read", 200, {}, json.dumps(value).encode(), now=NOW) == value
+def test_an_answer_with_more_than_reasons_is_a_success(value: Any) -> None:
+    assert interpret("read", 200, {}, json.dumps(value).encode(), now=NOW) == value
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_an_answer_that_holds_more_than_reasons_is_an_answer(value: Any) -> None
         {"ok": "false", "errors": {"message": "No."}},
     ],
 )
-def test_an_answer_that_holds_only_an_error_is_a_refusal(value: Any) -> None:
+def test_a_success_status_with_only_an_error_is_a_rejection(value: Any) -> None:
     for kind in ("read", "write"):
-        error = meaning(kind, 200, json.dumps(value).encode())
+        error = interpret_error(kind, 200, json.dumps(value).encode())
         assert (type(error), error.reasons) == (Rejected, ("No.",))
 
 
@@ -136,8 +136,8 @@ def test_an_answer_that_holds_only_an_error_is_a_refusal(value: Any) -> None:
         json.loads('{"error":' * 400 + '"deep"' + "}" * 400),
     ],
 )
-def test_a_write_whose_answer_is_no_plain_refusal_is_not_called_refused(value: Any) -> None:
-    assert decipher("write", 200, {}, json.dumps(value).encode(), now=NOW) == value
+def test_a_write_is_only_rejected_if_the_answer_says_so_clearly(value: Any) -> None:
+    assert interpret("write", 200, {}, json.dumps(value).encode(), now=NOW) == value
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_a_write_whose_answer_is_no_plain_refusal_is_not_called_refused(value: A
         ("", None),
     ],
 )
-def test_the_time_to_wait_is_read_from_any_header(header: str, seconds: float | None) -> None:
-    error = meaning("read", 503, headers={"Retry-After": header, "Date": header})
+def test_retry_after_is_read_as_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
+    error = interpret_error("read", 503, headers={"Retry-After": header, "Date": header})
 
     assert error.retry_after == seconds
 
@@ -182,40 +182,44 @@ def test_reasons_are_found_in_every_likely_shape(value: Any, reasons: list[str])
     assert reasons_in(value) == tuple(reasons)
 
 
-def test_the_words_of_a_web_page_are_its_reason() -> None:
+def test_the_text_of_a_web_page_is_its_reason() -> None:
     page = b"<html><head><title>x</title><style>p {}</style></head><p>Down for\n maintenance &amp; repair</p>"
 
-    assert meaning("read", 503, page).reasons == ("Down for maintenance & repair",)
+    assert interpret_error("read", 503, page).reasons == ("Down for maintenance & repair",)
 
 
-def test_a_refusal_without_words_says_so() -> None:
-    assert meaning("write", 400, b"").message == "The lending service refused without a reason."
+def test_a_rejection_without_a_reason_says_so() -> None:
+    assert interpret_error("write", 400, b"").message == "The lending service refused without a reason."
 
 
-def test_an_identifier_in_the_services_words_is_not_repeated() -> None:
-    error = meaning("write", 422, b'{"message": "SSN 123-45-6789, EIN 12-3456789 or 123456789 is taken"}')
+def test_an_ein_or_ssn_in_the_services_reasons_is_masked() -> None:
+    error = interpret_error(
+        "write", 422, b'{"message": "SSN 123-45-6789, EIN 12-3456789 or 123456789 is taken"}'
+    )
 
     assert error.message == "SSN [hidden], EIN [hidden] or [hidden] is taken"
 
 
-def test_reasons_without_end_are_cut() -> None:
-    error = meaning("write", 422, json.dumps({"errors": ["x" * 10_000, *map(str, range(1_000))]}).encode())
+def test_long_lists_of_reasons_are_cut_off() -> None:
+    error = interpret_error(
+        "write", 422, json.dumps({"errors": ["x" * 10_000, *map(str, range(1_000))]}).encode()
+    )
 
     assert len(error.reasons) == 50
     assert len(error.reasons[0]) == 500
 
 
-def test_reasons_hidden_too_deep_are_left_where_they_are() -> None:
+def test_reasons_that_are_nested_too_deep_are_ignored() -> None:
     assert reasons_in(json.loads('{"errors":' * 40 + '"deep"' + "}" * 40)) == ()
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: json.dumps({text: [text]}).encode()))
-def test_whatever_comes_back_has_a_name(body: bytes) -> None:
+def test_any_answer_is_a_result_or_a_named_error(body: bytes) -> None:
     for kind in ("read", "write"):
-        assert meaning(kind, 422, body).message
+        assert interpret_error(kind, 422, body).message
 
 
-def test_a_body_is_recorded_masked_and_as_text_where_it_is_no_json() -> None:
-    assert readable(b'{"dob": "1980/01/01", "ok": 0.1}')["dob"] == "[hidden]"
-    assert readable(b"plain 123-45-6789") == "plain [hidden]"
-    assert len(readable(b"x" * 50_000)) == 20_000
+def test_a_recorded_body_is_masked_even_if_it_is_not_json() -> None:
+    assert recordable_body(b'{"dob": "1980/01/01", "ok": 0.1}')["dob"] == "[hidden]"
+    assert recordable_body(b"plain 123-45-6789") == "plain [hidden]"
+    assert len(recordable_body(b"x" * 50_000)) == 20_000

@@ -1,4 +1,4 @@
-"""Signing, pinned by values that `openssl` worked out.
+"""Signatures, compared with values calculated by `openssl`.
 
 The digest is `printf '{"amount":25000.00,"note":"twowords"}' | openssl dgst -md5`; a signature is
 `printf "$URL$DIGEST$EPOCH" | openssl dgst -sha256 -hmac "$SECRET"`.
@@ -43,7 +43,7 @@ def test_a_body_is_signed_as_openssl_signs_it() -> None:
     )
 
 
-def test_the_body_itself_is_sent_as_it_is() -> None:
+def test_signing_does_not_change_the_body() -> None:
     assert write(hmac_auth()).body == BODY
 
 
@@ -109,8 +109,6 @@ def test_without_a_scheme_nothing_is_added() -> None:
         (lambda: BearerAuth(" t"), "token may hold only printable ASCII"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused_with_a_sentence(
-    make: Callable[[], object], sentence: str
-) -> None:
+def test_an_unusable_setting_is_explained_in_a_sentence(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         make()

@@ -46,7 +46,7 @@ def owner(address: Address) -> NewKeyPerson:
 
 @pytest.fixture
 def business(address: Address, owner: NewKeyPerson) -> dict[str, Any]:
-    """What a business is created with."""
+    """The arguments that create a business."""
     return {
         "first_name": "O'Neil & Daughters, LLC",
         "email": "office@example.com",
@@ -58,13 +58,13 @@ def business(address: Address, owner: NewKeyPerson) -> dict[str, Any]:
     }
 
 
-def sent(sandbox: Sandbox) -> Any:
+def last_body(sandbox: Sandbox) -> Any:
     return json.loads(sandbox.calls[-1].body)
 
 
-def problems(act: Any, *args: Any, **kwargs: Any) -> dict[str, list[str]]:
+def collect_problems(call: Any, *args: Any, **kwargs: Any) -> dict[str, list[str]]:
     with pytest.raises(InvalidInput) as caught:
-        act(*args, **kwargs)
+        call(*args, **kwargs)
     return caught.value.problems
 
 
@@ -72,9 +72,9 @@ def problems(act: Any, *args: Any, **kwargs: Any) -> dict[str, list[str]]:
 
 
 def test_a_business_is_created_with_its_key_people(
-    lending: Client, sandbox: Sandbox, business: dict[str, Any], address: Address
+    service_client: Client, sandbox: Sandbox, business: dict[str, Any], address: Address
 ) -> None:
-    created = lending.borrowers.create_commercial(**business, incorporated_on=date(2014, 6, 2))
+    created = service_client.borrowers.create_commercial(**business, incorporated_on=date(2014, 6, 2))
 
     assert created.is_business
     assert (created.first_name, created.phone) == ("O'Neil & Daughters, LLC", "5124721234")
@@ -84,10 +84,10 @@ def test_a_business_is_created_with_its_key_people(
     assert [user["uuid"] for user in sandbox.world.users()] == [created.uuid]
 
 
-def test_the_service_receives_ein_ssn_and_birth_date_and_answers_none_of_them(
-    lending: Client, sandbox: Sandbox, business: dict[str, Any]
+def test_the_service_receives_ein_ssn_and_birth_date_but_returns_none_of_them(
+    service_client: Client, sandbox: Sandbox, business: dict[str, Any]
 ) -> None:
-    created = lending.borrowers.create_commercial(**business)
+    created = service_client.borrowers.create_commercial(**business)
     person = created.key_people[0].uuid
 
     assert sandbox.world.received_ein(created.uuid) == "123456789"
@@ -96,35 +96,42 @@ def test_the_service_receives_ein_ssn_and_birth_date_and_answers_none_of_them(
     assert "123456789" not in repr((created, created.raw))
 
 
-def test_identifiers_leave_encrypted(lending: Client, sandbox: Sandbox, business: dict[str, Any]) -> None:
-    lending.borrowers.create_commercial(**business)
+def test_ein_and_ssn_are_sent_encrypted(
+    service_client: Client, sandbox: Sandbox, business: dict[str, Any]
+) -> None:
+    service_client.borrowers.create_commercial(**business)
 
     assert b"3456789" not in sandbox.calls[-1].body
     assert b"45-6789" not in sandbox.calls[-1].body
 
 
-def test_what_was_not_given_is_not_sent(
-    lending: Client, sandbox: Sandbox, business: dict[str, Any], owner: NewKeyPerson
+def test_fields_that_are_not_given_are_not_sent(
+    service_client: Client, sandbox: Sandbox, business: dict[str, Any], owner: NewKeyPerson
 ) -> None:
     plain = replace(owner, dob=None, ssn=None)
-    lending.borrowers.create_commercial(**business | {"key_people": [owner, plain]})
+    service_client.borrowers.create_commercial(**business | {"key_people": [owner, plain]})
 
-    assert not {"start_date", "incorporated_on", "asset_report_json_gzip"} & set(sent(sandbox))
-    assert set(sent(sandbox)["key_people"][0]) - set(sent(sandbox)["key_people"][1]) == {"dob", "ssn"}
-    assert "middle_name" not in sent(sandbox)["key_people"][1]
+    assert not {"start_date", "incorporated_on", "asset_report_json_gzip"} & set(last_body(sandbox))
+    assert set(last_body(sandbox)["key_people"][0]) - set(last_body(sandbox)["key_people"][1]) == {
+        "dob",
+        "ssn",
+    }
+    assert "middle_name" not in last_body(sandbox)["key_people"][1]
 
 
-def test_a_report_leaves_gzipped_and_as_base64(
-    lending: Client, sandbox: Sandbox, business: dict[str, Any]
+def test_a_report_is_sent_as_base64_of_gzip(
+    service_client: Client, sandbox: Sandbox, business: dict[str, Any]
 ) -> None:
-    created = lending.borrowers.create_commercial(**business, asset_report=REPORT)
+    created = service_client.borrowers.create_commercial(**business, asset_report=REPORT)
     received = sandbox.world.received_report(created.uuid, "asset_report_json_gzip")
 
     assert received is not None
     assert gzip.decompress(base64.b64decode(received)) == REPORT
 
 
-def test_every_problem_is_named_at_once(lending: Client, sandbox: Sandbox, address: Address) -> None:
+def test_all_problems_are_reported_at_once(
+    service_client: Client, sandbox: Sandbox, address: Address
+) -> None:
     nobody = NewKeyPerson(
         first_name="3M",
         last_name="",
@@ -136,8 +143,8 @@ def test_every_problem_is_named_at_once(lending: Client, sandbox: Sandbox, addre
         dob=today_in("US/Pacific") - timedelta(days=17 * 365),
         ssn="12345678",
     )
-    found = problems(
-        lending.borrowers.create_commercial,
+    found = collect_problems(
+        service_client.borrowers.create_commercial,
         first_name=" ",
         email="office@",
         entity="CLUB",
@@ -159,63 +166,66 @@ def test_every_problem_is_named_at_once(lending: Client, sandbox: Sandbox, addre
     assert sandbox.calls == []
 
 
-def test_a_business_needs_somebody(lending: Client, business: dict[str, Any]) -> None:
-    found = problems(lending.borrowers.create_commercial, **business | {"key_people": []})
+def test_a_business_needs_a_key_person(service_client: Client, business: dict[str, Any]) -> None:
+    found = collect_problems(service_client.borrowers.create_commercial, **business | {"key_people": []})
 
     assert found == {"key_people": ["At least one key person is needed."]}
 
 
 @pytest.mark.parametrize("name", ["first_name", "email", "entity", "ein", "phone", "address"])
 @pytest.mark.parametrize("value", [None, 17])
-def test_what_is_needed_cannot_be_left_out_or_be_of_another_kind(
-    lending: Client, business: dict[str, Any], name: str, value: object
+def test_required_fields_cannot_be_missing_or_of_another_type(
+    service_client: Client, business: dict[str, Any], name: str, value: object
 ) -> None:
-    assert list(problems(lending.borrowers.create_commercial, **business | {name: value})) == [name]
+    assert list(collect_problems(service_client.borrowers.create_commercial, **business | {name: value})) == [
+        name
+    ]
 
 
-def test_a_line_of_an_address_must_be_text(lending: Client, business: dict[str, Any]) -> None:
+def test_address_lines_must_be_text(service_client: Client, business: dict[str, Any]) -> None:
     wrong = Address(line_1="1 Elm", zip=78701, city="Austin", state="TX", country="UNITED STATES")  # type: ignore[arg-type]
 
-    assert problems(lending.borrowers.create_commercial, **business | {"address": wrong}) == {
+    assert collect_problems(service_client.borrowers.create_commercial, **business | {"address": wrong}) == {
         "address.zip": ["This must be text."]
     }
 
 
-def test_a_legal_name_with_digits_can_be_created(lending: Client, business: dict[str, Any]) -> None:
+def test_a_new_business_may_have_digits_in_its_name(service_client: Client, business: dict[str, Any]) -> None:
     assert (
-        lending.borrowers.create_commercial(**business | {"first_name": "3M & Co."}).first_name == "3M & Co."
+        service_client.borrowers.create_commercial(**business | {"first_name": "3M & Co."}).first_name
+        == "3M & Co."
     )
 
 
-def test_no_problem_repeats_an_identifier(lending: Client, business: dict[str, Any]) -> None:
+def test_no_problem_repeats_an_ein_or_ssn(service_client: Client, business: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as caught:
-        lending.borrowers.create_commercial(**business | {"ein": "98-765432"})
+        service_client.borrowers.create_commercial(**business | {"ein": "98-765432"})
 
     assert "765" not in str(caught.value) + repr(caught.value)
 
 
-def test_no_traceback_of_a_refusal_by_the_service_has_an_identifier_among_its_variables(
-    lending: Client, sandbox: Sandbox, business: dict[str, Any]
+def test_a_traceback_of_a_rejection_does_not_contain_ein_or_ssn(
+    service_client: Client, sandbox: Sandbox, business: dict[str, Any]
 ) -> None:
     sandbox.fail_next("borrowers.create_commercial", status=422)
     with pytest.raises(Rejected) as caught:
-        lending.borrowers.create_commercial(**business, asset_report=b"SSN 123-45-6789")
+        service_client.borrowers.create_commercial(**business, asset_report=b"SSN 123-45-6789")
 
-    shown = variables_of(caught.value)
+    shown = frame_variables(caught.value)
     assert not any(secret in shown for secret in (EIN, SSN, "123456789", "1980", "SSN 123"))
 
 
-def test_no_traceback_of_an_invalid_input_has_an_identifier_among_its_variables(
-    lending: Client, business: dict[str, Any]
+def test_a_traceback_of_invalid_input_does_not_contain_ein_or_ssn(
+    service_client: Client, business: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        lending.borrowers.create_commercial(**business | {"email": "nowhere"})
+        service_client.borrowers.create_commercial(**business | {"email": "nowhere"})
 
-    assert not any(secret in variables_of(caught.value) for secret in (EIN, SSN, "1980"))
+    assert not any(secret in frame_variables(caught.value) for secret in (EIN, SSN, "1980"))
 
 
-def variables_of(error: BaseException) -> str:
-    """The variables of the library's frames, as a debugging page would print them."""
+def frame_variables(error: BaseException) -> str:
+    """The local variables of the library's frames, as a debug page prints them."""
     trace, shown = error.__traceback__, []
     while trace:
         if (
@@ -236,22 +246,22 @@ def borrower(sandbox: Sandbox) -> dict[str, Any]:
     return sandbox.world.borrower(key_people=[{"first_name": "Maya", "middle_name": "Q"}])
 
 
-def test_only_what_is_given_is_sent_and_changed(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any]
+def test_only_given_fields_are_sent_and_changed(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
-    changed = lending.borrowers.update(borrower["uuid"], email="new@example.com")
+    changed = service_client.borrowers.update(borrower["uuid"], email="new@example.com")
 
-    assert sent(sandbox) == {"email": "new@example.com"}
+    assert last_body(sandbox) == {"email": "new@example.com"}
     assert changed.email == "new@example.com"
     assert changed.phone == borrower["phone"]
 
 
-def test_an_address_is_sent_whole(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any], address: Address
+def test_an_address_is_always_sent_completely(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any], address: Address
 ) -> None:
-    lending.borrowers.update(borrower["uuid"], address=address)
+    service_client.borrowers.update(borrower["uuid"], address=address)
 
-    assert sent(sandbox) == {
+    assert last_body(sandbox) == {
         "address": {
             "line_1": "401 Congress Ave",
             "line_2": None,
@@ -265,10 +275,10 @@ def test_an_address_is_sent_whole(
 
 
 def test_everything_about_a_person_can_be_changed(
-    lending: Client, sandbox: Sandbox, address: Address
+    service_client: Client, sandbox: Sandbox, address: Address
 ) -> None:
     person = sandbox.world.individual()
-    changed = lending.borrowers.update(
+    changed = service_client.borrowers.update(
         person["uuid"],
         address=address,
         first_name="Mia",
@@ -290,38 +300,40 @@ def test_everything_about_a_person_can_be_changed(
     assert sandbox.world.received_report(changed.uuid, "credit_report_xml_gzip")
 
 
-def test_none_empties_a_name_that_may_be_empty_and_unset_leaves_it(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any]
+def test_none_clears_an_optional_name_and_unset_leaves_it(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     person = borrower["key_people"][0]["uuid"]
-    changed = lending.borrowers.update_key_person(
+    changed = service_client.borrowers.update_key_person(
         borrower["uuid"], person, middle_name=None, first_name="May", last_name=UNSET
     )
 
-    assert sent(sandbox) == {"first_name": "May", "middle_name": None}
+    assert last_body(sandbox) == {"first_name": "May", "middle_name": None}
     assert (changed.first_name, changed.middle_name, changed.last_name) == ("May", None, "Lindqvist")
 
 
 @pytest.mark.parametrize(
     "name", ["email", "phone", "address", "dob", "ssn", "first_name", "title", "last_name"]
 )
-def test_none_is_refused_where_a_value_must_be(lending: Client, name: str) -> None:
-    found = problems(lending.borrowers.update_key_person, "b-1", "k-1", **{name: None})
+def test_none_is_rejected_for_a_required_field(service_client: Client, name: str) -> None:
+    found = collect_problems(service_client.borrowers.update_key_person, "b-1", "k-1", **{name: None})
 
     assert list(found) == [name]
 
 
-def test_a_last_name_may_be_emptied(lending: Client, sandbox: Sandbox, borrower: dict[str, Any]) -> None:
-    lending.borrowers.update(borrower["uuid"], last_name=None)
+def test_a_last_name_can_be_cleared(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
+) -> None:
+    service_client.borrowers.update(borrower["uuid"], last_name=None)
 
-    assert sent(sandbox) == {"last_name": None}
+    assert last_body(sandbox) == {"last_name": None}
 
 
-def test_a_key_person_is_changed_and_their_ssn_received(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any]
+def test_a_key_person_can_be_changed_including_the_ssn(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     person = borrower["key_people"][0]["uuid"]
-    changed = lending.borrowers.update_key_person(
+    changed = service_client.borrowers.update_key_person(
         borrower["uuid"], person, title="beneficiary", ssn="987 65 4321", dob=date(1979, 1, 2)
     )
 
@@ -330,32 +342,36 @@ def test_a_key_person_is_changed_and_their_ssn_received(
     assert sandbox.world.received_dob(person) == "1979/01/02"
 
 
-def test_a_changed_name_must_be_one_the_service_accepts(lending: Client) -> None:
-    found = problems(lending.borrowers.update, "b-1", first_name="AT&T", last_name="José", dob="1980/01/01")
+def test_a_changed_name_must_match_the_services_pattern(service_client: Client) -> None:
+    found = collect_problems(
+        service_client.borrowers.update, "b-1", first_name="AT&T", last_name="José", dob="1980/01/01"
+    )
 
     assert set(found) == {"first_name", "last_name", "dob"}
 
 
-def test_a_change_of_nothing_is_refused(lending: Client, sandbox: Sandbox) -> None:
-    assert list(problems(lending.borrowers.update, "b-1")) == ["changes"]
+def test_an_update_without_changes_is_rejected(service_client: Client, sandbox: Sandbox) -> None:
+    assert list(collect_problems(service_client.borrowers.update, "b-1")) == ["changes"]
     assert sandbox.calls == []
 
 
-def test_who_is_not_a_key_person_of_this_borrower_is_not_found(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any]
+def test_a_key_person_of_another_borrower_is_not_found(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     other = sandbox.world.borrower()
 
     with pytest.raises(NotFound):
-        lending.borrowers.update_key_person(other["uuid"], borrower["key_people"][0]["uuid"], title="OWNER")
+        service_client.borrowers.update_key_person(
+            other["uuid"], borrower["key_people"][0]["uuid"], title="OWNER"
+        )
 
 
-def test_the_services_reasons_are_kept_one_by_one(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any]
+def test_the_services_reasons_are_kept_separately(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     sandbox.fail_next("borrowers.update", status=422, body={"message": ["phone is taken", "email is odd"]})
     with pytest.raises(Rejected) as caught:
-        lending.borrowers.update(borrower["uuid"], email="new@example.com")
+        service_client.borrowers.update(borrower["uuid"], email="new@example.com")
 
     assert caught.value.reasons == ("phone is taken", "email is odd")
     assert caught.value.message == "phone is taken; email is odd"
@@ -365,7 +381,7 @@ def test_the_services_reasons_are_kept_one_by_one(
 
 
 @pytest.fixture
-def strange(sandbox: Sandbox) -> Iterator[Client]:
+def differing_client(sandbox: Sandbox) -> Iterator[Client]:
     with Client(
         sandbox.url,
         client_id=sandbox.client_id,
@@ -376,12 +392,12 @@ def strange(sandbox: Sandbox) -> Iterator[Client]:
         yield client
 
 
-def test_country_and_incorporation_date_can_be_worded_otherwise(
-    strange: Client, business: dict[str, Any], owner: NewKeyPerson, address: Address
+def test_the_country_and_the_incorporation_field_are_settings(
+    differing_client: Client, business: dict[str, Any], owner: NewKeyPerson, address: Address
 ) -> None:
     here = replace(address, country="US")
     business |= {"address": here, "key_people": [replace(owner, address=here)]}
-    preview = strange.preview(
+    preview = differing_client.preview(
         lambda it: it.borrowers.create_commercial(**business, incorporated_on=date(2014, 6, 2))
     )
 
@@ -389,7 +405,7 @@ def test_country_and_incorporation_date_can_be_worded_otherwise(
     assert preview.body["address"]["country"] == "US"
 
 
-def test_a_client_without_key_cannot_send_an_identifier(sandbox: Sandbox) -> None:
+def test_a_client_without_a_key_cannot_send_ein_or_ssn(sandbox: Sandbox) -> None:
     with (
         Client(sandbox.url, auth="none") as client,
         pytest.raises(ConfigurationError, match="secret or a field key"),
@@ -397,19 +413,19 @@ def test_a_client_without_key_cannot_send_an_identifier(sandbox: Sandbox) -> Non
         client.borrowers.update("b-1", ssn=SSN)
 
 
-def test_an_answer_with_a_country_code_in_its_phone_breaks_nothing(
-    lending: Client, sandbox: Sandbox, borrower: dict[str, Any]
+def test_a_phone_with_a_country_code_can_be_read(
+    service_client: Client, sandbox: Sandbox, borrower: dict[str, Any]
 ) -> None:
     sandbox.fail_next("borrowers.update", changes={"phone": "+15124721234", "user_type": "Business"})
-    changed = lending.borrowers.update(borrower["uuid"], email="new@example.com")
+    changed = service_client.borrowers.update(borrower["uuid"], email="new@example.com")
 
     assert (changed.phone, changed.is_business, changed.issues) == ("+15124721234", True, ())
 
 
-def test_a_borrower_of_unknown_type_is_no_business() -> None:
+def test_a_borrower_of_unknown_type_is_not_a_business() -> None:
     assert not Borrower(uuid="b-1").is_business
 
 
-def test_a_key_person_prints_without_ssn_and_birth_date(owner: NewKeyPerson) -> None:
+def test_the_repr_of_a_key_person_hides_ssn_and_birth_date(owner: NewKeyPerson) -> None:
     assert "O'Neil" in repr(owner)
     assert not any(secret in repr([owner]) for secret in (SSN, "1980"))

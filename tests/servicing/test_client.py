@@ -1,4 +1,4 @@
-"""The client's own choices: settings that cannot be used, previews, and what it shows of itself."""
+"""The client: unusable settings, previews, and its `repr`."""
 
 import copy
 import pickle
@@ -11,20 +11,21 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import Retry
 
 from servicing import Client, ConfigurationError, InvalidInput
+from servicing.connections import checked_url
 from servicing.crypto import FieldCipher
 from servicing.sandbox import Sandbox
 
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 
-def session_with(adapter: BaseAdapter) -> Session:
+def session_with_adapter(adapter: BaseAdapter) -> Session:
     session = Session()
     session.mount("https://", adapter)
     return session
 
 
-class NotHTTP(BaseAdapter):
-    """Reaches the service in a way of its own."""
+class OtherAdapter(BaseAdapter):
+    """An adapter that is not an `HTTPAdapter`."""
 
 
 @pytest.mark.parametrize(
@@ -59,12 +60,15 @@ class NotHTTP(BaseAdapter):
         ({"auth": "none", "verify": "/nowhere.pem"}, "certificates in '/nowhere.pem' cannot be read"),
         ({"auth": "none", "cert": ("/nowhere.pem",)}, "client certificate in .* cannot be read"),
         ({"auth": "none", "session": Session(), "proxies": {"http": "http://p"}}, "give either, not both"),
-        ({"auth": "none", "session": session_with(HTTPAdapter(max_retries=2))}, "adapter must not retry"),
         (
-            {"auth": "none", "session": session_with(HTTPAdapter(max_retries=Retry(None, read=2)))},
+            {"auth": "none", "session": session_with_adapter(HTTPAdapter(max_retries=2))},
             "adapter must not retry",
         ),
-        ({"auth": "none", "session": session_with(NotHTTP())}, "adapter must be an HTTPAdapter"),
+        (
+            {"auth": "none", "session": session_with_adapter(HTTPAdapter(max_retries=Retry(None, read=2)))},
+            "adapter must not retry",
+        ),
+        ({"auth": "none", "session": session_with_adapter(OtherAdapter())}, "adapter must be an HTTPAdapter"),
         ({"auth": "none", "session": "ready"}, "session must be a requests.Session"),
         (
             {"auth": "none", "proxies": {"https": "socks5://proxy.example"}},
@@ -77,12 +81,12 @@ class NotHTTP(BaseAdapter):
         ({"auth": "none", "cert": ()}, "client certificate in .* cannot be read"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named_in_a_sentence(choices: dict[str, Any], sentence: str) -> None:
+def test_an_unusable_client_setting_is_named_in_a_sentence(choices: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         Client("https://lender.example", **choices)
 
 
-def test_the_secret_is_in_no_variable_of_a_refused_start() -> None:
+def test_a_traceback_of_a_failed_start_does_not_contain_the_secret() -> None:
     with pytest.raises(ConfigurationError) as caught:
         Client("not an address", client_id="desk", secret=SECRET)
 
@@ -91,12 +95,12 @@ def test_the_secret_is_in_no_variable_of_a_refused_start() -> None:
     assert SECRET not in repr(trace.tb_next and trace.tb_next.tb_frame.f_locals)
 
 
-def test_a_client_prints_nothing_of_its_secrets() -> None:
+def test_the_repr_of_a_client_hides_its_secrets() -> None:
     with Client("https://lender.example", client_id="desk", secret=SECRET) as client:
         assert SECRET not in repr(client) + repr(vars(client)) + repr(vars(client.borrowers))
 
 
-def test_a_field_key_of_its_own_encrypts_instead_of_the_secret(sandbox: Sandbox) -> None:
+def test_a_field_key_encrypts_instead_of_the_secret(sandbox: Sandbox) -> None:
     keys: list[bytes] = []
 
     class Noted(FieldCipher):
@@ -109,8 +113,8 @@ def test_a_field_key_of_its_own_encrypts_instead_of_the_secret(sandbox: Sandbox)
     assert keys == [b"0123456789abcdef"]
 
 
-def test_a_preview_shows_the_masked_write_and_sends_nothing(lending: Client, sandbox: Sandbox) -> None:
-    call = lending.preview(
+def test_a_preview_shows_the_masked_write_and_sends_nothing(service_client: Client, sandbox: Sandbox) -> None:
+    call = service_client.preview(
         lambda it: it.borrowers.update("b-1", email="new@example.com", ssn="123-45-6789", asset_report=b"{}")
     )
 
@@ -123,17 +127,17 @@ def test_a_preview_shows_the_masked_write_and_sends_nothing(lending: Client, san
     assert sandbox.calls == []
 
 
-def test_a_preview_is_checked_like_the_write_itself(lending: Client) -> None:
+def test_a_preview_is_checked_like_the_write_itself(service_client: Client) -> None:
     with pytest.raises(InvalidInput):
-        lending.preview(lambda it: it.applications.submit("b-1", amount=Decimal(0)))
+        service_client.preview(lambda it: it.applications.submit("b-1", amount=Decimal(0)))
 
 
-def test_a_preview_of_a_read_is_a_mistake(lending: Client, sandbox: Sandbox) -> None:
+def test_a_read_cannot_be_previewed(service_client: Client, sandbox: Sandbox) -> None:
     with pytest.raises(TypeError, match="no write to preview"):
-        lending.preview(lambda it: it.messages.list())
+        service_client.preview(lambda it: it.messages.list())
 
 
-def test_an_address_that_holds_the_version_is_refused() -> None:
+def test_a_base_url_with_the_version_is_rejected() -> None:
     with pytest.raises(ConfigurationError, match="must end before /v1"):
         Client("https://lender.example/api/v1/", auth="none")
 
@@ -156,13 +160,13 @@ def test_an_address_that_holds_the_version_is_refused() -> None:
         "lender.example#",
     ],
 )
-def test_an_address_whose_host_cannot_exist_is_refused(host: str) -> None:
+def test_a_base_url_with_an_impossible_host_is_rejected(host: str) -> None:
     with pytest.raises(ConfigurationError, match="must look like"):
         Client(f"https://{host}", auth="none")
 
 
 @pytest.mark.parametrize("address", [None, 8000, b"https://lender.example"])
-def test_an_address_that_is_no_text_is_refused(address: Any) -> None:
+def test_a_base_url_that_is_not_text_is_rejected(address: Any) -> None:
     with pytest.raises(ConfigurationError, match="must look like"):
         Client(address, auth="none")
 
@@ -170,11 +174,12 @@ def test_an_address_that_is_no_text_is_refused(address: Any) -> None:
 @pytest.mark.parametrize(
     "host", ["lender.example.", "my_service", "[::1]:8443", "127.0.0.1:80", "bücher.example"]
 )
-def test_an_address_whose_host_may_exist_is_taken(host: str) -> None:
+def test_a_base_url_with_a_valid_host_is_accepted(host: str) -> None:
     Client(f"https://{host}", auth="none").close()
+    assert checked_url(f"https://{host}/") == f"https://{host}"
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_client_is_neither_copied_nor_pickled(duplicate: Any) -> None:
+def test_a_client_cannot_be_copied_or_pickled(duplicate: Any) -> None:
     with Client("https://lender.example", auth="none") as client, pytest.raises(TypeError, match="secrets"):
         duplicate(client)

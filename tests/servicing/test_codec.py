@@ -1,4 +1,4 @@
-"""Reading what the service answers, however odd, and writing what it accepts."""
+"""Decoding the service's answers, however odd, and encoding requests."""
 
 import base64
 import gzip
@@ -38,16 +38,16 @@ from servicing.codec import (
     to_json,
 )
 from servicing.crypto import FieldCipher
-from servicing.values import exact
+from servicing.values import decimal_or_none
 
 MODELS = [Application, Borrower, Loan, Message, Repayment, Statement]
 
 
-def repayment(**fields: Any) -> Repayment:
+def read_repayment(**fields: Any) -> Repayment:
     return decode(Repayment, json.dumps({"uuid": "r-1"} | fields))
 
 
-def amount_of(text: str) -> Decimal | None:
+def read_amount(text: str) -> Decimal | None:
     return decode(Repayment, f'{{"uuid": "r-1", "amount": {text}}}').amount
 
 
@@ -67,8 +67,8 @@ def amount_of(text: str) -> Decimal | None:
         ('"-7"', "-7"),
     ],
 )
-def test_money_is_exact_from_the_text_on(text: str, number: str) -> None:
-    amount = amount_of(text)
+def test_amounts_keep_every_digit(text: str, number: str) -> None:
+    amount = read_amount(text)
 
     assert isinstance(amount, Decimal)
     assert str(amount) == number
@@ -79,7 +79,7 @@ def test_money_is_exact_from_the_text_on(text: str, number: str) -> None:
     ["1e400", "-1e400", "1e-400", '"1e400"', '"NaN"', '"Infinity"', '"12,50"', '"1e99999999"', "true", "[1]",
      "{}", "1" + "0" * 30, "0." + "0" * 40 + "1", '"' + "1" * 100 + '"'],
 )  # fmt: skip
-def test_a_number_that_cannot_be_is_none_and_an_issue(text: str) -> None:
+def test_an_impossible_number_is_none_and_an_issue(text: str) -> None:
     answer = decode(Repayment, f'{{"uuid": "r-1", "amount": {text}, "status": "SUCCEEDED"}}')
 
     assert answer.amount is None
@@ -87,7 +87,7 @@ def test_a_number_that_cannot_be_is_none_and_an_issue(text: str) -> None:
     assert answer.status == "SUCCEEDED"
 
 
-def test_no_float_exists_anywhere_in_an_answer() -> None:
+def test_no_answer_contains_a_float() -> None:
     answer = decode(Message, '{"uuid": "m-1", "payload": {"amount": 0.1, "deep": [1.5, {"x": 1e400}]}}')
 
     assert answer.payload == {"amount": Decimal("0.1"), "deep": [Decimal("1.5"), {"x": "1e400"}]}
@@ -105,17 +105,17 @@ def test_whole_numbers_are_read_from_numbers_and_text(value: object, term: int |
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
-def test_what_is_no_number_in_json_is_no_json(text: str) -> None:
+def test_invalid_json_numbers_make_an_answer_invalid(text: str) -> None:
     with pytest.raises(ProtocolError, match="not JSON"):
-        amount_of(text)
+        read_amount(text)
 
 
 @pytest.mark.parametrize(
     ("value", "number"),
     [(5, 5), (Decimal("0.1"), Decimal("0.1")), ("7.5", Decimal("7.5")), ("?", None), ({}, None)],
 )
-def test_a_number_is_found_in_a_field_whose_type_is_left_open(value: object, number: Decimal | None) -> None:
-    assert exact(value) == number
+def test_a_number_can_be_read_from_an_untyped_field(value: object, number: Decimal | None) -> None:
+    assert decimal_or_none(value) == number
 
 
 # Dates, times and other values
@@ -124,37 +124,37 @@ def test_a_number_is_found_in_a_field_whose_type_is_left_open(value: object, num
 @pytest.mark.parametrize(
     "text", ["2026-03-08", "2026-03-08T00:00:00Z", "2026-03-08 23:59:59 US/Pacific", "2026/03/08"]
 )
-def test_a_calendar_date_is_never_moved_by_a_time_or_zone(text: str) -> None:
-    assert repayment(effective_date=text).effective_date == date(2026, 3, 8)
+def test_a_time_or_zone_never_shifts_a_calendar_date(text: str) -> None:
+    assert read_repayment(effective_date=text).effective_date == date(2026, 3, 8)
 
 
 @pytest.mark.parametrize("value", ["2026-02-30", "soon", 20260308, None, ""])
-def test_what_is_no_date_is_none(value: object) -> None:
-    answer = repayment(effective_date=value)
+def test_an_invalid_date_is_none(value: object) -> None:
+    answer = read_repayment(effective_date=value)
 
     assert answer.effective_date is None
     assert bool(answer.issues) == (value not in (None, ""))
 
 
 @pytest.mark.parametrize(("value", "truth"), [(True, True), ("true", True), ("False", False), (1, None)])
-def test_truth_is_read_from_words_too(value: object, truth: bool | None) -> None:
-    answer = repayment(should_commit_to_servicing=value, amount="beside something unreadable")
+def test_booleans_are_read_from_words_too(value: object, truth: bool | None) -> None:
+    answer = read_repayment(should_commit_to_servicing=value, amount="beside something unreadable")
 
     assert answer.should_commit_to_servicing is truth
 
 
 @pytest.mark.parametrize(("value", "text"), [(12, "12"), (1.5, "1.5"), ("", ""), (True, None), ([], None)])
-def test_text_may_come_as_a_number(value: object, text: str | None) -> None:
-    assert repayment(ach_id=value, error_description=None).ach_id == text
+def test_text_may_arrive_as_a_number(value: object, text: str | None) -> None:
+    assert read_repayment(ach_id=value, error_description=None).ach_id == text
 
 
 def test_an_empty_error_description_stays_empty() -> None:
-    assert repayment(error_description="").error_description == ""
+    assert read_repayment(error_description="").error_description == ""
 
 
 @pytest.mark.parametrize("value", [12, "", []])
-def test_what_is_no_timestamp_is_none(value: object) -> None:
-    assert repayment(initiation_date=value).initiation_date is None
+def test_an_invalid_timestamp_is_none(value: object) -> None:
+    assert read_repayment(initiation_date=value).initiation_date is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_time_in_a_certain_zone_is_a_moment(text: str, utc: str) -> None:
         pytest.param("yesterday", id="no-time"),
     ],
 )
-def test_an_uncertain_time_keeps_its_text_and_is_no_moment(text: str) -> None:
+def test_an_uncertain_time_keeps_its_text_without_a_moment(text: str) -> None:
     assert RemoteTime(text).at is None
     assert RemoteTime(text).text == text
 
@@ -218,7 +218,7 @@ def test_unknown_fields_are_kept_at_every_level() -> None:
     assert answer.issues == ()
 
 
-def test_a_model_keeps_the_object_it_was_read_from_exactly() -> None:
+def test_a_model_keeps_the_exact_object_it_was_read_from() -> None:
     text = b'{"uuid":"r-1","amount":1.10,"new":[0.30]}'
 
     assert to_json(decode(Repayment, text).raw) == text
@@ -240,7 +240,7 @@ def test_a_key_persons_address_may_lack_lines() -> None:
     )
 
 
-def test_a_bad_value_deep_inside_costs_only_itself_and_is_named_by_its_path() -> None:
+def test_a_bad_nested_value_loses_only_itself_and_is_named_by_its_path() -> None:
     answer = decode(
         Application,
         '{"uuid": "a-1", "offers": [{"uuid": "o-1", "apr": 9.5}, {"uuid": "o-2", "apr": "free", "term": "36"}]}',
@@ -252,7 +252,7 @@ def test_a_bad_value_deep_inside_costs_only_itself_and_is_named_by_its_path() ->
     assert answer.offers[1].issues == (Issue("apr", "is not an exact number"),)
 
 
-def test_a_number_out_of_bounds_is_found_in_nested_objects_too() -> None:
+def test_numbers_out_of_bounds_are_found_in_nested_objects() -> None:
     answer = decode(
         Application,
         '{"uuid": "a-1", "offers": [{"uuid": "o-1", "apr": 1e30}], "status": {"decision": "NEW"}}',
@@ -263,7 +263,7 @@ def test_a_number_out_of_bounds_is_found_in_nested_objects_too() -> None:
 
 
 @pytest.mark.parametrize("offers", ['"none"', "[5]", "{}"])
-def test_what_should_be_a_list_of_objects_and_is_not_is_an_issue(offers: str) -> None:
+def test_a_field_that_should_be_a_list_and_is_not_is_an_issue(offers: str) -> None:
     answer = decode(Application, f'{{"uuid": "a-1", "amount": 5, "offers": {offers}}}')
 
     assert answer.offers == ()
@@ -278,14 +278,14 @@ def test_a_nested_object_out_of_bounds_is_none_with_its_issue() -> None:
     assert answer.issues == (Issue("address", "is not an object"),)
 
 
-def test_installments_stay_as_they_came_even_beside_a_bad_value() -> None:
+def test_installments_are_unchanged_even_next_to_a_bad_value() -> None:
     answer = decode(Loan, '{"uuid": "l-1", "amount": "?", "installments": [{"number": 1}, null, 7]}')
 
     assert answer.installments == ({"number": 1}, None, 7)
 
 
-def test_unknown_enumeration_values_stay_as_they_are() -> None:
-    assert repayment(status="Teleported").status == "Teleported"
+def test_unknown_enumeration_values_are_kept() -> None:
+    assert read_repayment(status="Teleported").status == "Teleported"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_unknown_enumeration_values_stay_as_they_are() -> None:
         ({"details": ["No credit file"]}, None),
     ],
 )
-def test_an_older_answer_says_name_for_decision(status: dict[str, str], decision: str | None) -> None:
+def test_an_older_answer_has_name_instead_of_decision(status: dict[str, str], decision: str | None) -> None:
     answer = decode(Application, json.dumps({"uuid": "a-1", "status": status}))
 
     assert answer.status is not None
@@ -305,14 +305,14 @@ def test_an_older_answer_says_name_for_decision(status: dict[str, str], decision
 
 
 @pytest.mark.parametrize("wrap", ["{}", '{{"data": {}}}', '{{"items": {}, "pagination": {{}}}}'])
-def test_a_list_comes_bare_or_in_an_envelope(wrap: str) -> None:
+def test_a_list_may_be_bare_or_in_an_envelope(wrap: str) -> None:
     answer = decode_list(Repayment, wrap.format('[{"uuid": "r-1"}, {"uuid": "r-2"}]'))
 
     assert [each.uuid for each in answer] == ["r-1", "r-2"]
 
 
 @pytest.mark.parametrize("bad", ['{"uuid": "r-2", "amount": "?"}', '{"uuid": "r-2", "amount": 1e30}'])
-def test_one_bad_record_never_spoils_its_list(bad: str) -> None:
+def test_one_bad_record_does_not_affect_the_rest_of_its_list(bad: str) -> None:
     answer = decode_list(Repayment, f'[{{"uuid": "r-1", "amount": 5}}, {bad}]')
 
     assert [each.amount for each in answer] == [5, None]
@@ -334,7 +334,7 @@ def test_one_bad_record_never_spoils_its_list(bad: str) -> None:
         ('{"uuid": []}', "without uuid"),
     ],
 )
-def test_what_is_no_record_at_all_is_an_error(text: str, sentence: str) -> None:
+def test_a_value_that_is_not_a_record_is_an_error(text: str, sentence: str) -> None:
     with pytest.raises(ProtocolError, match=sentence):
         decode(Repayment, text)
 
@@ -348,7 +348,7 @@ def test_what_is_no_record_at_all_is_an_error(text: str, sentence: str) -> None:
         ('[{"uuid": "r-1"}, {}]', "without uuid"),
     ],
 )
-def test_what_is_no_list_of_records_is_an_error(text: str, sentence: str) -> None:
+def test_a_value_that_is_not_a_list_is_an_error(text: str, sentence: str) -> None:
     with pytest.raises(ProtocolError, match=sentence):
         decode_list(Repayment, text)
 
@@ -357,12 +357,12 @@ def test_a_statement_needs_no_uuid() -> None:
     assert decode(Statement, "{}") == Statement()
 
 
-def test_bytes_that_are_no_text_are_no_json() -> None:
+def test_bytes_that_are_not_text_are_not_json() -> None:
     with pytest.raises(ProtocolError, match="not JSON"):
         parse(b'"\xff"')
 
 
-def test_an_ein_ssn_or_birth_date_that_the_service_should_not_answer_is_gone_at_once() -> None:
+def test_an_unexpected_ein_ssn_or_birth_date_is_hidden_at_once() -> None:
     answer = decode(
         Borrower,
         '{"uuid": "b-1", "EIN": "12-3456789", "key_people": [{"uuid": "k-1", "Ssn": "123-45-6789",'
@@ -374,7 +374,7 @@ def test_an_ein_ssn_or_birth_date_that_the_service_should_not_answer_is_gone_at_
     assert answer.raw["key_people"][0]["dob"] is None
 
 
-def test_a_model_made_by_hand_came_from_nothing() -> None:
+def test_a_model_built_in_code_has_no_raw_object() -> None:
     made = Repayment(uuid="r-1")
 
     assert (made.raw, made.extra, made.issues) == ({}, {}, ())
@@ -394,7 +394,7 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize("model", MODELS)
 @given(data=st.data())
-def test_any_object_with_a_uuid_is_read_without_an_error(model: Any, data: st.DataObject) -> None:
+def test_any_object_with_a_uuid_can_be_read(model: Any, data: st.DataObject) -> None:
     names = st.sampled_from(model.__struct_fields__) | st.text(max_size=5)
     fields = data.draw(st.dictionaries(names, JSON, max_size=12)) | {"uuid": "u-1"}
 
@@ -404,30 +404,30 @@ def test_any_object_with_a_uuid_is_read_without_an_error(model: Any, data: st.Da
     assert {issue.path.split(".")[0] for issue in answer.issues} <= set(fields)
 
 
-# Out
+# Encoding
 
 
-class Sent(Outgoing, frozen=True, kw_only=True):
+class Example(Outgoing, frozen=True, kw_only=True):
     text: str | UnsetType | None = UNSET
     amount: Any = UNSET
     day: date | UnsetType = UNSET
     born: SlashedDate | UnsetType | None = UNSET
     ssn: Encrypted | UnsetType | None = UNSET
     report: Gzipped | UnsetType = UNSET
-    inner: tuple["Sent", ...] | UnsetType = UNSET
+    inner: tuple["Example", ...] | UnsetType = UNSET
 
 
 CIPHER = FieldCipher(b"0123456789abcdef")
 
 
-def test_only_what_is_set_is_sent_and_none_is_null() -> None:
-    assert encode(Sent(text=None), None) == {"text": None}
-    assert encode(Sent(), None) == {}
+def test_unset_fields_are_not_sent_and_none_is_null() -> None:
+    assert encode(Example(text=None), None) == {"text": None}
+    assert encode(Example(), None) == {}
 
 
-def test_each_value_leaves_in_the_form_its_type_declares() -> None:
-    sent = Sent(
-        amount=Decimal("25000.00"), day=date(2026, 5, 1), born=date(1980, 2, 29), inner=(Sent(text="é"),)
+def test_each_value_is_sent_as_its_type_declares() -> None:
+    sent = Example(
+        amount=Decimal("25000.00"), day=date(2026, 5, 1), born=date(1980, 2, 29), inner=(Example(text="é"),)
     )
 
     assert to_json(encode(sent, None)).decode() == (
@@ -435,32 +435,32 @@ def test_each_value_leaves_in_the_form_its_type_declares() -> None:
     )
 
 
-def test_a_field_declared_encrypted_leaves_encrypted_wherever_it_stands() -> None:
-    body = encode(Sent(inner=(Sent(ssn="123456789"),)), CIPHER)
+def test_a_field_declared_encrypted_is_sent_encrypted_at_any_depth() -> None:
+    body = encode(Example(inner=(Example(ssn="123456789"),)), CIPHER)
 
     assert CIPHER.decrypt(body["inner"][0]["ssn"]) == "123456789"
 
 
-def test_a_field_declared_encrypted_cannot_leave_without_a_cipher() -> None:
+def test_a_field_declared_encrypted_cannot_be_sent_without_a_cipher() -> None:
     with pytest.raises(ConfigurationError, match="secret or a field key"):
-        encode(Sent(ssn="123456789"), None)
+        encode(Example(ssn="123456789"), None)
 
 
-def test_the_same_report_gives_the_same_text() -> None:
-    body = encode(Sent(report=b"<report/>"), None)
+def test_the_same_report_is_encoded_the_same_way() -> None:
+    body = encode(Example(report=b"<report/>"), None)
 
     assert gzip.decompress(base64.b64decode(body["report"])) == b"<report/>"
     assert base64.b64decode(body["report"])[4:8] == bytes(4), "no time of compression"
 
 
 @pytest.mark.parametrize("value", [0.1, Decimal("NaN"), datetime(2026, 5, 1), {"a": 1}, b"x"])  # noqa: DTZ001
-def test_what_has_no_exact_form_is_never_sent(value: object) -> None:
+def test_inexact_values_are_never_sent(value: object) -> None:
     with pytest.raises(TypeError, match="cannot be sent"):
-        encode(Sent(amount=value), None)
+        encode(Example(amount=value), None)
 
 
-def test_printing_what_is_sent_shows_nothing_of_a_special_form() -> None:
-    shown = repr(Sent(text="Ana", ssn="123456789", born=date(1980, 2, 29), report=b"<secret/>"))
+def test_the_repr_of_a_request_hides_fields_with_a_special_encoding() -> None:
+    shown = repr(Example(text="Ana", ssn="123456789", born=date(1980, 2, 29), report=b"<secret/>"))
 
-    assert shown.startswith("Sent(text='Ana'")
+    assert shown.startswith("Example(text='Ana'")
     assert not any(secret in shown for secret in ("123456789", "1980", "secret"))

@@ -1,4 +1,4 @@
-"""What a hostile or broken connection does to a call: its time, the record it gives, and what is said of a write."""
+"""Hostile and broken connections: time limits, the right record, and honest outcomes of writes."""
 
 import gzip
 import os
@@ -31,7 +31,7 @@ from servicing import (
 )
 from servicing.codec import Budget, parse
 from servicing.transport import Payload
-from tests.servicing.test_transport import self_signed
+from tests.servicing.test_transport import write_self_signed_certificate
 from tests.servicing.wire import Handler, Reply, Wire, answered, cut, silent, unending
 
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
@@ -49,14 +49,14 @@ def write(client: Client) -> object:
     return client.applications.submit("b-1", amount=Decimal("25000.00"))
 
 
-def failure(act: Callable[[Client], object], client: Client) -> ServicingError:
+def catch_error(call_client: Callable[[Client], object], client: Client) -> ServicingError:
     with pytest.raises(ServicingError) as caught:
-        act(client)
+        call_client(client)
     return caught.value
 
 
-def sent_slowly(start: bytes, piece: bytes, pause: float = 0.05) -> Reply:
-    """Begin an answer, then send a piece again and again until the client gives up."""
+def send_slowly(start: bytes, piece: bytes, pause: float = 0.05) -> Reply:
+    """Start an answer, then repeat a piece until the client gives up."""
 
     def send(handler: Handler) -> None:
         try:
@@ -81,49 +81,51 @@ def chunk(content: bytes) -> bytes:
 
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 ENDLESS: dict[str, Reply] = {
-    "status line": sent_slowly(b"", b"H"),
-    "headers": sent_slowly(HEAD, b"X"),
-    "many headers": sent_slowly(HEAD, b"X-A: 1\r\n"),
-    "100 Continue": sent_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0),
-    "103 Early Hints": sent_slowly(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
-    "chunk size": sent_slowly(CHUNKED, b"0"),
-    "chunk extension": sent_slowly(CHUNKED + b"1;", b"x"),
-    "trailers": sent_slowly(CHUNKED + chunk(LOAN.encode()) + b"0\r\n", b"X-A: 1\r\n"),
-    "body": sent_slowly(HEAD + b"Content-Length: 100000\r\n\r\n", b" "),
-    "body without length": sent_slowly(HEAD + b"\r\n", b" "),
-    "empty gzip": sent_slowly(
+    "status line": send_slowly(b"", b"H"),
+    "headers": send_slowly(HEAD, b"X"),
+    "many headers": send_slowly(HEAD, b"X-A: 1\r\n"),
+    "100 Continue": send_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0),
+    "103 Early Hints": send_slowly(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
+    "chunk size": send_slowly(CHUNKED, b"0"),
+    "chunk extension": send_slowly(CHUNKED + b"1;", b"x"),
+    "trailers": send_slowly(CHUNKED + chunk(LOAN.encode()) + b"0\r\n", b"X-A: 1\r\n"),
+    "body": send_slowly(HEAD + b"Content-Length: 100000\r\n\r\n", b" "),
+    "body without length": send_slowly(HEAD + b"\r\n", b" "),
+    "empty gzip": send_slowly(
         CHUNKED.replace(b"OK\r\n", b"OK\r\nContent-Encoding: gzip\r\n"), chunk(empty_gzip())
     ),
 }
 
 
-@pytest.mark.parametrize("act", [read, write])
+@pytest.mark.parametrize("call_client", [read, write])
 @pytest.mark.parametrize("reply", ENDLESS.values(), ids=ENDLESS)
-def test_no_drip_outlasts_the_time_limit(wire: Wire, reply: Reply, act: Callable[[Client], object]) -> None:
+def test_a_dripping_answer_ends_at_the_time_limit(
+    wire: Wire, reply: Reply, call_client: Callable[[Client], object]
+) -> None:
     wire.answer(reply)
     started = time.monotonic()
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS) as client:
-        error = failure(act, client)
+        error = catch_error(call_client, client)
 
-    assert isinstance(error, Unavailable if act is read else OutcomeUnknown)
+    assert isinstance(error, Unavailable if call_client is read else OutcomeUnknown)
     assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
 
 
-def test_a_secure_connection_that_is_never_made_ends_in_time_and_sends_nothing(wire: Wire) -> None:
-    wire.answer(sent_slowly(b"\x16\x03\x03\x40\x00", b"\x02"))
+def test_a_hanging_tls_handshake_ends_in_time_and_sends_nothing(wire: Wire) -> None:
+    wire.answer(send_slowly(b"\x16\x03\x03\x40\x00", b"\x02"))
     started = time.monotonic()
     with Client(wire.url.replace("http:", "https:"), auth="none", time_limit=LIMIT_SECONDS) as client:
-        error = failure(write, client)
+        error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
     assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
 
 
-def test_a_drip_behind_tls_ends_in_time(tmp_path: Path) -> None:
+def test_a_dripping_answer_over_tls_ends_in_time(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(self_signed(tmp_path))
+    context.load_cert_chain(write_self_signed_certificate(tmp_path))
     with Wire(context) as wire:
-        wire.answer(sent_slowly(HEAD, b"X"))
+        wire.answer(send_slowly(HEAD, b"X"))
         started = time.monotonic()
         session = requests.Session()
         session.verify = False
@@ -131,25 +133,25 @@ def test_a_drip_behind_tls_ends_in_time(tmp_path: Path) -> None:
             pytest.warns(match="Unverified"),
             Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, session=session) as client,
         ):
-            error = failure(write, client)
+            error = catch_error(write, client)
 
     assert isinstance(error, OutcomeUnknown)
     assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
 
 
-def test_a_proxy_that_drips_ends_in_time_and_nothing_was_sent(wire: Wire) -> None:
-    wire.answer(sent_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n"))
+def test_a_dripping_proxy_ends_in_time_and_nothing_was_sent(wire: Wire) -> None:
+    wire.answer(send_slowly(b"", b"HTTP/1.1 100 Continue\r\n\r\n"))
     proxies = {"https": wire.url}
     with Client("https://lender.example", auth="none", time_limit=LIMIT_SECONDS, proxies=proxies) as client:
         started = time.monotonic()
-        error = failure(write, client)
+        error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
     assert time.monotonic() - started < LIMIT_SECONDS + SPARE_SECONDS
     assert wire.heads[0].startswith("connect lender.example:443")
 
 
-def test_a_proxy_passes_calls_on(wire: Wire) -> None:
+def test_a_proxy_forwards_calls(wire: Wire) -> None:
     wire.answer(answered(APPLICATION))
     with Client("http://lender.example", auth="none", proxies={"http": wire.url}) as client:
         write(client)
@@ -159,7 +161,7 @@ def test_a_proxy_passes_calls_on(wire: Wire) -> None:
     assert wire.connections == 2
 
 
-def test_a_large_request_may_take_longer_than_a_connection() -> None:
+def test_a_large_request_may_take_longer_than_connecting() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
 
         def receive_late() -> None:
@@ -190,7 +192,7 @@ def test_a_large_request_may_take_longer_than_a_connection() -> None:
 def test_a_silent_address_leaves_time_for_the_next_one(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.2", wire.port), backlog=0))
-        for _ in range(3):  # Linux answers nobody else while connections wait to be accepted.
+        for _ in range(3):  # Linux accepts no more connections while these wait to be accepted.
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(silent.getsockname())
@@ -204,7 +206,7 @@ def test_a_silent_address_leaves_time_for_the_next_one(wire: Wire, monkeypatch: 
             assert read(client).uuid == "l-1"
 
 
-def test_a_write_that_waits_in_vain_for_a_place_in_the_pool_is_not_sent(wire: Wire) -> None:
+def test_a_write_without_a_free_connection_is_not_sent(wire: Wire) -> None:
     session = requests.Session()
     session.mount("http://", HTTPAdapter(pool_maxsize=1, pool_block=True))
     wire.answer(silent)
@@ -212,19 +214,19 @@ def test_a_write_that_waits_in_vain_for_a_place_in_the_pool_is_not_sent(wire: Wi
         Client(wire.url, auth="none", time_limit=2, max_tries=1, session=session) as client,
         ThreadPoolExecutor(1) as pool,
     ):
-        holding = pool.submit(failure, read, client)
+        holding = pool.submit(catch_error, read, client)
         wire.arrived()
-        assert isinstance(failure(write, client.within(LIMIT_SECONDS)), NotSent)
+        assert isinstance(catch_error(write, client.with_time_limit(LIMIT_SECONDS)), NotSent)
         assert isinstance(holding.result(), Unavailable)
 
 
-def test_an_interim_header_without_end_is_not_gathered(wire: Wire) -> None:
+def test_an_endless_interim_header_does_not_use_memory(wire: Wire) -> None:
     wire.answer(unending(b"HTTP/1.1 100 Continue\r\nX: "))
     with Client(wire.url, auth="none", max_tries=1) as client:
-        assert "cut" in failure(read, client).message
+        assert "cut" in catch_error(read, client).message
 
 
-def test_hiding_sensitive_fields_keeps_to_the_deadline() -> None:
+def test_hiding_sensitive_fields_respects_the_deadline() -> None:
     with pytest.raises(TimeoutError):
         parse('{"items": [{"ssn": 1}]}', Budget(deadline=time.monotonic()))
 
@@ -232,18 +234,18 @@ def test_hiding_sensitive_fields_keeps_to_the_deadline() -> None:
 # The right record
 
 
-def test_an_answer_that_comes_late_spoils_one_call_at_most(wire: Wire) -> None:
-    """Where the second request gets the first answer again, its own answer may still follow on that connection."""
+def test_a_late_answer_affects_at_most_one_call(wire: Wire) -> None:
+    """If the second request reads the first answer, its own answer may still arrive on that connection."""
     wire.answer(answered(LOAN), answered(LOAN), answered('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none") as client:
         read(client)
-        assert isinstance(failure(lambda it: it.loans.get("b-1", "l-2"), client), ProtocolError)
+        assert isinstance(catch_error(lambda it: it.loans.get("b-1", "l-2"), client), ProtocolError)
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
 
     assert wire.connections == 2
 
 
-def test_processes_share_no_connection_after_a_fork(wire: Wire) -> None:
+def test_forked_processes_do_not_share_connections(wire: Wire) -> None:
     wire.answer(answered(LOAN))
     with Client(wire.url, auth="none") as client:
         read(client)
@@ -260,7 +262,7 @@ def test_processes_share_no_connection_after_a_fork(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("status", [100, 102, 103, 150, 199])
-def test_an_interim_answer_is_skipped_and_its_connection_not_used_again(wire: Wire, status: int) -> None:
+def test_an_interim_answer_is_skipped_and_its_connection_not_reused(wire: Wire, status: int) -> None:
     interim = f"HTTP/1.1 {status} Wait\r\nLink: </a>\r\n\r\n".encode()
     wire.answer(interim * 3 + answered(LOAN), answered('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none") as client:
@@ -270,10 +272,10 @@ def test_an_interim_answer_is_skipped_and_its_connection_not_used_again(wire: Wi
     assert wire.connections == 2
 
 
-def test_a_switch_of_protocols_is_an_answer_that_cannot_be_read(wire: Wire) -> None:
+def test_switching_protocols_is_an_unreadable_answer(wire: Wire) -> None:
     wire.answer(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", answered(APPLICATION))
     with Client(wire.url, auth="none") as client:
-        assert isinstance(failure(read, client), ProtocolError)
+        assert isinstance(catch_error(read, client), ProtocolError)
         write(client)
 
     assert wire.connections == 2
@@ -289,7 +291,7 @@ def test_a_switch_of_protocols_is_an_answer_that_cannot_be_read(wire: Wire) -> N
         answered(LOAN).replace(b"HTTP/1.1", b"HTTP/1.0"),
     ],
 )
-def test_a_connection_that_carried_anything_odd_is_not_used_again(wire: Wire, first: bytes) -> None:
+def test_a_connection_with_an_ambiguous_answer_is_not_reused(wire: Wire, first: bytes) -> None:
     wire.answer(first, answered('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none") as client:
         assert read(client).uuid == "l-1"
@@ -298,15 +300,15 @@ def test_a_connection_that_carried_anything_odd_is_not_used_again(wire: Wire, fi
     assert wire.connections == 2
 
 
-def test_a_record_that_was_not_asked_for_is_refused(wire: Wire) -> None:
+def test_a_record_that_was_not_requested_is_rejected(wire: Wire) -> None:
     wire.answer(answered('{"uuid": "l-2", "first_name": "Other"}'))
     changes = {"email": "new@example.com"}
     with Client(wire.url, auth="none") as client:
         swapped = [
-            failure(read, client),
-            failure(lambda it: it.applications.get_for_line("b-1", "a-1"), client),
-            failure(lambda it: it.borrowers.update("b-1", **changes), client),
-            failure(lambda it: it.borrowers.update_key_person("b-1", "p-1", **changes), client),
+            catch_error(read, client),
+            catch_error(lambda it: it.applications.get_for_line("b-1", "a-1"), client),
+            catch_error(lambda it: it.borrowers.update("b-1", **changes), client),
+            catch_error(lambda it: it.borrowers.update_key_person("b-1", "p-1", **changes), client),
         ]
         wire.answer(answered('{"uuid": "B-1"}'))
         borrower: Borrower = client.borrowers.update("b-1", email="new@example.com")
@@ -323,7 +325,7 @@ def test_a_record_that_was_not_asked_for_is_refused(wire: Wire) -> None:
 # Honest outcomes
 
 
-def test_a_read_whose_head_is_cut_is_tried_again(wire: Wire, pauses: list[float]) -> None:
+def test_a_read_with_a_truncated_head_is_retried(wire: Wire, pauses: list[float]) -> None:
     for head in (b"HTTP", HEAD, HEAD + b"Content-Len", HEAD + b"Content-Length: 2\r\n"):
         wire.requests.clear()
         wire.answer(lambda handler, head=head: handler.wfile.write(head) and None, answered(LOAN))  # type: ignore[misc]
@@ -333,22 +335,22 @@ def test_a_read_whose_head_is_cut_is_tried_again(wire: Wire, pauses: list[float]
 
 
 @pytest.mark.parametrize("status", [408, 425, 499])
-def test_a_read_that_nobody_decided_on_is_tried_again(wire: Wire, pauses: list[float], status: int) -> None:
+def test_a_read_with_an_undecided_status_is_retried(wire: Wire, pauses: list[float], status: int) -> None:
     wire.answer(answered(status=status), answered(LOAN))
     with Client(wire.url, auth="none", sleep=pauses.append) as client:
         assert read(client).uuid == "l-1"
         wire.answer(answered(status=status))
-        assert isinstance(failure(write, client), OutcomeUnknown)
+        assert isinstance(catch_error(write, client), OutcomeUnknown)
 
 
-def test_an_error_carries_the_time_to_wait(wire: Wire) -> None:
+def test_an_error_carries_retry_after(wire: Wire) -> None:
     wire.answer(answered(status=429, headers={"Retry-After": "17"}))
     with Client(wire.url, auth="none") as client:
-        assert failure(write, client).retry_after == 17
+        assert catch_error(write, client).retry_after == 17
 
 
-class Notes:
-    """A watcher that keeps what it hears."""
+class RecordingWatcher:
+    """A watcher that records outcomes."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
@@ -359,18 +361,18 @@ class Notes:
         self.outcomes.append(outcome)
 
 
-class Interrupting:
-    """Auth that a signal interrupts, before or after a byte has left."""
+class InterruptedAuth:
+    """Authentication that raises `KeyboardInterrupt`."""
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         raise KeyboardInterrupt
 
 
-def test_every_write_that_was_begun_has_an_outcome_although_the_process_ends(wire: Wire) -> None:
-    notes = Notes()
+def test_a_started_write_has_an_outcome_even_if_the_process_is_ending(wire: Wire) -> None:
+    notes = RecordingWatcher()
     with Client(wire.url, auth="none") as client:
-        watched = client.watched_by(notes)
-        watched._transport._auth = Interrupting()  # type: ignore[assignment]
+        watched = client.with_watcher(notes)
+        watched._transport._auth = InterruptedAuth()  # type: ignore[assignment]
         with pytest.raises(KeyboardInterrupt):
             write(watched)
 
@@ -378,32 +380,32 @@ def test_every_write_that_was_begun_has_an_outcome_although_the_process_ends(wir
     assert wire.requests == []
 
 
-def test_a_failure_of_our_own_while_an_answer_is_read_is_a_named_error(wire: Wire) -> None:
+def test_a_bug_while_reading_an_answer_is_a_named_error(wire: Wire) -> None:
     wire.answer(answered(APPLICATION))
-    notes = Notes()
+    notes = RecordingWatcher()
 
     def broken(value: Any, budget: Any) -> None:
         raise RuntimeError("a mistake of ours")
 
     with Client(wire.url, auth="none") as client:
-        transport = client.watched_by(notes)._transport
+        transport = client.with_watcher(notes)._transport
         with pytest.raises(OutcomeUnknown, match="on our side"):
             transport.call("applications.submit", "POST", "/v1/users", ids={}, read=broken)
 
     assert [type(outcome.error) for outcome in notes.outcomes] == [OutcomeUnknown]
 
 
-def test_a_failure_of_our_own_before_anything_is_sent_is_a_named_error(wire: Wire) -> None:
+def test_a_bug_before_sending_is_a_named_error(wire: Wire) -> None:
     def broken(request: requests.PreparedRequest) -> requests.PreparedRequest:
         raise RuntimeError("a mistake of ours")
 
     with Client(wire.url, auth="none") as client:
         client._transport._auth = broken  # type: ignore[assignment]
-        assert isinstance(failure(write, client), NotSent)
+        assert isinstance(catch_error(write, client), NotSent)
     assert wire.requests == []
 
 
-def test_time_that_runs_out_while_an_answer_is_read_is_no_answer(wire: Wire) -> None:
+def test_a_timeout_while_reading_an_answer_is_no_answer(wire: Wire) -> None:
     wire.answer(answered(APPLICATION))
 
     def slow(value: Any, budget: Any) -> None:
@@ -413,11 +415,11 @@ def test_time_that_runs_out_while_an_answer_is_read_is_no_answer(wire: Wire) -> 
         client._transport.call("applications.submit", "POST", "/v1/users", ids={}, read=slow)
 
 
-def test_a_proxy_that_is_not_there_sends_nothing() -> None:
+def test_an_unreachable_proxy_sends_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         address = f"http://127.0.0.1:{unused.getsockname()[1]}"
     with Client("https://lender.example", auth="none", proxies={"https": address}) as client:
-        error = failure(write, client)
+        error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
     assert "the proxy did not connect" in error.message
@@ -426,7 +428,7 @@ def test_a_proxy_that_is_not_there_sends_nothing() -> None:
 # Budgets
 
 
-def packed(text: str) -> bytes:
+def gzip_text(text: str) -> bytes:
     return answered(gzip.compress(text.encode()), headers={"Content-Encoding": "gzip"})
 
 
@@ -440,47 +442,47 @@ def packed(text: str) -> bytes:
     ],
     ids=["objects", "nesting", "numbers", "strings of commas"],
 )
-def test_an_answer_of_more_values_than_may_be_is_not_made_into_objects(wire: Wire, text: str) -> None:
-    wire.answer(packed(text))
+def test_an_answer_with_too_many_values_is_not_parsed(wire: Wire, text: str) -> None:
+    wire.answer(gzip_text(text))
     with Client(wire.url, auth="none") as client:
-        lost, unread = failure(write, client), failure(read, client)
+        lost, unread = catch_error(write, client), catch_error(read, client)
 
     assert isinstance(lost, OutcomeUnknown)
     assert isinstance(unread, ProtocolError)
     assert "more than 1,000,000 values" in unread.message
 
 
-def test_commas_within_strings_are_no_values(wire: Wire) -> None:
-    wire.answer(packed('{"uuid": "l-1", "external_id": "' + '\\"[{,\\\\' * 400_000 + '"}'))
+def test_commas_in_strings_do_not_count_as_values(wire: Wire) -> None:
+    wire.answer(gzip_text('{"uuid": "l-1", "external_id": "' + '\\"[{,\\\\' * 400_000 + '"}'))
     with Client(wire.url, auth="none", max_values=20) as client:
         assert read(client).uuid == "l-1"
 
 
 @pytest.mark.parametrize(("count", "fits"), [(20, True), (21, False)])
-def test_values_are_counted_exactly_where_it_matters(wire: Wire, count: int, fits: bool) -> None:
-    """The object, its uuid, the list, and what the list holds."""
+def test_values_are_counted_exactly_near_the_limit(wire: Wire, count: int, fits: bool) -> None:
+    """The values are the object, its uuid, the list and the contents of the list."""
     filling = ", ".join(['"a, [b"'] * (count - 3))
     wire.answer(answered(f'{{"uuid": "l-1", "installments": [{filling}]}}'))
     with Client(wire.url, auth="none", max_values=20) as client:
         if fits:
             assert len(read(client).installments) == count - 3
         else:
-            assert "more than 20 values" in failure(read, client).message
+            assert "more than 20 values" in catch_error(read, client).message
 
 
-def test_an_answer_of_more_records_than_may_be_is_refused(wire: Wire) -> None:
+def test_an_answer_with_too_many_records_is_rejected(wire: Wire) -> None:
     repayments = ", ".join(f'{{"uuid": "r-{number}"}}' for number in range(51))
     wire.answer(answered(f"[{repayments}]"))
     with Client(wire.url, auth="none", max_records=50) as client:
-        error = failure(lambda it: it.repayments.of_loan("b-1", "l-1"), client)
+        error = catch_error(lambda it: it.repayments.of_loan("b-1", "l-1"), client)
         assert "more than 50 records" in error.message
 
         wire.answer(answered('{"uuid": "a-1", "offers": [' + ", ".join(["{}"] * 50) + "]}"))
-        error = failure(lambda it: it.applications.get_for_line("b-1", "a-1"), client)
+        error = catch_error(lambda it: it.applications.get_for_line("b-1", "a-1"), client)
         assert "more than 50 records" in error.message
 
 
-def test_one_bad_record_leaves_the_others_whole(wire: Wire) -> None:
+def test_one_bad_record_does_not_affect_the_others(wire: Wire) -> None:
     texts = [f'{{"uuid": "r-{number}", "amount": 310.25}}' for number in range(200)]
     texts[77] = '{"uuid": "r-77", "amount": "plenty"}'
     wire.answer(answered(f"[{', '.join(texts)}]"))
@@ -491,11 +493,11 @@ def test_one_bad_record_leaves_the_others_whole(wire: Wire) -> None:
     assert [repayment.uuid for repayment in repayments] == [f"r-{number}" for number in range(200)]
 
 
-# What may be given
+# Sessions, forks, threads
 
 
-def test_a_ready_session_is_used_with_its_own_certificates(tmp_path: Path) -> None:
-    path = self_signed(tmp_path)
+def test_a_given_session_keeps_its_own_certificates(tmp_path: Path) -> None:
+    path = write_self_signed_certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     session = requests.Session()
@@ -509,8 +511,8 @@ def test_a_ready_session_is_used_with_its_own_certificates(tmp_path: Path) -> No
         assert "x-gateway: branch-7" in wire.heads[0]
 
 
-def test_a_fork_has_a_watchdog_of_its_own(wire: Wire) -> None:
-    """A process forked off a running one, as web servers do, keeps its time limits."""
+def test_a_forked_process_has_its_own_watchdog(wire: Wire) -> None:
+    """A process forked from a running one, as web servers do, enforces time limits."""
     wire.answer(answered(LOAN))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
         read(client)
@@ -535,7 +537,7 @@ def test_a_fork_has_a_watchdog_of_its_own(wire: Wire) -> None:
     assert os.waitstatus_to_exitcode(status) == 7
 
 
-def test_calls_in_many_threads_each_keep_to_their_own_time(wire: Wire) -> None:
+def test_calls_in_many_threads_each_have_their_own_deadline(wire: Wire) -> None:
     wire.answer(ENDLESS["body"])
     started = time.monotonic()
     barrier = threading.Barrier(8)
@@ -545,7 +547,7 @@ def test_calls_in_many_threads_each_keep_to_their_own_time(wire: Wire) -> None:
             wire.url, auth="none", time_limit=LIMIT_SECONDS * (1 + number % 2), max_tries=1
         ) as client:
             barrier.wait()
-            return failure(read, client)
+            return catch_error(read, client)
 
     with ThreadPoolExecutor(8) as pool:
         errors = list(pool.map(call, range(8)))
@@ -554,11 +556,11 @@ def test_calls_in_many_threads_each_keep_to_their_own_time(wire: Wire) -> None:
     assert time.monotonic() - started < 2 * LIMIT_SECONDS + SPARE_SECONDS
 
 
-def test_a_connection_that_was_cut_for_one_call_serves_no_other(wire: Wire) -> None:
+def test_a_connection_that_was_cut_off_is_not_reused(wire: Wire) -> None:
     wire.answer(ENDLESS["body"], answered('{"uuid": "l-2"}'))
     with Client(wire.url, auth="none", time_limit=LIMIT_SECONDS, max_tries=1) as client:
-        failure(read, client)
+        catch_error(read, client)
         assert client.loans.get("b-1", "l-2").uuid == "l-2"
         wire.answer(cut, answered(LOAN))
-        failure(read, client)
+        catch_error(read, client)
         assert read(client).uuid == "l-1"

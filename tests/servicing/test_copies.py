@@ -1,4 +1,4 @@
-"""Models and errors in caches, task queues and other processes: copies and pickles keep everything."""
+"""Copies and pickles of models and errors, which must keep everything."""
 
 import copy
 import pickle
@@ -23,20 +23,20 @@ WAYS: list[Callable[[Any], Any]] = [
 ]
 
 
-def parts(model: Model) -> list[Model]:
-    """A model and those nested in it."""
+def nested_models(model: Model) -> list[Model]:
+    """A model and its nested models."""
     values = [getattr(model, name) for name in model.__struct_fields__]
     found = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
-    return [model, *(part for item in found if isinstance(item, Model) for part in parts(item))]
+    return [model, *(part for item in found if isinstance(item, Model) for part in nested_models(item))]
 
 
-def contents(model: Model) -> list[object]:
-    return [(part, part.raw, dict(part.extra), part.issues) for part in parts(model)]
+def model_contents(model: Model) -> list[object]:
+    return [(part, part.raw, dict(part.extra), part.issues) for part in nested_models(model)]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_model_keeps_what_it_was_read_from(
-    lending: Client, sandbox: Sandbox, way: Callable[[Any], Any]
+    service_client: Client, sandbox: Sandbox, way: Callable[[Any], Any]
 ) -> None:
     world = sandbox.world
     borrower = world.borrower()["uuid"]
@@ -47,40 +47,42 @@ def test_a_model_keeps_what_it_was_read_from(
     odd = {"created_at": 7, "product": [1], "payment_amount_due": "much", "email": {}, "surprise": {"a": [1]}}
     sandbox.fail_next("*", times=None, changes=odd)
     answers: list[Model] = [
-        lending.borrowers.update(borrower, email="new@harbor.example"),
-        lending.applications.submit(borrower, amount=Decimal(12000)),
-        lending.loans.get(borrower, loan),
-        lending.credit_lines.statement(borrower, line),
-        *lending.repayments.of_loan(borrower, loan),
-        *lending.messages.list(),
+        service_client.borrowers.update(borrower, email="new@harbor.example"),
+        service_client.applications.submit(borrower, amount=Decimal(12000)),
+        service_client.loans.get(borrower, loan),
+        service_client.credit_lines.statement(borrower, line),
+        *service_client.repayments.of_loan(borrower, loan),
+        *service_client.messages.list(),
     ]
 
     assert all(answer.issues and "surprise" in answer.extra for answer in answers)
-    assert [contents(way(answer)) for answer in answers] == [contents(answer) for answer in answers]
+    assert [model_contents(way(answer)) for answer in answers] == [
+        model_contents(answer) for answer in answers
+    ]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_page_keeps_its_records_and_where_it_stands(
-    lending: Client, sandbox: Sandbox, way: Callable[[Any], Any]
+def test_a_page_keeps_its_records_and_its_pagination(
+    service_client: Client, sandbox: Sandbox, way: Callable[[Any], Any]
 ) -> None:
     sandbox.world.message("payment.succeeded", {"amount": 1})
-    page = lending.messages.list()
+    page = service_client.messages.list()
     twin = way(page)
 
-    assert [contents(record) for record in twin] == [contents(record) for record in page]
-    assert contents(twin.pagination) == contents(page.pagination)
+    assert [model_contents(record) for record in twin] == [model_contents(record) for record in page]
+    assert model_contents(twin.pagination) == model_contents(page.pagination)
 
 
-def raised(call: Callable[[], object]) -> ServicingError:
+def catch_error(call: Callable[[], object]) -> ServicingError:
     with pytest.raises(ServicingError) as caught:
         call()
     return caught.value
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_error_keeps_its_words_and_its_call(lending: Client, way: Callable[[Any], Any]) -> None:
-    missing = raised(lambda: lending.loans.get("b-1", "l-1"))
-    wrong = raised(lambda: lending.borrowers.update("b-1", phone="1", email="?"))
+def test_an_error_keeps_its_reasons_and_its_call(service_client: Client, way: Callable[[Any], Any]) -> None:
+    missing = catch_error(lambda: service_client.loans.get("b-1", "l-1"))
+    wrong = catch_error(lambda: service_client.borrowers.update("b-1", phone="1", email="?"))
 
     assert isinstance(missing, NotFound)
     assert isinstance(wrong, InvalidInput)

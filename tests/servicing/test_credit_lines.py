@@ -1,4 +1,4 @@
-"""Reading where a line of credit stands."""
+"""Reading the balances and statements of a line of credit."""
 
 from datetime import date
 from decimal import Decimal
@@ -14,9 +14,9 @@ def borrower_id(sandbox: Sandbox) -> str:
     return str(sandbox.world.borrower()["uuid"])
 
 
-def test_an_unused_line_owes_nothing(lending: Client, sandbox: Sandbox, borrower_id: str) -> None:
+def test_an_unused_line_owes_nothing(service_client: Client, sandbox: Sandbox, borrower_id: str) -> None:
     known = sandbox.world.line(borrower_id, limit="7500.50")
-    statement = lending.credit_lines.statement(borrower_id, known["uuid"])
+    statement = service_client.credit_lines.statement(borrower_id, known["uuid"])
 
     assert (statement.credit_limit, statement.available_credit) == (Decimal("7500.50"), Decimal("7500.50"))
     assert (statement.principal_balance, statement.payment_due_date) == (Decimal(0), None)
@@ -24,11 +24,11 @@ def test_an_unused_line_owes_nothing(lending: Client, sandbox: Sandbox, borrower
 
 
 def test_a_used_line_shows_its_balances_and_documents(
-    lending: Client, sandbox: Sandbox, borrower_id: str
+    service_client: Client, sandbox: Sandbox, borrower_id: str
 ) -> None:
     known = sandbox.world.line(borrower_id, drawn="1200.25", opened=date(2026, 1, 5))
     sandbox.world.statement(known["uuid"], "2026-02-05")
-    statement = lending.credit_lines.statement(borrower_id, known["uuid"])
+    statement = service_client.credit_lines.statement(borrower_id, known["uuid"])
 
     assert statement.principal_balance == Decimal("1200.25")
     assert isinstance(statement.days_past_due, int)
@@ -36,8 +36,10 @@ def test_a_used_line_shows_its_balances_and_documents(
     assert (statement.statements[0].url or "").startswith(sandbox.url)
 
 
-def test_a_line_of_somebody_else_is_not_found(lending: Client, sandbox: Sandbox, borrower_id: str) -> None:
+def test_a_line_of_another_borrower_is_not_found(
+    service_client: Client, sandbox: Sandbox, borrower_id: str
+) -> None:
     known = sandbox.world.line(borrower_id)
 
     with pytest.raises(NotFound):
-        lending.credit_lines.statement(sandbox.world.borrower()["uuid"], known["uuid"])
+        service_client.credit_lines.statement(sandbox.world.borrower()["uuid"], known["uuid"])

@@ -1,6 +1,6 @@
-"""The field cipher, pinned by values that `openssl` worked out.
+"""The field cipher, compared with values calculated by `openssl`.
 
-Each was made on the command line as::
+Each value comes from this command::
 
     (printf $IV | xxd -r -p; printf 123456789 | openssl enc -aes-256-cbc -K $KEY -iv $IV) | base64
 
@@ -32,7 +32,7 @@ def cipher() -> FieldCipher:
 
 
 @pytest.mark.parametrize(("secret", "text", "encrypted"), VECTORS)
-def test_it_encrypts_as_openssl_does(secret: str, text: str, encrypted: str) -> None:
+def test_it_encrypts_like_openssl(secret: str, text: str, encrypted: str) -> None:
     assert FieldCipher(key_from_secret(secret)).encrypt(text, iv=IV) == encrypted
 
 
@@ -42,7 +42,7 @@ def test_it_decrypts_what_openssl_encrypted(secret: str, text: str, encrypted: s
 
 
 @given(st.text())
-def test_every_text_comes_back(text: str) -> None:
+def test_every_text_can_be_decrypted(text: str) -> None:
     cipher = FieldCipher(key_from_secret(SECRET))
 
     assert cipher.decrypt(cipher.encrypt(text)) == text
@@ -64,7 +64,7 @@ def test_the_same_text_is_never_encrypted_the_same_way_twice(cipher: FieldCipher
         pytest.param(NOT_UTF8, id="not-text"),
     ],
 )
-def test_every_failure_is_the_same_and_hints_at_nothing(cipher: FieldCipher, damaged: str) -> None:
+def test_every_failure_looks_the_same(cipher: FieldCipher, damaged: str) -> None:
     with pytest.raises(Unreadable) as caught:
         cipher.decrypt(damaged)
 
@@ -72,7 +72,7 @@ def test_every_failure_is_the_same_and_hints_at_nothing(cipher: FieldCipher, dam
     assert caught.value.__context__ is None
 
 
-def test_another_key_reads_nothing(cipher: FieldCipher) -> None:
+def test_another_key_cannot_decrypt(cipher: FieldCipher) -> None:
     stranger = FieldCipher(key_from_secret(SECRET.replace("3", "4")))
 
     with pytest.raises(Unreadable):
@@ -80,13 +80,13 @@ def test_another_key_reads_nothing(cipher: FieldCipher) -> None:
 
 
 @pytest.mark.parametrize("secret", ["", "short", SECRET + "0", "é" * 31])
-def test_a_secret_of_another_length_is_refused_with_a_sentence(secret: str) -> None:
+def test_a_secret_of_another_length_is_rejected(secret: str) -> None:
     with pytest.raises(ConfigurationError, match="16, 24 or 32") as caught:
         key_from_secret(secret)
 
     assert not secret or secret not in str(caught.value)
 
 
-def test_a_key_of_another_length_is_refused() -> None:
+def test_a_key_of_another_length_is_rejected() -> None:
     with pytest.raises(ConfigurationError, match="5 bytes; it must have 16, 24 or 32"):
         FieldCipher(b"short")

@@ -1,4 +1,4 @@
-"""Which links are followed: how they are read, which hosts they may name, where names may lead, and who answers."""
+"""Links to documents: parsing, allowed hosts, resolved addresses, and certificates."""
 
 import socket
 import ssl
@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 
 from servicing import ConfigurationError, DocumentFetcher
 from servicing.auth import BearerAuth
-from servicing.documents import reach
-from tests.servicing.fetching import FILES, PDF, SERVICE, here, leading_to, out_there, read, refusal, trouble
+from servicing.documents import address_scope
+from tests.servicing.fetching import (
+    FILES,
+    PDF,
+    SERVICE,
+    local_fetcher,
+    read_document,
+    refusal_message,
+    remote_fetcher,
+    resolve_to,
+    unavailable_message,
+)
 from tests.servicing.wire import Wire, answered, closing, trickling, unending
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -80,8 +90,8 @@ NO_ADDRESSES = "127.1  2130706433  0x7f.0.0.1  0177.0.0.1  [::1]  127.0.0.1:80  
         f"https://files.lender.example/{'a' * 8000}",
     ],
 )
-def test_a_link_that_could_mean_several_things_is_not_read(url: str) -> None:
-    assert refusal(out_there(), url) in (
+def test_an_ambiguous_link_is_rejected(url: str) -> None:
+    assert refusal_message(remote_fetcher(), url) in (
         "The link to the document cannot be read.",
         "The link to the document does not use https.",
     )
@@ -89,22 +99,22 @@ def test_a_link_that_could_mean_several_things_is_not_read(url: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "HTTP", "ftp", "file", "data", "javascript", "httpx", "gopher"])
 def test_a_link_must_use_https(scheme: str) -> None:
-    assert "does not use https" in refusal(out_there(), f"{scheme}://{FILES}/a.pdf")
+    assert "does not use https" in refusal_message(remote_fetcher(), f"{scheme}://{FILES}/a.pdf")
 
 
 @pytest.mark.parametrize("user", ["me", "me:secret", ":secret", "lender.example:443", "%40"])
-def test_a_link_must_carry_no_user(user: str) -> None:
-    assert "user name" in refusal(out_there(), f"https://{user}@{FILES}/a.pdf")
+def test_a_link_must_not_contain_a_user(user: str) -> None:
+    assert "user name" in refusal_message(remote_fetcher(), f"https://{user}@{FILES}/a.pdf")
 
 
 @pytest.mark.parametrize("port", [22, 80, 8443, 65535])
 def test_a_link_must_use_the_usual_port(port: int) -> None:
-    assert f"port {port} of {FILES}" in refusal(out_there(), f"https://{FILES}:{port}/a.pdf")
+    assert f"port {port} of {FILES}" in refusal_message(remote_fetcher(), f"https://{FILES}:{port}/a.pdf")
 
 
 @pytest.mark.parametrize("host", STRANGERS.split())
-def test_only_a_host_that_was_named_is_asked(host: str) -> None:
-    message = refusal(out_there(), f"https://{host}/a.pdf")
+def test_only_allowed_hosts_are_contacted(host: str) -> None:
+    message = refusal_message(remote_fetcher(), f"https://{host}/a.pdf")
 
     assert "not a host that documents may come from" in message or "cannot be read" in message
 
@@ -122,69 +132,71 @@ def test_only_a_host_that_was_named_is_asked(host: str) -> None:
         "https://xn--bcher-kva.example/a.pdf",
     ],
 )
-def test_a_host_is_known_in_every_way_to_write_it(url: str) -> None:
-    fetcher = out_there(hosts=["Files.lender.example", "B\u00fccher.example"], resolve=leading_to("10.0.0.1"))
+def test_a_host_is_recognized_in_every_spelling(url: str) -> None:
+    fetcher = remote_fetcher(
+        hosts=["Files.lender.example", "B\u00fccher.example"], resolve=resolve_to("10.0.0.1")
+    )
 
-    assert "leads to an internal address" in refusal(fetcher, url)
-
-
-def test_the_services_own_port_belongs_to_its_own_host_only() -> None:
-    fetcher = out_there(service_url="https://lender.example:8443/v1", resolve=leading_to("10.0.0.1"))
-
-    assert "internal address" in refusal(fetcher, "https://lender.example:8443/a.pdf")
-    assert "internal address" in refusal(fetcher, "https://lender.example/a.pdf")
-    assert "port 8443" in refusal(fetcher, f"https://{FILES}:8443/a.pdf")
+    assert "leads to an internal address" in refusal_message(fetcher, url)
 
 
-NOWHERE = out_there(hosts=[])
+def test_the_services_port_is_allowed_on_its_own_host_only() -> None:
+    fetcher = remote_fetcher(service_url="https://lender.example:8443/v1", resolve=resolve_to("10.0.0.1"))
+
+    assert "internal address" in refusal_message(fetcher, "https://lender.example:8443/a.pdf")
+    assert "internal address" in refusal_message(fetcher, "https://lender.example/a.pdf")
+    assert "port 8443" in refusal_message(fetcher, f"https://{FILES}:8443/a.pdf")
+
+
+NOWHERE = remote_fetcher(hosts=[])
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"https?://[!-~]{1,30}", fullmatch=True))
-def test_no_other_link_reaches_anybody(url: str) -> None:
-    assert refusal(NOWHERE, url)
+def test_any_other_link_contacts_no_host(url: str) -> None:
+    assert refusal_message(NOWHERE, url)
 
 
-# Where names may lead
+# Resolved addresses
 
 
 @pytest.mark.parametrize("address", PUBLIC.split())
 def test_most_addresses_are_public(address: str) -> None:
-    assert reach(address) == "public"
+    assert address_scope(address) == "public"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.255.255.254", "::1"])
-def test_a_machine_is_known_by_its_own_addresses(address: str) -> None:
-    assert reach(address) == "loopback"
+def test_loopback_addresses_are_recognized(address: str) -> None:
+    assert address_scope(address) == "loopback"
 
 
 @pytest.mark.parametrize("address", ["", *INTERNAL.split(), *NO_ADDRESSES.split()])
 def test_everything_else_is_internal(address: str) -> None:
-    assert reach(address) == "internal"
+    assert address_scope(address) == "internal"
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1", "::1", "169.254.169.254", "::ffff:10.0.0.1"])
 @pytest.mark.parametrize("among", [[], ["93.184.216.34"]])
-def test_one_address_inside_is_enough_to_refuse_a_name(address: str, among: list[str]) -> None:
-    fetcher = out_there(resolve=leading_to(*among, address))
+def test_one_internal_address_is_enough_to_reject_a_host(address: str, among: list[str]) -> None:
+    fetcher = remote_fetcher(resolve=resolve_to(*among, address))
 
-    assert refusal(fetcher, f"https://{FILES}/a.pdf") == (
+    assert refusal_message(fetcher, f"https://{FILES}/a.pdf") == (
         f"{FILES} leads to an internal address, so nothing was fetched from it."
     )
 
 
 @pytest.mark.parametrize("name", ["2130706433", "0x7f.1", "0177.0.0.1", "127.1", "localhost"])
-def test_a_name_that_was_named_may_still_not_lead_here(name: str) -> None:
+def test_an_allowed_host_must_not_resolve_to_this_machine(name: str) -> None:
     fetcher = DocumentFetcher(hosts=[name], service_url=SERVICE)
 
-    assert "leads to an internal address" in refusal(fetcher, f"https://{name}/a.pdf")
+    assert "leads to an internal address" in refusal_message(fetcher, f"https://{name}/a.pdf")
 
 
-def test_the_service_itself_may_lie_on_this_machine_only_in_development(wire: Wire) -> None:
+def test_the_service_may_run_on_this_machine_only_in_development(wire: Wire) -> None:
     fetcher = DocumentFetcher(hosts=[], service_url=wire.url)
 
-    assert "https" in refusal(fetcher, wire.url)
-    assert "internal" in refusal(fetcher, "https://127.0.0.1/")
+    assert "https" in refusal_message(fetcher, wire.url)
+    assert "internal" in refusal_message(fetcher, "https://127.0.0.1/")
     assert wire.connections == 0
 
 
@@ -192,39 +204,42 @@ def test_the_service_itself_may_lie_on_this_machine_only_in_development(wire: Wi
     ("address", "why"),
     [("93.184.216.34", "does not use https"), ("10.0.0.1", "leads to an internal address")],
 )
-def test_development_lets_in_this_machine_and_no_other(address: str, why: str) -> None:
-    fetcher = out_there(allow_loopback_http=True, resolve=leading_to(address))
+def test_development_allows_only_this_machine(address: str, why: str) -> None:
+    fetcher = remote_fetcher(allow_loopback_http=True, resolve=resolve_to(address))
 
-    assert why in refusal(fetcher, f"http://{FILES}/a.pdf")
+    assert why in refusal_message(fetcher, f"http://{FILES}/a.pdf")
 
 
-def test_an_unknown_name_is_no_answer() -> None:
-    def unknown(host: str) -> Sequence[str]:
+def test_an_unknown_host_is_unavailable() -> None:
+    def fail_lookup(host: str) -> Sequence[str]:
         raise socket.gaierror
 
     sentence = f"{FILES} gave no document: its name is not known."
-    assert trouble(out_there(resolve=unknown), f"https://{FILES}/") == sentence
-    assert trouble(out_there(resolve=leading_to()), f"https://{FILES}/") == sentence
+    assert unavailable_message(remote_fetcher(resolve=fail_lookup), f"https://{FILES}/") == sentence
+    assert unavailable_message(remote_fetcher(resolve=resolve_to()), f"https://{FILES}/") == sentence
 
 
-def test_a_name_that_cannot_be_looked_up_is_no_answer() -> None:
+def test_a_host_that_cannot_be_looked_up_is_unavailable() -> None:
     name = f"{'a' * 64}.lender.example"
     fetcher = DocumentFetcher(hosts=[name], service_url=SERVICE)
 
-    assert trouble(fetcher, f"https://{name}/").endswith("its name is not known.")
+    assert unavailable_message(fetcher, f"https://{name}/").endswith("its name is not known.")
 
 
-def test_the_next_address_is_tried_when_one_does_not_answer(wire: Wire) -> None:
+def test_the_next_address_is_tried_if_one_does_not_answer(wire: Wire) -> None:
     wire.answer(answered(PDF))
 
-    assert read(here(wire.url, resolve=leading_to("::1", "127.0.0.2", "127.0.0.1")), wire.url) == PDF
+    assert (
+        read_document(local_fetcher(wire.url, resolve=resolve_to("::1", "127.0.0.2", "127.0.0.1")), wire.url)
+        == PDF
+    )
 
 
-# Who answers
+# Certificates
 
 
-def certificate(folder: Path, name: str) -> Path:
-    """A key and a certificate for one host name, signed with that very key."""
+def write_certificate(folder: Path, name: str) -> Path:
+    """Write a key and a self-signed certificate for a host name."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "A server of the tests")])
     now = datetime.now(UTC)
@@ -244,80 +259,84 @@ def certificate(folder: Path, name: str) -> Path:
 
 
 @pytest.fixture
-def asked_for() -> list[str | None]:
-    """The names that clients said they want to speak to."""
+def requested_names() -> list[str | None]:
+    """The server names that clients requested (SNI)."""
     return []
 
 
 @pytest.fixture
-def secured(tmp_path: Path, asked_for: list[str | None]) -> Iterator[tuple[Wire, str]]:
-    """An encrypted server that is `files.lender.example`, and the file that vouches for it."""
-    path = certificate(tmp_path, FILES)
+def tls_server(tmp_path: Path, requested_names: list[str | None]) -> Iterator[tuple[Wire, str]]:
+    """A TLS server for `files.lender.example`, and the CA file for its certificate."""
+    path = write_certificate(tmp_path, FILES)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
-    context.sni_callback = lambda sock, name, within: asked_for.append(name)
+    context.sni_callback = lambda sock, name, with_time_limit: requested_names.append(name)
     with Wire(context) as server:
         server.answer(answered(PDF))
         yield server, str(path)
 
 
 def test_the_connection_goes_to_the_checked_address_and_the_certificate_is_for_the_name(
-    secured: tuple[Wire, str], asked_for: list[str | None]
+    tls_server: tuple[Wire, str], requested_names: list[str | None]
 ) -> None:
-    server, path = secured
+    server, path = tls_server
     url = f"https://{FILES}:{server.port}/a.pdf"
     looked_up: list[str] = []
 
-    def once(host: str) -> Sequence[str]:
+    def resolve_once(host: str) -> Sequence[str]:
         looked_up.append(host)
         return ["127.0.0.1"]
 
-    assert read(here(url, ca_bundle=path, resolve=once), url) == PDF
-    assert (looked_up, asked_for) == ([FILES], [FILES])
+    assert read_document(local_fetcher(url, ca_bundle=path, resolve=resolve_once), url) == PDF
+    assert (looked_up, requested_names) == ([FILES], [FILES])
     assert f"host: {FILES}:{server.port}" in server.heads[0]
 
 
-def test_another_name_is_not_proved_by_the_certificate(secured: tuple[Wire, str]) -> None:
-    server, path = secured
+def test_a_certificate_for_another_name_is_rejected(tls_server: tuple[Wire, str]) -> None:
+    server, path = tls_server
     url = f"https://lender.example:{server.port}/a.pdf"
-    fetcher = here(url, ca_bundle=path, resolve=leading_to("127.0.0.1"), auth=BearerAuth("token"))
+    fetcher = local_fetcher(url, ca_bundle=path, resolve=resolve_to("127.0.0.1"), auth=BearerAuth("token"))
 
-    assert refusal(fetcher, url) == (
+    assert refusal_message(fetcher, url) == (
         "lender.example could not prove who it is: its certificate is not valid."
     )
     assert server.requests == []
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_an_address_is_not_proved_by_a_certificate_for_a_name(secured: tuple[Wire, str], name: str) -> None:
-    server, path = secured
+def test_a_certificate_for_a_name_does_not_prove_an_address(tls_server: tuple[Wire, str], name: str) -> None:
+    server, path = tls_server
 
-    assert "prove" in refusal(here(SERVICE, ca_bundle=path), f"https://{name}:{server.port}/")
+    assert "prove" in refusal_message(
+        local_fetcher(SERVICE, ca_bundle=path), f"https://{name}:{server.port}/"
+    )
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(secured: tuple[Wire, str]) -> None:
-    server, _ = secured
+def test_a_self_signed_certificate_is_rejected(tls_server: tuple[Wire, str]) -> None:
+    server, _ = tls_server
     url = f"https://{FILES}:{server.port}/a.pdf"
 
-    assert "prove" in refusal(here(url, resolve=leading_to("127.0.0.1")), url)
+    assert "prove" in refusal_message(local_fetcher(url, resolve=resolve_to("127.0.0.1")), url)
 
 
-def test_an_encrypted_document_is_limited_like_any_other(secured: tuple[Wire, str]) -> None:
-    server, path = secured
+def test_an_encrypted_document_is_limited_like_any_other(tls_server: tuple[Wire, str]) -> None:
+    server, path = tls_server
     url = f"https://{FILES}:{server.port}/a.pdf"
-    choices = {"ca_bundle": path, "resolve": leading_to("127.0.0.1")}
+    choices = {"ca_bundle": path, "resolve": resolve_to("127.0.0.1")}
 
     server.answer(unending(OK + b"\r\n%PDF-1.7"))
-    assert "too large" in refusal(here(url, max_bytes=1_000_000, **choices), url)
+    assert "too large" in refusal_message(local_fetcher(url, max_bytes=1_000_000, **choices), url)
     server.answer(trickling(OK + b"\r\n%PDF-1.7"))
-    assert "in time" in refusal(here(url, time_limit=2, **choices), url)
+    assert "in time" in refusal_message(local_fetcher(url, time_limit=2, **choices), url)
     server.answer(closing(OK + b"Content-Length: 500\r\n\r\n%PDF-1.7"))
-    assert "cut" in trouble(here(url, **choices), url)
+    assert "cut" in unavailable_message(local_fetcher(url, **choices), url)
 
 
-def test_a_server_that_cannot_encrypt_is_no_answer() -> None:
+def test_a_failed_tls_handshake_is_unavailable() -> None:
     with Wire(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)) as server:
-        assert "no secure connection" in trouble(here(SERVICE), f"https://127.0.0.1:{server.port}/")
+        assert "no secure connection" in unavailable_message(
+            local_fetcher(SERVICE), f"https://127.0.0.1:{server.port}/"
+        )
 
 
 # Settings
@@ -333,13 +352,13 @@ def test_a_server_that_cannot_encrypt_is_no_answer() -> None:
         "*.lender.example",
     ],
 )
-def test_a_host_must_be_given_as_a_plain_name(host: str) -> None:
+def test_an_allowed_host_must_be_a_plain_name(host: str) -> None:
     with pytest.raises(ConfigurationError, match="plain name"):
         DocumentFetcher(hosts=[host], service_url=SERVICE)
 
 
 @pytest.mark.parametrize("url", ["", "lender.example", "ftp://lender.example", "https://[", "https://"])
-def test_the_address_of_the_service_must_be_one(url: str) -> None:
+def test_the_service_url_must_be_valid(url: str) -> None:
     with pytest.raises(ConfigurationError, match="address of the lending service"):
         DocumentFetcher(hosts=[], service_url=url)
 

@@ -1,4 +1,4 @@
-"""Fetching statement documents: what is passed on, what is refused and why, and what is never asked at all."""
+"""Fetching statement documents: accepted and refused documents, requests, redirects, and messages."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ import pytest
 from servicing import Client, DocumentRefused, ServicingError
 from servicing.auth import BearerAuth, HmacAuth, sign
 from servicing.sandbox import Sandbox
-from tests.servicing.fetching import PDF, here, read, refusal, trouble
+from tests.servicing.fetching import PDF, local_fetcher, read_document, refusal_message, unavailable_message
 from tests.servicing.wire import Reply, Wire, answered, closing, cut, half, silent, trickling, unending
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -28,22 +28,22 @@ def chunked(*pieces: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n\r\n"
 
 
-# What is passed on
+# Accepted documents
 
 
 @pytest.fixture
-def link(sandbox: Sandbox, lending: Client) -> str:
-    """A link to a statement, as the service gives it."""
+def link(sandbox: Sandbox, service_client: Client) -> str:
+    """A link to a statement, as the service returns it."""
     borrower_id = sandbox.world.borrower()["uuid"]
     line = sandbox.world.line(borrower_id, drawn="1200.25", opened=date(2026, 1, 5))
     sandbox.world.statement(line["uuid"], "2026-02-05")
-    (statement,) = lending.credit_lines.statement(borrower_id, line["uuid"]).statements
+    (statement,) = service_client.credit_lines.statement(borrower_id, line["uuid"]).statements
     assert statement.url
     return statement.url
 
 
-def test_a_statement_comes_whole_with_what_is_known_of_it(sandbox: Sandbox, link: str) -> None:
-    with here(sandbox.url).fetch(link) as document:
+def test_a_statement_is_downloaded_with_its_metadata(sandbox: Sandbox, link: str) -> None:
+    with local_fetcher(sandbox.url).fetch(link) as document:
         content = b"".join(document)
 
     assert content.startswith(b"%PDF-")
@@ -53,16 +53,16 @@ def test_a_statement_comes_whole_with_what_is_known_of_it(sandbox: Sandbox, link
     assert document.content_type == "application/pdf"
 
 
-def test_a_fingerprint_is_known_only_when_all_was_read(wire: Wire) -> None:
+def test_the_hash_is_known_only_at_the_end(wire: Wire) -> None:
     wire.answer(answered(PDF))
-    with here(wire.url).fetch(wire.url) as document:
+    with local_fetcher(wire.url).fetch(wire.url) as document:
         next(iter(document))
         assert (document.sha256, document.size) == (None, None)
 
 
-def test_a_document_is_read_once_and_piece_by_piece(wire: Wire) -> None:
+def test_a_document_is_read_once_in_pieces(wire: Wire) -> None:
     wire.answer(answered(PDF))
-    with here(wire.url).fetch(wire.url) as document:
+    with local_fetcher(wire.url).fetch(wire.url) as document:
         pieces = list(document)
 
         assert list(document) == []
@@ -80,26 +80,26 @@ def test_a_document_is_read_once_and_piece_by_piece(wire: Wire) -> None:
         b"HTTP/1.1 100 Continue\r\n\r\n" + answered(PDF),
     ],
 )
-def test_a_pdf_is_a_pdf_however_it_is_sent(wire: Wire, reply: Reply) -> None:
+def test_a_pdf_is_recognized_however_it_is_sent(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
 
-    assert read(here(wire.url), wire.url) == PDF
+    assert read_document(local_fetcher(wire.url), wire.url) == PDF
 
 
 def test_a_document_without_length_ends_with_its_connection(wire: Wire) -> None:
     wire.answer(closing(b"HTTP/1.0 200 OK\r\n\r\n" + PDF))
-    with here(wire.url).fetch(wire.url) as document:
+    with local_fetcher(wire.url).fetch(wire.url) as document:
         assert document.length is None
         assert b"".join(document) == PDF
 
 
-def test_what_is_said_of_the_content_stays_on_one_line(wire: Wire) -> None:
+def test_the_content_type_stays_on_one_line(wire: Wire) -> None:
     wire.answer(answered(PDF, headers={"Content-Type": "application/pdf;\r\n\tname=a"}))
-    with here(wire.url).fetch(wire.url) as document:
+    with local_fetcher(wire.url).fetch(wire.url) as document:
         assert document.content_type == "application/pdf; name=a"
 
 
-# What is refused
+# Refused documents
 
 
 @pytest.mark.parametrize(
@@ -115,60 +115,61 @@ def test_what_is_said_of_the_content_stays_on_one_line(wire: Wire) -> None:
         ),
     ],
 )
-def test_the_service_may_answer_anything_but_only_a_pdf_passes(
-    sandbox: Sandbox, link: str, fault: dict[str, Any], why: str
-) -> None:
+def test_only_a_pdf_is_accepted(sandbox: Sandbox, link: str, fault: dict[str, Any], why: str) -> None:
     sandbox.fail_next("documents.fetch", **fault)
 
-    assert refusal(here(sandbox.url), link) == why
+    assert refusal_message(local_fetcher(sandbox.url), link) == why
 
 
-def test_a_document_that_drips_is_given_up(sandbox: Sandbox, link: str) -> None:
+def test_a_dripping_document_is_refused(sandbox: Sandbox, link: str) -> None:
     sandbox.fail_next("documents.fetch", drip=0.01)
-    with here(sandbox.url, time_limit=2).fetch(link) as document:
+    with local_fetcher(sandbox.url, time_limit=2).fetch(link) as document:
         with pytest.raises(DocumentRefused, match="did not arrive in time"):
             list(document)
         assert document.sha256 is None
 
 
 @pytest.mark.parametrize("fault", [{"truncate": True}, {"cut_before": True}])
-def test_a_broken_connection_is_no_answer(sandbox: Sandbox, link: str, fault: dict[str, Any]) -> None:
+def test_a_broken_connection_is_unavailable(sandbox: Sandbox, link: str, fault: dict[str, Any]) -> None:
     sandbox.fail_next("documents.fetch", **fault)
 
-    assert trouble(here(sandbox.url), link) == "127.0.0.1 gave no document: the connection was cut."
+    assert (
+        unavailable_message(local_fetcher(sandbox.url), link)
+        == "127.0.0.1 gave no document: the connection was cut."
+    )
 
 
 @pytest.mark.parametrize(
     "start", [b"", b"%PD", b" %PDF-1.7", b"\n%PDF-1.7", b"\xef\xbb\xbf%PDF-1.7", b"%pdf-1"]
 )
-def test_nothing_may_stand_before_the_first_bytes_of_a_pdf(wire: Wire, start: bytes) -> None:
+def test_a_pdf_must_start_with_its_signature(wire: Wire, start: bytes) -> None:
     wire.answer(answered(start, headers={"Content-Type": "application/pdf"}))
 
-    assert refusal(here(wire.url), wire.url) == "What 127.0.0.1 sent is not a PDF."
+    assert refusal_message(local_fetcher(wire.url), wire.url) == "What 127.0.0.1 sent is not a PDF."
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "x-unknown", "identity, gzip"])
-def test_a_packed_document_is_refused_before_it_is_unpacked(wire: Wire, encoding: str) -> None:
+def test_a_compressed_document_is_refused_without_decompressing(wire: Wire, encoding: str) -> None:
     bomb = gzip.compress(PDF + bytes(8_000_000))
     wire.answer(answered(bomb, headers={"Content-Encoding": encoding}))
 
-    assert "packed" in refusal(here(wire.url), wire.url)
+    assert "packed" in refusal_message(local_fetcher(wire.url), wire.url)
 
 
 @pytest.mark.parametrize("status", [201, 204, 206, 300, 304, 401, 403, 410, 500])
-def test_only_a_plain_success_carries_a_document(wire: Wire, status: int) -> None:
+def test_only_status_200_returns_a_document(wire: Wire, status: int) -> None:
     wire.answer(answered(PDF, status))
     with pytest.raises(DocumentRefused) as caught:
-        here(wire.url).fetch(wire.url)
+        local_fetcher(wire.url).fetch(wire.url)
 
     assert caught.value.status == status
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_to_nowhere_is_a_status_like_any_other(wire: Wire, status: int) -> None:
+def test_a_redirect_without_a_location_is_not_a_document(wire: Wire, status: int) -> None:
     wire.answer(answered(PDF, status))
 
-    assert f"status {status}" in refusal(here(wire.url), wire.url)
+    assert f"status {status}" in refusal_message(local_fetcher(wire.url), wire.url)
 
 
 @pytest.mark.parametrize(
@@ -183,30 +184,30 @@ def test_a_redirect_to_nowhere_is_a_status_like_any_other(wire: Wire, status: in
         OK + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n%PDF-1.7",
     ],
 )
-def test_a_document_without_end_is_cut_off_whatever_it_says_of_its_length(wire: Wire, start: bytes) -> None:
+def test_an_endless_document_is_cut_off_whatever_length_it_announces(wire: Wire, start: bytes) -> None:
     wire.answer(unending(start))
 
-    assert "too large" in refusal(here(wire.url, max_bytes=1_000_000), wire.url)
+    assert "too large" in refusal_message(local_fetcher(wire.url, max_bytes=1_000_000), wire.url)
 
 
-def test_more_than_was_promised_is_not_read(wire: Wire) -> None:
+def test_bytes_beyond_the_announced_length_are_not_read(wire: Wire) -> None:
     wire.answer(answered(PDF, headers={"Content-Length": "9"}))
 
-    assert read(here(wire.url), wire.url) == PDF[:9]
+    assert read_document(local_fetcher(wire.url), wire.url) == PDF[:9]
 
 
 @pytest.mark.parametrize("length", [b"-5", b"-", b"?", b""])
-def test_a_piece_whose_length_makes_no_sense_breaks_the_connection(wire: Wire, length: bytes) -> None:
+def test_a_chunk_with_an_invalid_length_breaks_the_connection(wire: Wire, length: bytes) -> None:
     wire.answer(OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\n%PDF-1.7\n\r\n" + length + b"\r\n\r\n")
 
-    assert trouble(here(wire.url), wire.url).endswith("the connection was cut.")
+    assert unavailable_message(local_fetcher(wire.url), wire.url).endswith("the connection was cut.")
 
 
-def test_a_document_may_be_exactly_as_large_as_is_allowed(wire: Wire) -> None:
+def test_a_document_may_have_exactly_the_maximum_size(wire: Wire) -> None:
     wire.answer(answered(PDF))
 
-    assert read(here(wire.url, max_bytes=len(PDF)), wire.url) == PDF
-    assert "too large" in refusal(here(wire.url, max_bytes=len(PDF) - 1), wire.url)
+    assert read_document(local_fetcher(wire.url, max_bytes=len(PDF)), wire.url) == PDF
+    assert "too large" in refusal_message(local_fetcher(wire.url, max_bytes=len(PDF) - 1), wire.url)
 
 
 @pytest.mark.parametrize(
@@ -218,52 +219,59 @@ def test_a_document_may_be_exactly_as_large_as_is_allowed(wire: Wire) -> None:
         trickling(b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
 )
-def test_an_answer_that_does_not_begin_in_time_is_none(wire: Wire, reply: Reply) -> None:
+def test_an_answer_that_does_not_start_in_time_is_unavailable(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
 
     sentence = "127.0.0.1 gave no document: it took too long."
-    assert trouble(here(wire.url, time_limit=0.5), wire.url) == sentence
+    assert unavailable_message(local_fetcher(wire.url, time_limit=0.5), wire.url) == sentence
 
 
 @pytest.mark.parametrize(
     "reply", [b"220 mail.lender.example ESMTP\r\n\r\n", OK + b"X: 1\r\n" * 200 + b"\r\n"]
 )
-def test_an_answer_that_is_not_in_the_language_is_none(wire: Wire, reply: Reply) -> None:
+def test_an_answer_that_is_not_http_is_unavailable(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
 
-    assert trouble(here(wire.url), wire.url).endswith("what it sent cannot be understood.")
+    assert unavailable_message(local_fetcher(wire.url), wire.url).endswith(
+        "what it sent cannot be understood."
+    )
 
 
-def test_a_trickle_of_pieces_is_given_up(wire: Wire) -> None:
+def test_an_endless_trickle_of_chunks_is_refused(wire: Wire) -> None:
     wire.answer(trickling(OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\n%PDF-1.7\n\r\n"))
 
-    assert "in time" in refusal(here(wire.url, time_limit=2), wire.url)
+    assert "in time" in refusal_message(local_fetcher(wire.url, time_limit=2), wire.url)
 
 
 def test_a_closed_port_is_a_refused_connection(wire: Wire) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
 
-    assert trouble(here(url), url) == "127.0.0.1 gave no document: the connection was refused."
+    assert (
+        unavailable_message(local_fetcher(url), url)
+        == "127.0.0.1 gave no document: the connection was refused."
+    )
 
 
-def test_time_that_ran_out_before_the_connection_is_told(wire: Wire) -> None:
-    def slowly(host: str) -> Sequence[str]:
+def test_a_timeout_before_connecting_is_reported(wire: Wire) -> None:
+    def resolve_slowly(host: str) -> Sequence[str]:
         time.sleep(0.05)
         return ["127.0.0.1"]
 
-    assert "too long" in trouble(here(wire.url, time_limit=0.01, resolve=slowly), wire.url)
+    assert "too long" in unavailable_message(
+        local_fetcher(wire.url, time_limit=0.01, resolve=resolve_slowly), wire.url
+    )
     assert wire.connections == 0
 
 
-# What is asked
+# Requests
 
 
-def test_the_request_says_no_more_than_it_must(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_request_has_only_necessary_headers(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     wire.answer(answered(PDF))
-    read(here(wire.url), f"{wire.url}/a%20b/c.pdf?key=k%2Fk&x=1#page=2")
+    read_document(local_fetcher(wire.url), f"{wire.url}/a%20b/c.pdf?key=k%2Fk&x=1#page=2")
 
     assert wire.heads[0].splitlines() == [
         "get /a%20b/c.pdf?key=k%2fk&x=1 http/1.1",
@@ -275,33 +283,35 @@ def test_the_request_says_no_more_than_it_must(wire: Wire, monkeypatch: pytest.M
     ]
 
 
-def test_the_service_is_asked_in_its_own_name_at_every_hop(wire: Wire) -> None:
+def test_every_redirect_has_the_right_host_header(wire: Wire) -> None:
     wire.answer(redirect("/second?x=1"), answered(PDF))
-    read(here(wire.url, auth=HmacAuth("desk", "secret", clock=lambda: 1.5)), f"{wire.url}/first#top")
+    read_document(
+        local_fetcher(wire.url, auth=HmacAuth("desk", "secret", clock=lambda: 1.5)), f"{wire.url}/first#top"
+    )
 
     for head, path in zip(wire.heads, ["/first", "/second?x=1"], strict=True):
         assert f"x-signature: {sign('secret', wire.url + path, '', '1500')}" in head
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-def test_nobody_else_is_shown_the_credentials(wire: Wire, name: str) -> None:
+def test_no_other_host_gets_the_credentials(wire: Wire, name: str) -> None:
     wire.answer(answered(PDF))
     with Wire() as service:
         service.answer(redirect(f"http://{name}:{wire.port}/"), redirect(f"http://{name}:{wire.port}/"))
-        fetcher = here(service.url, auth=BearerAuth("token"))
-        read(fetcher, service.url)
-        read(fetcher, f"http://localhost:{service.port}/")
+        fetcher = local_fetcher(service.url, auth=BearerAuth("token"))
+        read_document(fetcher, service.url)
+        read_document(fetcher, f"http://localhost:{service.port}/")
         signed = [("authorization: bearer token" in head) for head in service.heads]
 
     assert signed == [True, False]
     assert not [head for head in wire.heads if "authorization" in head]
 
 
-def test_the_service_gets_its_credentials_also_after_a_detour(wire: Wire) -> None:
+def test_the_service_gets_its_credentials_after_a_redirect_too(wire: Wire) -> None:
     wire.answer(answered(PDF))
     with Wire() as elsewhere:
         elsewhere.answer(redirect(wire.url))
-        read(here(wire.url, auth=BearerAuth("token")), elsewhere.url)
+        read_document(local_fetcher(wire.url, auth=BearerAuth("token")), elsewhere.url)
 
         assert "authorization" not in elsewhere.heads[0]
     assert "authorization: bearer token" in wire.heads[0]
@@ -309,7 +319,7 @@ def test_the_service_gets_its_credentials_also_after_a_detour(wire: Wire) -> Non
 
 def test_cookies_are_not_kept(wire: Wire) -> None:
     wire.answer(redirect("/next", **{"Set-Cookie": "session=1"}), answered(PDF))
-    read(here(wire.url), wire.url)
+    read_document(local_fetcher(wire.url), wire.url)
 
     assert "cookie" not in wire.heads[1]
 
@@ -317,18 +327,18 @@ def test_cookies_are_not_kept(wire: Wire) -> None:
 # Redirects
 
 
-def test_three_redirects_are_followed_and_no_fourth(wire: Wire) -> None:
+def test_three_redirects_are_followed_but_not_a_fourth(wire: Wire) -> None:
     wire.answer(
         redirect("/1"),
         redirect("2", 301),
         redirect(f"//127.0.0.1:{wire.port}/x/../3?y#z", 308),
         answered(PDF),
     )
-    assert read(here(wire.url), wire.url) == PDF
+    assert read_document(local_fetcher(wire.url), wire.url) == PDF
     assert [head.split()[1] for head in wire.heads] == ["/", "/1", "/2", "/3?y"]
 
     wire.answer(redirect("/again"))
-    assert "more than 3 times" in refusal(here(wire.url), wire.url)
+    assert "more than 3 times" in refusal_message(local_fetcher(wire.url), wire.url)
 
 
 @pytest.mark.parametrize(
@@ -348,31 +358,33 @@ def test_three_redirects_are_followed_and_no_fourth(wire: Wire) -> None:
 def test_every_redirect_is_checked_like_the_first_link(wire: Wire, onward: str, why: str) -> None:
     wire.answer(redirect(onward), answered(PDF))
 
-    assert why in refusal(here(wire.url), wire.url)
+    assert why in refusal_message(local_fetcher(wire.url), wire.url)
     assert len(wire.requests) == 1
 
 
-def test_a_name_is_looked_up_anew_at_every_hop(wire: Wire) -> None:
+def test_a_host_is_resolved_again_for_every_redirect(wire: Wire) -> None:
     answers = [["127.0.0.1"], ["127.0.0.1", "10.0.0.1"]]
     wire.answer(redirect("/again"), answered(PDF))
 
-    assert "internal" in refusal(here(wire.url, resolve=lambda host: answers.pop(0)), wire.url)
+    assert "internal" in refusal_message(
+        local_fetcher(wire.url, resolve=lambda host: answers.pop(0)), wire.url
+    )
     assert (len(wire.requests), answers) == (1, [])
 
 
-# What is told
+# Messages
 
 
 @pytest.mark.parametrize(
     "reply", [cut, half, answered("<html>"), answered("", 403), redirect("https://x?k=hush")]
 )
-def test_no_error_and_no_log_shows_the_query_of_a_link(
+def test_errors_and_logs_hide_the_query_of_a_link(
     wire: Wire, caplog: pytest.LogCaptureFixture, reply: Reply
 ) -> None:
     caplog.set_level(0)
     wire.answer(reply)
     with pytest.raises(ServicingError) as caught:
-        read(here(wire.url), f"{wire.url}/a.pdf?key=hush")
+        read_document(local_fetcher(wire.url), f"{wire.url}/a.pdf?key=hush")
 
     error = caught.value
     assert "hush" not in f"{error} {error!r} {vars(error)} {caplog.text}"

@@ -1,4 +1,4 @@
-"""What other programs rely on, and what the library must not bring along."""
+"""The public names of the library, their documentation, and imports that it must not have."""
 
 import inspect
 import re
@@ -39,25 +39,25 @@ def methods() -> dict[str, object]:
         }
 
 
-def test_every_operation_of_the_interface_is_offered_and_nothing_else() -> None:
+def test_the_client_has_every_operation_of_the_interface_and_no_other() -> None:
     assert set(methods()) == OPERATIONS
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
-def test_every_operation_tells_what_it_does_and_what_it_raises(name: str) -> None:
+def test_every_operation_documents_its_section_and_errors(name: str) -> None:
     documentation = inspect.getdoc(methods()[name]) or ""
 
     assert "Raises" in documentation
     assert "section" in documentation or name == "messages.iterate"
 
 
-def test_every_name_that_is_promised_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert len(set(servicing.__all__)) == len(servicing.__all__)
     assert all(hasattr(servicing, name) for name in servicing.__all__)
 
 
-def test_every_promised_name_says_what_it_is() -> None:
-    """A model and what is sent name their section of the interface; methods of a protocol say when they are called."""
+def test_every_exported_name_has_a_docstring() -> None:
+    """Models name their section of the interface; methods of protocols say when they are called."""
     offered = {
         name: getattr(servicing, name) for name in servicing.__all__ if name not in ("UNSET", "__version__")
     }
@@ -73,7 +73,7 @@ def test_every_promised_name_says_what_it_is() -> None:
         name for name, what in (offered | methods).items() if not vars(what).get("__doc__", what.__doc__)
     ] == []
     assert [name for name in of_interface if "section" not in offered[name].__doc__] == []
-    assert {"Watcher.before", "Watcher.after", "Gate.admits", "Gate.heard"} <= set(methods)
+    assert {"Watcher.before", "Watcher.after", "Gate.allows_request", "Gate.record_result"} <= set(methods)
 
 
 def test_the_version_is_that_of_the_project() -> None:
@@ -84,14 +84,14 @@ def test_the_version_is_that_of_the_project() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", servicing.__version__)
 
 
-def test_every_error_can_be_caught_by_one_name_and_is_offered() -> None:
+def test_every_error_is_exported_and_has_one_base() -> None:
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, Exception)]
 
     assert all(issubclass(kind, servicing.ServicingError) for kind in kinds)
     assert {kind.__name__ for kind in kinds} <= set(servicing.__all__)
 
 
-def test_the_error_tree_is_drawn_as_it_is() -> None:
+def test_the_documented_error_tree_is_correct() -> None:
     drawn = errors.__doc__ or ""
 
     for name, kind in vars(errors).items():
@@ -99,7 +99,7 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
             assert f"│   ├── {name}" in drawn or f"│   └── {name}" in drawn
 
 
-def test_the_library_brings_no_django_and_no_sandbox() -> None:
+def test_the_library_imports_neither_django_nor_the_sandbox() -> None:
     check = "import servicing, sys; print([m for m in sys.modules if m in ('django', 'servicing.sandbox')])"
     found = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
 

@@ -1,4 +1,4 @@
-"""The check of a new service, against sandboxes that differ in what the interface leaves open."""
+"""The check of a new service, with sandboxes that differ in what the interface leaves open."""
 
 import os
 import subprocess
@@ -13,18 +13,18 @@ from servicing import Client, Finding
 from servicing.sandbox import Sandbox
 from tests.servicing.wire import Wire, answered
 
-Open = Callable[..., Sandbox]
+OpenSandbox = Callable[..., Sandbox]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
-    """Start a sandbox with some messages."""
+def open_sandbox(tmp_path: Path) -> Iterator[OpenSandbox]:
+    """A function that starts a sandbox with some messages."""
     running: list[Sandbox] = []
 
     def start(messages: int = 3, **choices: Any) -> Sandbox:
         service = Sandbox(tmp_path / f"{len(running)}.db", **choices).start()
         running.append(service)
-        with service.world.store.writing():
+        with service.world.store.write_transaction():
             for _ in range(messages):
                 service.world.message("payment.succeeded", {})
         return service
@@ -34,38 +34,38 @@ def opened(tmp_path: Path) -> Iterator[Open]:
         service.close()
 
 
-def findings(service: Sandbox, *, known: dict[str, str] | None = None, **settings: Any) -> list[Finding]:
+def run_findings(service: Sandbox, *, known: dict[str, str] | None = None, **settings: Any) -> list[Finding]:
     with Client(service.url, client_id=service.client_id, secret=service.secret, **settings) as client:
         return list(client.check(**(known or {})))
 
 
-def settings_of(found: list[Finding]) -> dict[str, Any]:
+def merge_settings(found: list[Finding]) -> dict[str, Any]:
     return {name: value for one in found for name, value in one.settings.items()}
 
 
-def problems(found: list[Finding]) -> list[str]:
+def bad_sentences(found: list[Finding]) -> list[str]:
     return [one.words for one in found if one.grade != "ok"]
 
 
-def words(found: list[Finding]) -> str:
+def all_sentences(found: list[Finding]) -> str:
     return "\n".join(one.words for one in found)
 
 
-def test_it_only_reads_and_leaves_nothing_open(opened: Open) -> None:
-    service = opened()
-    found = findings(service)
-    assert problems(found) == []
+def test_it_only_reads_and_decides_every_point(open_sandbox: OpenSandbox) -> None:
+    service = open_sandbox()
+    found = run_findings(service)
+    assert bad_sentences(found) == []
     assert {call.method for call in service.calls} == {"GET"}
-    assert settings_of(found) == {"message_filters": "query", "offset_counts": "pages0"}
-    assert "A page holds at most 1,000 messages; a larger limit is refused." in words(found)
+    assert merge_settings(found) == {"message_filters": "query", "offset_counts": "pages0"}
+    assert "A page holds at most 1,000 messages; a larger limit is refused." in all_sentences(found)
 
 
 @pytest.mark.parametrize("ours", ["query", "body"])
 @pytest.mark.parametrize("filters", ["query", "body", "both"])
-def test_it_finds_where_filters_are_read_whatever_the_client_does(
-    opened: Open, filters: str, ours: str
+def test_it_finds_where_filters_are_read_whatever_the_settings(
+    open_sandbox: OpenSandbox, filters: str, ours: str
 ) -> None:
-    found = settings_of(findings(opened(filters=filters), message_filters=ours))
+    found = merge_settings(run_findings(open_sandbox(filters=filters), message_filters=ours))
     assert found["message_filters"] == (ours if filters == "both" else filters)
     assert "message_content_type" not in found
 
@@ -76,27 +76,27 @@ def test_it_finds_where_filters_are_read_whatever_the_client_does(
 @pytest.mark.parametrize("filters", ["query", "body"])
 @pytest.mark.parametrize("messages", [3, 4, 60])
 def test_it_finds_what_offset_counts(
-    opened: Open, offset: str, counts: str, filters: str, messages: int
+    open_sandbox: OpenSandbox, offset: str, counts: str, filters: str, messages: int
 ) -> None:
-    found = findings(opened(messages, offset=offset, filters=filters))
-    assert settings_of(found)["offset_counts"] == counts
+    found = run_findings(open_sandbox(messages, offset=offset, filters=filters))
+    assert merge_settings(found)["offset_counts"] == counts
 
 
 @pytest.mark.parametrize("messages", [0, 1])
-def test_too_few_messages_leave_the_offset_open(opened: Open, messages: int) -> None:
-    found = findings(opened(messages, offset="rows"))
-    assert settings_of(found) == {"message_filters": "query"}
-    assert "What offset counts is open" in words(found)
-    assert problems(found) == []
+def test_too_few_messages_leave_the_offset_open(open_sandbox: OpenSandbox, messages: int) -> None:
+    found = run_findings(open_sandbox(messages, offset="rows"))
+    assert merge_settings(found) == {"message_filters": "query"}
+    assert "What offset counts is open" in all_sentences(found)
+    assert bad_sentences(found) == []
 
 
-def test_an_offset_that_nothing_reads_is_said(opened: Open) -> None:
-    service = opened(5)
+def test_an_ignored_offset_is_reported(open_sandbox: OpenSandbox) -> None:
+    service = open_sandbox(5)
     service.fail_next("messages.list", times=None, ignored_parameters=("offset",))
-    found = findings(service)
-    (problem,) = problems(found)
+    found = run_findings(service)
+    (problem,) = bad_sentences(found)
     assert problem.startswith("Offset is not read")
-    assert "offset_counts" not in settings_of(found)
+    assert "offset_counts" not in merge_settings(found)
 
 
 @pytest.mark.parametrize(
@@ -109,55 +109,57 @@ def test_an_offset_that_nothing_reads_is_said(opened: Open) -> None:
         (20_000, True, "10,000 messages or more.", "ok"),
     ],
 )
-def test_it_finds_the_page_cap(opened: Open, cap: int, is_refused: bool, sentence: str, grade: str) -> None:
+def test_it_finds_the_page_cap(
+    open_sandbox: OpenSandbox, cap: int, is_refused: bool, sentence: str, grade: str
+) -> None:
     (found,) = (
         one
-        for one in findings(opened(page_cap=cap, refuses_larger_pages=is_refused))
+        for one in run_findings(open_sandbox(page_cap=cap, refuses_larger_pages=is_refused))
         if one.words.startswith("A page")
     )
     assert sentence in found.words
     assert found.grade == grade
 
 
-def test_filters_that_nothing_reads_are_said(opened: Open) -> None:
-    service = opened()
+def test_ignored_filters_are_reported(open_sandbox: OpenSandbox) -> None:
+    service = open_sandbox()
     service.fail_next("messages.list", times=None, ignored_parameters=("start_date", "end_date", "event"))
-    found = findings(service)
-    (problem,) = problems(found)
+    found = run_findings(service)
+    (problem,) = bad_sentences(found)
     assert "query (limit, no dates), body (limit, no dates)" in problem
-    assert settings_of(found) == {"offset_counts": "pages0"}
+    assert merge_settings(found) == {"offset_counts": "pages0"}
     service.heal()
     service.fail_next("messages.list", times=None, ignored_parameters=("end_date", "limit", "offset"))
-    assert problems(findings(service)) == [
+    assert bad_sentences(run_findings(service)) == [
         "The service reads message filters neither in the query nor in the body."
     ]
 
 
 @pytest.mark.parametrize(("skew", "grade"), [(2, "ok"), (-20, "warn"), (20, "warn"), (45, "bad")])
-def test_it_compares_the_clocks(opened: Open, skew: float, grade: str) -> None:
-    (clock,) = (one for one in findings(opened(clock_skew=skew)) if "clock" in one.words)
+def test_it_compares_the_clocks(open_sandbox: OpenSandbox, skew: float, grade: str) -> None:
+    (clock,) = (one for one in run_findings(open_sandbox(clock_skew=skew)) if "clock" in one.words)
     assert clock.grade == grade
     if grade != "ok":
         assert ("behind" if skew > 0 else "ahead of") in clock.words
 
 
-def test_a_refused_signature_ends_it_with_the_clock(opened: Open) -> None:
-    found = findings(opened(clock_skew=300))
+def test_a_rejected_signature_ends_the_check_after_the_clock(open_sandbox: OpenSandbox) -> None:
+    found = run_findings(open_sandbox(clock_skew=300))
     assert [one.grade for one in found] == ["bad", "bad"]
     assert "refuses these credentials" in found[0].words
     assert "300 seconds behind" in found[1].words or "299 seconds behind" in found[1].words
-    found = findings(opened(secret="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"), auth="none")
+    found = run_findings(open_sandbox(secret="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"), auth="none")
     assert [one.grade for one in found] == ["bad", "ok"]
 
 
 @pytest.mark.parametrize("status", [401, 403, 200])
-def test_a_strange_answer_to_an_unknown_path_is_said(opened: Open, status: int) -> None:
-    (problem,) = problems(findings(opened(unknown_path_status=status)))
+def test_an_unusual_status_for_an_unknown_path_is_reported(open_sandbox: OpenSandbox, status: int) -> None:
+    (problem,) = bad_sentences(run_findings(open_sandbox(unknown_path_status=status)))
     assert f"answered with {status}, not 404" in problem
 
 
-def test_a_json_type_that_breaks_nothing_is_certain_only_with_records(opened: Open) -> None:
-    service = opened(json_type_breaks_reads=False)
+def test_a_harmless_json_type_is_certain_only_with_existing_records(open_sandbox: OpenSandbox) -> None:
+    service = open_sandbox(json_type_breaks_reads=False)
     world = service.world
     borrower = world.borrower()["uuid"]
     known = {
@@ -166,14 +168,16 @@ def test_a_json_type_that_breaks_nothing_is_certain_only_with_records(opened: Op
         "line_id": world.line(borrower)["uuid"],
         "application_id": world.line_application(borrower)["uuid"],
     }
-    assert "breaks none of the four reads" in words(findings(service, known=known))
+    assert "breaks none of the four reads" in all_sentences(run_findings(service, known=known))
     del known["loan_id"]
-    assert "breaks loans.get is open" in words(findings(service, known=known))
-    assert "loans.get, credit_lines.statement, repayments.of_line is open" in words(findings(service))
+    assert "breaks loans.get is open" in all_sentences(run_findings(service, known=known))
+    assert "loans.get, credit_lines.statement, repayments.of_line is open" in all_sentences(
+        run_findings(service)
+    )
 
 
-def test_a_service_that_goes_away_ends_it(opened: Open) -> None:
-    service = opened()
+def test_an_unreachable_service_ends_the_check(open_sandbox: OpenSandbox) -> None:
+    service = open_sandbox()
     found = []
     with Client(service.url, client_id=service.client_id, secret=service.secret, max_tries=1) as client:
         for one in client.check():
@@ -183,7 +187,7 @@ def test_a_service_that_goes_away_ends_it(opened: Open) -> None:
     assert found[-1].words.startswith("The check stopped: ")
 
 
-def test_answers_of_something_else_are_findings(wire: Wire) -> None:
+def test_answers_of_another_program_become_findings(wire: Wire) -> None:
     for body, status in (
         ("<html>", 200),
         ("[]", 200),
@@ -200,42 +204,42 @@ def test_answers_of_something_else_are_findings(wire: Wire) -> None:
         assert not [one for one in found if one.words.startswith("The check stopped")]
 
 
-def run(service: Sandbox, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_check(service: Sandbox, *all_sentences: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "servicing", "check", "--base-url", service.url]
     return subprocess.run(
-        [*command, "--client-id", service.client_id, *words],
+        [*command, "--client-id", service.client_id, *all_sentences],
         env=os.environ | {"SERVICING_SECRET": service.secret} | environment,
         capture_output=True,
         text=True,
     )
 
 
-def test_the_command_line_prints_the_settings_to_use(opened: Open) -> None:
-    done = run(opened(offset="rows", filters="body"))
+def test_the_command_line_prints_the_settings_to_use(open_sandbox: OpenSandbox) -> None:
+    done = run_check(open_sandbox(offset="rows", filters="body"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "ok     Offset counts messages." in done.stdout
     assert "  message_filters='body'    SERVICING_MESSAGE_FILTERS=body\n" in done.stdout
     assert "  offset_counts='rows'      SERVICING_OFFSET_COUNTS=rows\n" in done.stdout
 
 
-def test_the_command_line_ends_with_1_where_something_is_wrong(opened: Open) -> None:
-    service = opened()
-    done = run(service, SERVICING_SECRET="0123456789abcdef")
+def test_the_command_line_exits_with_1_if_something_is_wrong(open_sandbox: OpenSandbox) -> None:
+    service = open_sandbox()
+    done = run_check(service, SERVICING_SECRET="0123456789abcdef")
     assert done.returncode == 1
     assert "WRONG  The service refuses these credentials: The signature is not valid.\n" in done.stdout
     assert service.secret not in done.stdout + done.stderr
-    done = run(service, SERVICING_SECRET="")
+    done = run_check(service, SERVICING_SECRET="")
     assert (done.returncode, done.stderr) == (
         1,
         "The secret is missing; requests cannot be signed without it.\n",
     )
 
 
-def test_the_command_line_takes_certificates_and_a_proxy(opened: Open, tmp_path: Path) -> None:
-    service = opened()
+def test_the_command_line_takes_certificates_and_a_proxy(open_sandbox: OpenSandbox, tmp_path: Path) -> None:
+    service = open_sandbox()
     for option in ("--verify", "--cert"):
-        done = run(service, option, str(tmp_path / "missing.pem"))
+        done = run_check(service, option, str(tmp_path / "missing.pem"))
         assert (done.returncode, done.stdout) == (1, "")
         assert "cannot be read." in done.stderr
-    run(service, "--base-url", "http://lender.invalid", "--proxy", service.url)
+    run_check(service, "--base-url", "http://lender.invalid", "--proxy", service.url)
     assert {call.headers["Host"] for call in service.calls} == {"lender.invalid"}

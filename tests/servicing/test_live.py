@@ -1,4 +1,4 @@
-"""The reads of the interface against a real service, to notice when the sandbox no longer resembles it.
+"""The reads of the interface against a real service, to notice when the sandbox differs from it.
 
 `SERVICING_LIVE_URL`, `LIVE_CLIENT_ID` and `LIVE_SECRET` say where and who; `LIVE_IDS` names what to read, as
 `borrower=…,loan=…,line=…,application=…`. Run with `pytest -m live tests/servicing`.
@@ -35,7 +35,7 @@ def ids() -> dict[str, str]:
 
 
 def assert_as_described(*models: Model) -> None:
-    """Nothing that could not be read, and nothing that the interface does not mention."""
+    """Check that every value can be read and every field is in the interface."""
     for model in models:
         assert model.issues == ()
         assert model.extra == {}

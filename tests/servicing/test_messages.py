@@ -1,4 +1,4 @@
-"""The service's list of messages: filters, pages, and walking all of it."""
+"""The service's list of messages: filters, pages, and iteration."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -11,8 +11,8 @@ from servicing import Client, IncompleteList, InvalidInput
 from servicing.sandbox import Sandbox
 
 
-def record(sandbox: Sandbox, count: int, event: str = "payment.succeeded", **choices: Any) -> list[str]:
-    """So many messages; their uuids, newest first."""
+def add_messages(sandbox: Sandbox, count: int, event: str = "payment.succeeded", **choices: Any) -> list[str]:
+    """Add messages; return their uuids, newest first."""
     start = datetime(2026, 5, 1, 12, tzinfo=UTC)
     made = [
         sandbox.world.message(event, {"number": number}, at=start + timedelta(minutes=number), **choices)
@@ -21,19 +21,19 @@ def record(sandbox: Sandbox, count: int, event: str = "payment.succeeded", **cho
     return [message["uuid"] for message in reversed(made)]
 
 
-def test_a_page_has_its_messages_and_its_place(lending: Client, sandbox: Sandbox) -> None:
-    uuids = record(sandbox, 7)
-    page = lending.messages.list(limit=3, offset=1)
+def test_a_page_has_messages_and_pagination(service_client: Client, sandbox: Sandbox) -> None:
+    uuids = add_messages(sandbox, 7)
+    page = service_client.messages.list(limit=3, offset=1)
 
     assert [message.uuid for message in page] == uuids[3:6]
     assert (page.pagination.offset, page.pagination.limit, page.pagination.total) == (1, 3, 7)
 
 
-def test_a_message_tells_its_event_payload_and_time(lending: Client, sandbox: Sandbox) -> None:
+def test_a_message_has_event_payload_and_time(service_client: Client, sandbox: Sandbox) -> None:
     borrower = sandbox.world.borrower()
     payment = sandbox.world.repayment(sandbox.world.loan(borrower["uuid"])["uuid"])
     sandbox.world.message("payment.succeeded", payment, at=datetime(2026, 5, 1, 17, tzinfo=UTC), zone="PDT")
-    (message,) = lending.messages.list()
+    (message,) = service_client.messages.list()
 
     assert (message.event, message.status, message.payload) == ("payment.succeeded", "SUCCESS", payment)
     assert message.created_at is not None
@@ -43,8 +43,8 @@ def test_a_message_tells_its_event_payload_and_time(lending: Client, sandbox: Sa
 
 @pytest.mark.parametrize("filters", ["query", "body"])
 def test_the_service_filters_by_day_and_event(sandbox: Sandbox, filters: Any) -> None:
-    record(sandbox, 2, "payment.succeeded")
-    (wanted,) = record(sandbox, 1, "payment.failed")
+    add_messages(sandbox, 2, "payment.succeeded")
+    (wanted,) = add_messages(sandbox, 1, "payment.failed")
     with Client(
         sandbox.url, client_id=sandbox.client_id, secret=sandbox.secret, message_filters=filters
     ) as client:
@@ -70,21 +70,21 @@ WITHOUT_FILTERS = {"ignored_parameters": ["start_date", "end_date", "event"]}
         ({"event": "payment.failed", "start_date": date(2026, 4, 1)}, 1, True),
     ],
 )
-def test_filters_that_the_service_ignores_are_noticed_and_applied_by_a_walk(
-    lending: Client, sandbox: Sandbox, filters: dict[str, Any], found: int, is_ignored: bool
+def test_iterating_applies_filters_that_the_service_ignores(
+    service_client: Client, sandbox: Sandbox, filters: dict[str, Any], found: int, is_ignored: bool
 ) -> None:
-    """The last message has a time in an ambiguous zone: it agrees with any day."""
-    record(sandbox, 2)
-    record(sandbox, 1, "payment.failed")
-    record(sandbox, 1, zone="IST")
+    """The last message has a time in an ambiguous zone, which fits any day."""
+    add_messages(sandbox, 2)
+    add_messages(sandbox, 1, "payment.failed")
+    add_messages(sandbox, 1, zone="IST")
     sandbox.fail_next("messages.list", times=None, **WITHOUT_FILTERS)
 
-    page = lending.messages.list(**filters)
+    page = service_client.messages.list(**filters)
     assert (len(page), page.filters_ignored) == (4, is_ignored)
-    assert len(list(lending.messages.iterate(**filters, limit=3))) == found
+    assert len(list(service_client.messages.iterate(**filters, limit=3))) == found
 
 
-def test_a_day_is_that_of_the_services_zone(sandbox: Sandbox) -> None:
+def test_days_are_in_the_services_time_zone(sandbox: Sandbox) -> None:
     late = datetime(2026, 5, 2, 3, tzinfo=UTC)
     sandbox.world.message("payment.failed", {}, at=late)  # The evening of May 1 in California.
     for zone, is_ignored in {"US/Pacific": False, "UTC": True}.items():
@@ -97,18 +97,16 @@ def test_a_day_is_that_of_the_services_zone(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     "fault", [{"ignored_parameters": ["offset"]}, {"ignored_parameters": ["offset", "limit"]}, {"total": 99}]
 )
-def test_a_list_that_cannot_be_read_whole_never_ends_silently(
-    service: Sandbox, fault: dict[str, Any]
-) -> None:
-    record(service, 90)
+def test_an_incomplete_list_never_ends_silently(service: Sandbox, fault: dict[str, Any]) -> None:
+    add_messages(service, 90)
     service.fail_next("messages.list", times=None, **fault)
     with Client(service.url, auth="none") as client, pytest.raises(IncompleteList, match=r"of 9\d records"):
         list(client.messages.iterate(limit=20))
 
 
 @pytest.mark.parametrize("total", [1, 20, 25, 50, 89])
-def test_a_total_that_is_too_small_costs_no_message(service: Sandbox, total: int) -> None:
-    uuids = record(service, 90)
+def test_a_total_that_is_too_small_loses_no_message(service: Sandbox, total: int) -> None:
+    uuids = add_messages(service, 90)
     service.fail_next("messages.list", times=None, total=total)
     with Client(service.url, auth="none") as client:
         assert [message.uuid for message in client.messages.iterate(limit=25)] == uuids
@@ -128,11 +126,11 @@ def test_a_total_that_is_too_small_costs_no_message(service: Sandbox, total: int
         ({"start_date": date(2026, 5, 2), "end_date": date(2026, 5, 1)}, "end_date"),
     ],
 )
-def test_a_filter_that_means_nothing_is_refused(
-    lending: Client, sandbox: Sandbox, filters: dict[str, Any], field: str
+def test_an_invalid_filter_is_rejected(
+    service_client: Client, sandbox: Sandbox, filters: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        lending.messages.list(**filters)
+        service_client.messages.list(**filters)
 
     assert list(caught.value.problems) == [field]
     assert sandbox.calls == []
@@ -140,21 +138,21 @@ def test_a_filter_that_means_nothing_is_refused(
 
 @pytest.fixture(params=["pages", "pages-from-1", "rows"])
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sandbox]:
-    """A service that counts offsets in each of the three ways."""
+    """A service for each of the three ways to count offsets."""
     with Sandbox(tmp_path / "messages.sqlite3", auth="none", offset=request.param) as sandbox:
         yield sandbox
 
 
-def test_every_message_is_walked_once_whatever_offsets_count(service: Sandbox) -> None:
-    uuids = record(service, 23)
+def test_iterating_yields_every_message_once_whatever_offsets_count(service: Sandbox) -> None:
+    uuids = add_messages(service, 23)
     with Client(service.url, auth="none") as client:
         found = [message.uuid for message in client.messages.iterate(limit=5)]
 
     assert found == uuids
 
 
-def test_messages_that_arrive_during_the_walk_cost_no_old_one(service: Sandbox) -> None:
-    uuids = record(service, 23)
+def test_messages_that_arrive_while_iterating_lose_no_older_one(service: Sandbox) -> None:
+    uuids = add_messages(service, 23)
     found = []
     with Client(service.url, auth="none") as client:
         for message in client.messages.iterate(limit=5):
@@ -167,15 +165,17 @@ def test_messages_that_arrive_during_the_walk_cost_no_old_one(service: Sandbox) 
 
 
 @pytest.mark.parametrize("page", [{"pagination": {"total": "7"}, "data": []}, {"data": []}, []])
-def test_a_page_without_a_proper_place_is_still_a_page(lending: Client, sandbox: Sandbox, page: Any) -> None:
+def test_a_page_without_proper_pagination_can_be_read(
+    service_client: Client, sandbox: Sandbox, page: Any
+) -> None:
     sandbox.fail_next("messages.list", body=page)
 
-    assert lending.messages.list().data == []
+    assert service_client.messages.list().data == []
 
 
-def test_a_payload_of_any_shape_is_kept(lending: Client, sandbox: Sandbox) -> None:
+def test_a_payload_may_have_any_shape(service_client: Client, sandbox: Sandbox) -> None:
     sandbox.fail_next("messages.list", changes={"payload": ["odd", None]})
-    record(sandbox, 1)
-    (message,) = lending.messages.list()
+    add_messages(sandbox, 1)
+    (message,) = service_client.messages.list()
 
     assert message.payload == ["odd", None]

@@ -1,4 +1,4 @@
-"""The names that the lending service accepts: the verdicts, and the sentences that staff read."""
+"""The names that the lending service accepts, and the messages for invalid ones."""
 
 # ruff: noqa: E501 - tables of examples hold one whole sentence a line.
 
@@ -12,24 +12,24 @@ from hypothesis import strategies as st
 from servicing import rules
 
 PRINTED_NAME = re.compile(r"^([aA-zZ]+[,.]?[ ]?|[aA-zZ]+['’-]?)+$")
-"""As the service prints it: it takes exponential time, so for short texts only."""
+"""The pattern from the interface. It takes exponential time, so it is only for short texts."""
 
 
-def test_a_name_gets_the_verdict_of_the_printed_pattern_on_every_short_text() -> None:
+def test_short_names_are_accepted_exactly_if_they_match_the_interfaces_pattern() -> None:
     for length in range(6):
-        for characters in product("a, '1", repeat=length):  # One of each class that the pattern tells apart.
+        for characters in product("a, '1", repeat=length):  # One character of each class in the pattern.
             text = "".join(characters)
             assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
 
 
-def test_every_single_character_gets_the_verdict_of_the_printed_pattern_wherever_it_stands() -> None:
+def test_every_character_is_accepted_exactly_if_it_matches_the_interfaces_pattern() -> None:
     for character in map(chr, range(0x3000)):
         for text in (character, f"{character}a", f"a{character}", f"a{character}a", f"a {character}"):
             assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text)), text
 
 
 @given(st.text(max_size=6))
-def test_a_name_gets_the_verdict_of_the_printed_pattern_on_any_characters(text: str) -> None:
+def test_any_name_is_accepted_exactly_if_it_matches_the_interfaces_pattern(text: str) -> None:
     assert (not rules.name_problems(text)) == bool(PRINTED_NAME.fullmatch(text))
 
 
@@ -67,11 +67,11 @@ def test_usual_names_are_accepted(name: str) -> None:
         ("Ann@Lee", "“@” at position 4 is not accepted by the lending service; delete it or write it in words."),
     ],
 )  # fmt: skip
-def test_a_refused_name_says_which_character_where_and_what_to_do(name: str, reason: str) -> None:
+def test_an_invalid_name_is_explained_by_character_position_and_fix(name: str, reason: str) -> None:
     assert rules.name_problems(name) == [reason]
 
 
-def test_several_reasons_against_a_name_come_together() -> None:
+def test_all_problems_of_a_name_are_reported() -> None:
     assert [reason.partition(":")[0] for reason in rules.name_problems(" 3  M")] == [
         "A space at position 1",
         "“3” at position 2",
@@ -79,25 +79,25 @@ def test_several_reasons_against_a_name_come_together() -> None:
     ]
 
 
-def test_a_name_full_of_refused_characters_gives_a_handful_of_reasons() -> None:
+def test_a_name_with_many_problems_lists_only_a_few() -> None:
     reasons = rules.name_problems("é" * 1000)
     assert len(reasons) == 6
     assert reasons[-1] == "More is refused further on; correct these first."
 
 
-def test_a_long_run_of_digits_is_not_repeated_whole() -> None:
+def test_a_long_run_of_digits_is_shortened() -> None:
     [reason] = rules.name_problems("9" * 1000)
     assert reason.startswith(f"“{'9' * 40}…” at positions 1 to 1000: ")
 
 
-def test_what_a_reason_tells_to_write_is_itself_accepted() -> None:
+def test_a_suggested_replacement_is_valid() -> None:
     for code_point in range(0x3000):
         reasons = "".join(rules.name_problems(f"a{chr(code_point)}b"))
         if advice := re.search(r"write “(.+)”", reasons):
             assert rules.name_problems(f"a{advice[1]}b") == [], chr(code_point)
 
 
-def test_a_legal_name_outside_the_pattern_is_a_warning_and_no_refusal() -> None:
+def test_a_legal_name_outside_the_pattern_is_only_a_warning() -> None:
     assert rules.legal_name_problems("O'Neil & Daughters, LLC") == []
     assert rules.legal_name_warnings("O'Neil & Daughters, LLC") == [
         "The borrower can be created, but later updates of this name would be refused.",
@@ -106,7 +106,7 @@ def test_a_legal_name_outside_the_pattern_is_a_warning_and_no_refusal() -> None:
 
 
 @pytest.mark.parametrize("name", ["Northwind LLC", "", "  "])
-def test_a_legal_name_within_the_pattern_or_missing_gives_no_warning(name: str) -> None:
+def test_a_legal_name_that_matches_or_is_missing_has_no_warning(name: str) -> None:
     assert rules.legal_name_warnings(name) == []
 
 
@@ -119,5 +119,5 @@ def test_a_legal_name_within_the_pattern_or_missing_gives_no_warning(name: str) 
         ("N" * 1256, "The legal business name has 1,256 characters; at most 255 are accepted."),
     ],
 )
-def test_a_legal_name_is_refused_when_missing_too_long_or_unprintable(name: str, reason: str) -> None:
+def test_a_legal_name_must_not_be_missing_too_long_or_unprintable(name: str, reason: str) -> None:
     assert rules.legal_name_problems(name) == [reason]

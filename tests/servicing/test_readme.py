@@ -1,7 +1,8 @@
-"""What the library's README shows can be typed as it stands."""
+"""The examples in the library's README work as printed."""
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 import servicing
 from servicing import ServicingError
 from servicing.sandbox import Sandbox
-from tests.servicing.test_first_day import Open, opened, run
+from tests.servicing.test_first_day import OpenSandbox, open_sandbox, run_check
 
-__all__ = ["opened"]  # A fixture.
+__all__ = ["open_sandbox"]  # pytest finds the fixture by this import.
 TEXT = (Path(servicing.__file__).parent / "README.md").read_text()
 FIRST, TESTING = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
@@ -28,21 +29,23 @@ def test_the_first_example_runs(sandbox: Sandbox, capsys: pytest.CaptureFixture[
     assert sandbox.calls[-1].operation == "applications.submit"
 
 
-def test_the_test_of_the_readme_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_answer_lost", [True, False])
+def test_the_example_test_passes_only_if_the_answer_is_lost(tmp_path: Path, is_answer_lost: bool) -> None:
     names: dict[str, Any] = {"pytest": pytest}
-    exec(TESTING, names)
-    test: Callable[[Path], None] = names["test_a_lost_answer_is_not_taken_for_a_refusal"]
-    test(tmp_path)
+    exec(TESTING if is_answer_lost else re.sub(r".*fail_next.*\n", "", TESTING), names)
+    test: Callable[[Path], None] = names["test_a_lost_answer_is_an_unknown_outcome"]
+    with nullcontext() if is_answer_lost else pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test(tmp_path)
 
 
-def test_every_error_has_its_row() -> None:
+def test_every_error_is_in_the_table() -> None:
     table = "\n".join(line for line in TEXT.splitlines() if line.startswith("| `"))
     offered = [getattr(servicing, name) for name in servicing.__all__]
     kinds = {kind.__name__ for kind in offered if isinstance(kind, type) and issubclass(kind, ServicingError)}
-    # An encrypted value is read by the service alone.
+    # Only the service decrypts values.
     assert {*re.findall(r"`(\w+)`", table)} & kinds == kinds - {"ServicingError", "Unreadable"}
 
 
-def test_the_check_prints_what_is_shown(opened: Open) -> None:
+def test_the_check_prints_the_documented_output(open_sandbox: OpenSandbox) -> None:
     shown = TEXT.partition("--client-id desk\n")[2].partition("```")[0]
-    assert run(opened(offset="rows", filters="body")).stdout == shown
+    assert run_check(open_sandbox(offset="rows", filters="body")).stdout == shown

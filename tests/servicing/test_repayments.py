@@ -21,10 +21,10 @@ def loan_id(sandbox: Sandbox, borrower_id: str) -> str:
 
 
 def test_repayments_on_a_loan_are_listed(
-    lending: Client, sandbox: Sandbox, borrower_id: str, loan_id: str
+    service_client: Client, sandbox: Sandbox, borrower_id: str, loan_id: str
 ) -> None:
     known = sandbox.world.repayment(loan_id, amount="250.10", effective_date=date(2026, 3, 8))
-    (repayment,) = lending.repayments.of_loan(borrower_id, loan_id)
+    (repayment,) = service_client.repayments.of_loan(borrower_id, loan_id)
 
     assert sandbox.calls[-1].path == f"/v1/users/{borrower_id}/loans/{loan_id}/payments"
     assert repayment.raw == known
@@ -32,25 +32,25 @@ def test_repayments_on_a_loan_are_listed(
     assert (repayment.status, repayment.issues, repayment.extra) == ("SUCCEEDED", (), {})
 
 
-def test_repayments_on_a_line_are_listed(lending: Client, sandbox: Sandbox, borrower_id: str) -> None:
+def test_repayments_on_a_line_are_listed(service_client: Client, sandbox: Sandbox, borrower_id: str) -> None:
     line = sandbox.world.line(borrower_id)
     sandbox.world.repayment(line["uuid"], status="FAILED_AFTER_SUCCESS", payment_type="RETURNED")
-    (repayment,) = lending.repayments.of_line(borrower_id, line["uuid"])
+    (repayment,) = service_client.repayments.of_line(borrower_id, line["uuid"])
 
     assert (repayment.status, repayment.payment_type) == ("FAILED_AFTER_SUCCESS", "RETURNED")
 
 
 def test_an_account_without_repayments_gives_an_empty_list(
-    lending: Client, borrower_id: str, loan_id: str
+    service_client: Client, borrower_id: str, loan_id: str
 ) -> None:
-    assert lending.repayments.of_loan(borrower_id, loan_id) == []
+    assert service_client.repayments.of_loan(borrower_id, loan_id) == []
 
 
 @pytest.mark.parametrize("wrap", ["data", "items"])
-def test_a_list_in_an_envelope_is_accepted(lending: Client, sandbox: Sandbox, wrap: str) -> None:
+def test_a_list_in_an_envelope_is_accepted(service_client: Client, sandbox: Sandbox, wrap: str) -> None:
     sandbox.fail_next("repayments.of_loan", body={wrap: [{"uuid": "r-1"}], "pagination": {}})
 
-    assert [each.uuid for each in lending.repayments.of_loan("b-1", "l-1")] == ["r-1"]
+    assert [each.uuid for each in service_client.repayments.of_loan("b-1", "l-1")] == ["r-1"]
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,16 @@ def test_a_list_in_an_envelope_is_accepted(lending: Client, sandbox: Sandbox, wr
         {"initiation_date": "2026-03-08 09:00:00 IST"},
     ],
 )
-def test_an_odd_value_that_is_to_be_expected_is_no_issue(
-    lending: Client, sandbox: Sandbox, borrower_id: str, loan_id: str, odd: dict[str, Any]
+def test_expected_odd_values_are_not_issues(
+    service_client: Client, sandbox: Sandbox, borrower_id: str, loan_id: str, odd: dict[str, Any]
 ) -> None:
     sandbox.world.repayment(loan_id, **{"amount": "250.10", "effective_date": date(2026, 3, 8)} | odd)
-    (repayment,) = lending.repayments.of_loan(borrower_id, loan_id)
+    (repayment,) = service_client.repayments.of_loan(borrower_id, loan_id)
 
     assert (repayment.amount, repayment.effective_date) == (Decimal("250.10"), date(2026, 3, 8))
     assert repayment.issues == ()
 
 
-def test_a_loan_that_does_not_exist_has_no_list(lending: Client, borrower_id: str) -> None:
+def test_repayments_of_an_unknown_loan_are_not_found(service_client: Client, borrower_id: str) -> None:
     with pytest.raises(NotFound):
-        lending.repayments.of_loan(borrower_id, "l-404")
+        service_client.repayments.of_loan(borrower_id, "l-404")

@@ -1,4 +1,4 @@
-"""Walking a paged list whole, whatever its offsets count, also while new records arrive."""
+"""Iterating over a paged list, whatever its offsets count, even while new records arrive."""
 
 from collections.abc import Iterable
 from itertools import chain, repeat
@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from servicing import IncompleteList, Page, Pagination
 from servicing.codec import Record
-from servicing.resource import Counts, iterate, read_page
+from servicing.resource import OffsetUnit, iterate, read_page
 
-READINGS: list[Counts] = ["rows", "pages0", "pages1"]
+OFFSET_UNITS: list[OffsetUnit] = ["rows", "pages0", "pages1"]
 
 
-class Shelf:
-    """A list that counts its offsets in one of the three ways, and to whose front records are added."""
+class PagedList:
+    """A list with one of the three ways to count offsets, and with records added at its front."""
 
-    def __init__(self, size: int, limit: int, reading: Counts, arrivals: Iterable[int] = ()) -> None:
+    def __init__(self, size: int, limit: int, counts: OffsetUnit, arrivals: Iterable[int] = ()) -> None:
         self.old = [f"old-{number}" for number in range(size)]
-        self.rows, self.limit, self.reading = list(self.old), limit, reading
+        self.rows, self.limit, self.counts = list(self.old), limit, counts
         self.arrivals = chain(arrivals, repeat(0))
         self.asked: list[int] = []
         self.tells_total = True
@@ -33,7 +33,7 @@ class Shelf:
         self.rows = new + self.rows
         self.asked.append(offset)
         start = {"rows": offset, "pages0": offset * self.limit, "pages1": max(offset - 1, 0) * self.limit}
-        data = self.rows[start[self.reading] :][: self.limit]
+        data = self.rows[start[self.counts] :][: self.limit]
         return Page(
             pagination=Pagination(
                 offset=offset,
@@ -43,72 +43,70 @@ class Shelf:
             data=[Record(uuid=uuid) for uuid in data],
         )
 
-    def walked(self, counts: Counts | None = None) -> list[str]:
+    def iterated_uuids(self, counts: OffsetUnit | None = None) -> list[str]:
         return [record.uuid for record in iterate(self.fetch, counts)]
 
 
 @given(
     size=st.integers(0, 40),
     limit=st.integers(1, 7),
-    reading=st.sampled_from(READINGS),
+    counts=st.sampled_from(OFFSET_UNITS),
     arrivals=st.lists(st.integers(0, 4), max_size=20),
-    told=st.booleans(),
+    is_known=st.booleans(),
 )
-def test_every_record_is_found_once_while_others_arrive(
-    size: int, limit: int, reading: Counts, arrivals: list[int], told: bool
+def test_every_record_is_found_once_while_others_are_added(
+    size: int, limit: int, counts: OffsetUnit, arrivals: list[int], is_known: bool
 ) -> None:
-    shelf = Shelf(size, limit, reading, arrivals)
-    found = shelf.walked(reading if told else None)
+    paged_list = PagedList(size, limit, counts, arrivals)
+    found = paged_list.iterated_uuids(counts if is_known else None)
 
     assert len(found) == len(set(found))
-    assert set(shelf.old) <= set(found)
+    assert set(paged_list.old) <= set(found)
 
 
-@given(size=st.integers(0, 40), limit=st.integers(1, 7), reading=st.sampled_from(READINGS))
-def test_every_record_is_found_once_even_when_no_total_is_told(
-    size: int, limit: int, reading: Counts
-) -> None:
-    shelf = Shelf(size, limit, reading)
-    shelf.tells_total = False
+@given(size=st.integers(0, 40), limit=st.integers(1, 7), counts=st.sampled_from(OFFSET_UNITS))
+def test_every_record_is_found_once_without_a_total(size: int, limit: int, counts: OffsetUnit) -> None:
+    paged_list = PagedList(size, limit, counts)
+    paged_list.tells_total = False
 
-    assert shelf.walked() == shelf.old
+    assert paged_list.iterated_uuids() == paged_list.old
 
 
 @pytest.mark.parametrize(
-    ("reading", "asked"),
+    ("counts", "asked"),
     [("rows", [0, 1, 11, 21]), ("pages0", [0, 1, 2]), ("pages1", [0, 1, 2, 3])],
 )
-def test_one_page_more_is_enough_to_learn_what_offsets_count(reading: Counts, asked: list[int]) -> None:
-    shelf = Shelf(29, 10, reading)
+def test_one_page_more_is_enough_to_learn_what_offsets_count(counts: OffsetUnit, asked: list[int]) -> None:
+    paged_list = PagedList(29, 10, counts)
 
-    assert shelf.walked() == shelf.old
-    assert shelf.asked == asked
+    assert paged_list.iterated_uuids() == paged_list.old
+    assert paged_list.asked == asked
 
 
 @pytest.mark.parametrize(
-    ("reading", "asked"), [("rows", [0, 10, 20]), ("pages0", [0, 1, 2]), ("pages1", [1, 2, 3])]
+    ("counts", "asked"), [("rows", [0, 10, 20]), ("pages0", [0, 1, 2]), ("pages1", [1, 2, 3])]
 )
-def test_who_knows_what_offsets_count_asks_for_no_page_twice(reading: Counts, asked: list[int]) -> None:
-    shelf = Shelf(29, 10, reading)
+def test_no_page_is_read_twice_if_offsets_are_known(counts: OffsetUnit, asked: list[int]) -> None:
+    paged_list = PagedList(29, 10, counts)
 
-    assert shelf.walked(reading) == shelf.old
-    assert shelf.asked == asked
-
-
-def test_a_list_that_fits_on_a_page_is_asked_for_once() -> None:
-    shelf = Shelf(9, 10, "pages0")
-
-    assert shelf.walked() == shelf.old
-    assert shelf.asked == [0]
+    assert paged_list.iterated_uuids(counts) == paged_list.old
+    assert paged_list.asked == asked
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_a_full_last_page_is_followed_by_one_more_call(reading: Counts) -> None:
-    """A total that is too small looks the same up to there."""
-    shelf = Shelf(30, 10, reading)
-    shelf.total = 10
+def test_a_list_of_one_page_is_read_once() -> None:
+    paged_list = PagedList(9, 10, "pages0")
 
-    assert shelf.walked() == shelf.old
+    assert paged_list.iterated_uuids() == paged_list.old
+    assert paged_list.asked == [0]
+
+
+@pytest.mark.parametrize("counts", OFFSET_UNITS)
+def test_a_full_last_page_is_followed_by_one_more_call(counts: OffsetUnit) -> None:
+    """Until that call, a total that is too small looks the same."""
+    paged_list = PagedList(30, 10, counts)
+    paged_list.total = 10
+
+    assert paged_list.iterated_uuids() == paged_list.old
 
 
 def records(*numbers: int, total: int | None = 99) -> Page[Record]:
@@ -128,64 +126,64 @@ def records(*numbers: int, total: int | None = 99) -> Page[Record]:
         ([records(1, 2, total=3), records(1, 2, total=3), records(total=3)], "ends early: 2 of 3"),
     ],
 )
-def test_a_list_that_cannot_be_read_whole_says_so_at_its_end(pages: list[Page[Record]], words: str) -> None:
+def test_an_incomplete_list_raises_at_its_end(pages: list[Page[Record]], words: str) -> None:
     found: list[str] = []
-    walk = iterate(lambda offset: pages[min(offset, len(pages) - 1)])
+    iterate_pages = iterate(lambda offset: pages[min(offset, len(pages) - 1)])
     with pytest.raises(IncompleteList, match=words):
-        found.extend(record.uuid for record in walk)
+        found.extend(record.uuid for record in iterate_pages)
 
     assert found == list(dict.fromkeys(record.uuid for page in pages for record in page))
 
 
-@pytest.mark.parametrize("reading", READINGS)
-def test_a_page_that_repeats_once_costs_no_record(reading: Counts) -> None:
-    shelf = Shelf(40, 10, reading)
-    pages = [shelf.fetch(0)]
+@pytest.mark.parametrize("counts", OFFSET_UNITS)
+def test_a_page_that_repeats_once_loses_no_record(counts: OffsetUnit) -> None:
+    paged_list = PagedList(40, 10, counts)
+    pages = [paged_list.fetch(0)]
 
     def fetch(offset: int) -> Page[Record]:
-        page = shelf.fetch(offset)
+        page = paged_list.fetch(offset)
         pages.append(pages[-1] if len(pages) == 3 else page)
         return pages[-1]
 
-    assert {record.uuid for record in iterate(fetch)} == set(shelf.old)
+    assert {record.uuid for record in iterate(fetch)} == set(paged_list.old)
 
 
 @given(
     size=st.integers(0, 40),
     limit=st.integers(1, 7),
-    reading=st.sampled_from(READINGS),
+    counts=st.sampled_from(OFFSET_UNITS),
     removals=st.lists(st.integers(0, 3), max_size=12),
     chance=st.randoms(use_true_random=False),
 )
-def test_every_record_that_stays_is_found_while_others_are_removed(
-    size: int, limit: int, reading: Counts, removals: list[int], chance: Random
+def test_remaining_records_are_found_while_others_are_removed(
+    size: int, limit: int, counts: OffsetUnit, removals: list[int], chance: Random
 ) -> None:
-    shelf = Shelf(size, limit, reading)
+    paged_list = PagedList(size, limit, counts)
     waiting = iter(removals)
 
     def fetch(offset: int) -> Page[Record]:
-        for _ in range(min(next(waiting, 0), len(shelf.rows))):
-            shelf.rows.pop(chance.randrange(len(shelf.rows)))
-        return shelf.fetch(offset)
+        for _ in range(min(next(waiting, 0), len(paged_list.rows))):
+            paged_list.rows.pop(chance.randrange(len(paged_list.rows)))
+        return paged_list.fetch(offset)
 
     found: list[str] = []
     try:
         found += (record.uuid for record in iterate(fetch))
     except IncompleteList:
-        return  # Records were removed in every pass, and the caller knows.
+        return  # Records were removed in every pass, so the error is right.
     assert len(found) == len(set(found))
-    assert set(shelf.rows) <= set(found)
+    assert set(paged_list.rows) <= set(found)
 
 
-def test_pages_are_only_read_as_they_are_needed() -> None:
-    shelf = Shelf(30, 10, "pages0")
-    next(iterate(shelf.fetch))
+def test_pages_are_read_on_demand() -> None:
+    paged_list = PagedList(30, 10, "pages0")
+    next(iterate(paged_list.fetch))
 
-    assert shelf.asked == [0]
+    assert paged_list.asked == [0]
 
 
 @pytest.mark.parametrize("value", [[{"uuid": "m-1"}], {"data": [{"uuid": "m-1"}], "pagination": "none"}])
-def test_a_page_may_not_tell_where_it_stands(value: Any) -> None:
+def test_a_page_may_lack_pagination(value: Any) -> None:
     page = read_page(Record, value)
 
     assert page.pagination == Pagination()

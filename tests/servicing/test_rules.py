@@ -1,4 +1,4 @@
-"""The limits of the lending service: the verdicts, and the sentences that staff read."""
+"""The limits of the lending service, and the messages for invalid input."""
 
 # ruff: noqa: E501 - tables of examples hold one whole sentence a line.
 
@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servicing import rules
-from servicing.sandbox.places import ZIP_PREFIXES, has_prefix, is_plausible
+from servicing.sandbox.zip_codes import ZIP_PREFIXES, has_prefix, is_plausible
 
 
 class Address(NamedTuple):
-    """An address that is right in every field."""
+    """A valid address."""
 
     line_1: str | None = "401 Congress Ave"
     line_2: str | None = "Floor 3"
@@ -29,7 +29,7 @@ class Address(NamedTuple):
     country: str | None = "UNITED STATES"
 
 
-# Telephone numbers
+# Phone numbers
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ class Address(NamedTuple):
         "５１２－５５５－０１４３", "＋１（５１２）５５５\u3000０１４３", "٥١٢ ٥٥٥ ٠١٤٣",
     ],
 )  # fmt: skip
-def test_a_us_number_in_any_notation_becomes_ten_digits(text: str) -> None:
+def test_a_us_number_in_any_format_becomes_ten_digits(text: str) -> None:
     assert rules.phone_problems(text) == []
-    assert rules.normal_phone(text) == "5125550143"
+    assert rules.normalize_phone(text) == "5125550143"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_numbers_of_the_us_territories_count_as_us(number: str) -> None:
 
 
 def test_toll_free_numbers_are_accepted() -> None:
-    assert rules.normal_phone("1-800-555-1234") == "8005551234"
+    assert rules.normalize_phone("1-800-555-1234") == "8005551234"
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_toll_free_numbers_are_accepted() -> None:
         ("512-555-0143 #9", "An extension is not accepted by the lending service; leave out “#9”."),
     ],
 )  # fmt: skip
-def test_a_refused_phone_number_says_why(text: str, reason: str) -> None:
+def test_an_invalid_phone_number_is_explained(text: str, reason: str) -> None:
     assert rules.phone_problems(text) == [reason]
 
 
-def test_several_reasons_against_a_phone_number_come_together() -> None:
+def test_all_problems_of_a_phone_number_are_reported() -> None:
     assert rules.phone_problems("512-55S-O143 x2") == [
         "An extension is not accepted by the lending service; leave out “x2”.",
         "“S” at position 7 cannot be part of a phone number; enter digits only.",
@@ -97,17 +97,17 @@ def test_several_reasons_against_a_phone_number_come_together() -> None:
     ]
 
 
-def test_two_numbers_in_one_field_are_refused() -> None:
+def test_two_phone_numbers_in_one_field_are_invalid() -> None:
     assert rules.phone_problems("512 555 0143 / 512 555 0144") == ["20 digits entered, 10 needed."]
 
 
-def test_normal_phone_gives_all_reasons_in_its_error() -> None:
+def test_normalizing_an_invalid_phone_number_raises_all_problems() -> None:
     with pytest.raises(ValueError, match=r"^“o” at position 9 cannot .+ 9 digits entered, 10 needed\.$"):
-        rules.normal_phone("512-555-o143")
+        rules.normalize_phone("512-555-o143")
 
 
 @given(st.from_regex(r"[2-9][0-9]{2}[2-9][0-9]{6}", fullmatch=True))
-def test_a_number_is_accepted_when_the_library_knows_it_as_us(digits: str) -> None:
+def test_a_number_is_accepted_if_the_phone_library_knows_it_as_us(digits: str) -> None:
     number = phonenumbers.parse(f"+1{digits}")
     regions = ("US", "PR", "GU", "VI", "AS", "MP")
     is_us = any(phonenumbers.is_valid_number_for_region(number, region) for region in regions)
@@ -117,7 +117,7 @@ def test_a_number_is_accepted_when_the_library_knows_it_as_us(digits: str) -> No
 @given(st.text(alphabet="0123456789+-() .x#ext٣ｘ\u200bé", max_size=30))
 def test_an_accepted_phone_number_always_has_ten_plain_digits(text: str) -> None:
     if not rules.phone_problems(text):
-        assert re.fullmatch("[2-9][0-9]{9}", rules.normal_phone(text))
+        assert re.fullmatch("[2-9][0-9]{9}", rules.normalize_phone(text))
 
 
 # Addresses
@@ -163,12 +163,12 @@ def test_an_address_of_a_state_territory_or_the_military_is_accepted(state: str,
         (Address(country="US"), "country", "The country must be written “UNITED STATES”, not “US”; only US addresses are accepted."),
     ],
 )  # fmt: skip
-def test_a_refused_address_says_which_field_and_why(address: Address, field: str, reason: str) -> None:
+def test_an_invalid_address_is_explained_by_field(address: Address, field: str, reason: str) -> None:
     assert rules.address_field_problems(address) == {field: [reason]}
     assert rules.address_problems(address) == [reason]
 
 
-# Towns whose mail comes from across a state line: each ZIP code is a real one.
+# Real ZIP codes of towns that get their mail from across a state line.
 ACROSS = [
     ("TX", "73949"), ("TN", "42223"), ("CA", "97635"), ("AZ", "84536"), ("LA", "71749"), ("TX", "73949-0001"),
 ]  # fmt: skip
@@ -181,7 +181,7 @@ def test_a_zip_code_of_a_bordering_state_is_a_warning(state: str, zip_code: str)
     assert list(rules.address_warnings(address)) == ["zip"]
 
 
-def test_a_warning_says_whose_zip_code_it_is() -> None:
+def test_a_zip_code_warning_names_its_state() -> None:
     assert rules.address_warnings(Address(state="TX", zip="73949")) == {
         "zip": [
             "ZIP code 73949 belongs to Oklahoma (OK), which borders Texas. "
@@ -202,12 +202,12 @@ def test_a_warning_says_whose_zip_code_it_is() -> None:
         ("HI", "99501"),
     ],
 )
-def test_own_wrong_and_far_zip_codes_need_no_warning(state: str, zip_code: str) -> None:
+def test_only_zip_codes_of_bordering_states_have_warnings(state: str, zip_code: str) -> None:
     assert rules.address_warnings(Address(state=state, zip=zip_code)) == {}
 
 
 def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
-    """Their tables were made apart from each other; three figures don't tell where a shared prefix belongs."""
+    """Their tables are independent; prefixes that several states share are left out."""
     homes = {
         prefix: [state for state in ZIP_PREFIXES if has_prefix(state, prefix)]
         for prefix in (f"{number:03}" for number in range(1000))
@@ -223,24 +223,24 @@ def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
     assert differing == []
 
 
-def test_a_zip_code_is_not_held_against_a_state_that_does_not_exist() -> None:
+def test_a_zip_code_is_not_compared_with_an_unknown_state() -> None:
     assert list(rules.address_field_problems(Address(state="ZZ", zip="94043"))) == ["state"]
 
 
-def test_all_fields_of_an_empty_address_are_named_at_once() -> None:
+def test_all_required_fields_of_an_empty_address_are_reported() -> None:
     problems = rules.address_field_problems(Address("", "", "", "", "", "", ""))
     assert list(problems) == ["line_1", "city", "state", "zip", "country"]
     assert len(rules.address_problems(Address("", "", "", "", "", "", ""))) == 5
 
 
-def test_the_wanted_country_text_can_be_another() -> None:
+def test_the_country_text_is_a_setting() -> None:
     assert rules.address_problems(Address(country="US"), country="US") == []
     assert rules.address_problems(Address(), country="US") == [
         "The country must be written “US”, not “UNITED STATES”; only US addresses are accepted."
     ]
 
 
-def test_the_states_for_a_select_are_named_and_in_order() -> None:
+def test_states_are_ordered_by_name() -> None:
     assert len(rules.US_STATES) == 62
     assert rules.US_STATES["DC"] == "District of Columbia"
     assert {"TX", "PR", "GU", "VI", "AS", "MP", "AA", "AE", "AP"} <= rules.US_STATES.keys()
@@ -263,7 +263,7 @@ def test_the_states_for_a_select_are_named_and_in_order() -> None:
         (date(1900, 1, 1), date(1918, 1, 1)),
     ],
 )
-def test_a_person_is_of_age_from_the_eighteenth_birthday_on(born: date, comes_of_age: date) -> None:
+def test_a_person_is_of_age_from_the_18th_birthday(born: date, comes_of_age: date) -> None:
     assert rules.birth_date_problems(born, today=comes_of_age) == []
     assert rules.birth_date_problems(born, today=comes_of_age - timedelta(days=1)) == [
         "This person is 17; the lending service asks for 18 or more. Check the date."
@@ -271,7 +271,7 @@ def test_a_person_is_of_age_from_the_eighteenth_birthday_on(born: date, comes_of
 
 
 @given(st.dates(date(1900, 1, 1), date(2100, 1, 1)), st.integers(0, 40_000))
-def test_once_of_age_a_person_stays_of_age(born: date, days: int) -> None:
+def test_a_person_of_age_stays_of_age(born: date, days: int) -> None:
     eighteen = date(
         born.year + 18, *((3, 1) if (born.month, born.day) == (2, 29) else (born.month, born.day))
     )
@@ -289,7 +289,7 @@ def test_once_of_age_a_person_stays_of_age(born: date, days: int) -> None:
         (date(2026, 6, 14), "This person is 0; the lending service asks for 18 or more. Check the date."),
     ],
 )
-def test_an_impossible_date_of_birth_says_why(born: date, reason: str) -> None:
+def test_an_impossible_date_of_birth_is_explained(born: date, reason: str) -> None:
     assert rules.birth_date_problems(born, today=date(2026, 6, 14)) == [reason]
 
 
@@ -310,7 +310,7 @@ def test_a_business_may_be_incorporated_today_but_not_tomorrow() -> None:
         ("Pacific/Honolulu", date(2026, 6, 13)),
     ],
 )
-def test_today_is_the_date_in_the_zone_that_is_named(zone: str, today: date) -> None:
+def test_today_is_the_date_in_the_given_zone(zone: str, today: date) -> None:
     with time_machine.travel(datetime(2026, 6, 14, 5, 30, tzinfo=UTC), tick=False):
         assert rules.today_in(zone) == today
 
@@ -340,26 +340,26 @@ def test_nine_digits_are_accepted_with_and_without_dashes_and_spaces(text: str) 
         ("１２３４５６７８９", ["The SSN may hold only the digits 0 to 9, dashes and spaces.", "0 digits entered, 9 needed."]),
     ],
 )  # fmt: skip
-def test_a_refused_ssn_gives_counts_only(text: str, reasons: list[str]) -> None:
+def test_problems_of_an_ssn_contain_only_counts(text: str, reasons: list[str]) -> None:
     assert rules.ssn_problems(text) == reasons
 
 
-def test_the_reasons_name_the_kind_of_number() -> None:
+def test_problems_say_whether_it_is_an_ein_or_an_ssn() -> None:
     assert rules.ein_problems("x") == ["Letters are not accepted in the EIN.", "0 digits entered, 9 needed."]
 
 
-def test_nine_digits_refuses_with_a_reason_and_without_the_number() -> None:
+def test_an_invalid_nine_digit_number_is_not_repeated() -> None:
     with pytest.raises(ValueError, match=r"^10 digits entered, 9 needed\.$"):
         rules.nine_digits("123-45-67890")
 
 
 @given(st.text(alphabet="234567 -AQ#é", min_size=3, max_size=14))
-def test_no_part_of_an_ein_or_ssn_appears_in_a_reason(text: str) -> None:
+def test_no_part_of_an_ein_or_ssn_appears_in_a_problem(text: str) -> None:
     said = " ".join(rules.ein_problems(text) + rules.ssn_problems(text))
     assert not re.search(r"[2-7]{2}|#|é|Q", said)
 
 
-# E-mail, citizenship, amounts, choices
+# Email, citizenship, amounts, choices
 
 
 @pytest.mark.parametrize(
@@ -373,22 +373,22 @@ def test_usual_email_addresses_are_accepted(email: str) -> None:
 @pytest.mark.parametrize(
     ("email", "reason"),
     [
-        ("", "Enter an e-mail address."),
-        (" ", "Enter an e-mail address."),
-        ("ap", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
-        ("@example.com", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
-        ("ap@", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
-        ("a@p@example.com", "Enter the e-mail address with one “@” in the middle, as in name@example.com."),
+        ("", "Enter an email address."),
+        (" ", "Enter an email address."),
+        ("ap", "Enter the email address with one “@” in the middle, as in name@example.com."),
+        ("@example.com", "Enter the email address with one “@” in the middle, as in name@example.com."),
+        ("ap@", "Enter the email address with one “@” in the middle, as in name@example.com."),
+        ("a@p@example.com", "Enter the email address with one “@” in the middle, as in name@example.com."),
         ("ap@example", "“example” after the “@” is not the name of a mail host; write it as in name@example.com."),
         ("ap@example..com", "“example..com” after the “@” is not the name of a mail host; write it as in name@example.com."),
         ("ap@example.com.", "“example.com.” after the “@” is not the name of a mail host; write it as in name@example.com."),
-        ("a p@example.com", "A space at position 2 cannot be part of an e-mail address; delete it."),
-        ("ap@example.com\n", "A line break at position 15 cannot be part of an e-mail address; delete it."),
-        ("ap@example,com", "“,” at position 11 cannot be part of an e-mail address; delete it."),
-        (f"{'a' * 243}@example.com", "The e-mail address has 255 characters; at most 254 are accepted."),
+        ("a p@example.com", "A space at position 2 cannot be part of an email address; delete it."),
+        ("ap@example.com\n", "A line break at position 15 cannot be part of an email address; delete it."),
+        ("ap@example,com", "“,” at position 11 cannot be part of an email address; delete it."),
+        (f"{'a' * 243}@example.com", "The email address has 255 characters; at most 254 are accepted."),
     ],
 )  # fmt: skip
-def test_a_refused_email_address_says_why(email: str, reason: str) -> None:
+def test_an_invalid_email_address_is_explained(email: str, reason: str) -> None:
     assert rules.email_problems(email) == [reason]
 
 
@@ -408,7 +408,7 @@ def test_citizenship_is_the_two_letter_code_of_a_country(code: str, reasons: lis
     assert rules.citizenship_problems(code) == reasons
 
 
-def test_the_countries_for_a_select_are_named_and_in_order() -> None:
+def test_countries_are_ordered_by_name() -> None:
     names = list(rules.COUNTRIES.values())
     assert len(names) == len(set(names)) == 250
     assert all(re.fullmatch("[A-Z]{2}", code) for code in rules.COUNTRIES)
@@ -440,7 +440,7 @@ def test_amounts_in_dollars_and_cents_are_accepted(amount: str) -> None:
         ("Infinity", "The amount must be a number."),
     ],
 )
-def test_a_refused_amount_says_why(amount: str, reason: str) -> None:
+def test_an_invalid_amount_is_explained(amount: str, reason: str) -> None:
     assert rules.amount_problems(Decimal(amount)) == [reason]
 
 

@@ -1,4 +1,4 @@
-"""Installments are recognised in either known shape; in any other they keep their keys and no figure is made up."""
+"""Installments in the two known shapes, and in unknown ones, which keep their keys without invented figures."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -38,11 +38,11 @@ KEYS = st.sampled_from(
 )
 
 
-def schedule(*rows: Any) -> Schedule:
-    return schedule_of(Loan(uuid="l-1", installments=rows))
+def build_schedule(*rows: Any) -> Schedule:
+    return schedule_of(Loan(uuid="l-1", installments=rows), TODAY)
 
 
-def snake(due: str, amount: str = "100.10", **values: Any) -> dict[str, Any]:
+def snake_row(due: str, amount: str = "100.10", **values: Any) -> dict[str, Any]:
     return {
         "number": 1,
         "due_date": due,
@@ -54,12 +54,12 @@ def snake(due: str, amount: str = "100.10", **values: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("shape", ["snake", "pascal"])
 @pytest.mark.parametrize("count", [0, 12, 360])
-def test_both_shapes_of_the_service_tell_the_same(
-    lending: Client, sandbox: Sandbox, shape: str, count: int
+def test_both_known_shapes_give_the_same_installments(
+    service_client: Client, sandbox: Sandbox, shape: str, count: int
 ) -> None:
     owner = sandbox.world.borrower()["uuid"]
     known = sandbox.world.loan(owner, amount="12000.00", installments=count, shape=shape, paid=min(count, 2))
-    found = schedule_of(lending.loans.get(owner, known["uuid"]))
+    found = schedule_of(service_client.loans.get(owner, known["uuid"]), date.max)
 
     assert (len(found.rows), found.is_known) == (count, bool(count))
     assert sum(row.is_paid for row in found.rows) == min(count, 2)
@@ -67,8 +67,8 @@ def test_both_shapes_of_the_service_tell_the_same(
     assert all(row.extra == {} for row in found.rows)
 
 
-def test_the_columns_are_those_that_any_row_tells_and_then_its_own_keys() -> None:
-    found = schedule(
+def test_columns_are_known_fields_with_values_followed_by_other_keys() -> None:
+    found = build_schedule(
         {"PaymentDate": "2026-12-01", "PaymentAmount": 1, "Memo": "x", "Rank": 3}, {"Until": "2027-01-01"}
     )
     assert found.columns == [
@@ -80,25 +80,25 @@ def test_the_columns_are_those_that_any_row_tells_and_then_its_own_keys() -> Non
     ]
 
 
-def test_what_cannot_be_read_as_its_name_says_stays_as_it_came() -> None:
-    (row,) = schedule(snake("soon", total="a lot", status=7)).rows
+def test_unreadable_values_are_kept_unchanged() -> None:
+    (row,) = build_schedule(snake_row("soon", total="a lot", status=7)).rows
     assert (row.due_date, row.total) == (None, None)
     assert row.extra == {"due_date": "soon", "total": "a lot", "status": 7}
 
 
-def test_a_schedule_with_one_row_that_is_not_understood_is_not_known() -> None:
-    found = schedule(snake("2026-12-01"), "see the contract")
+def test_a_schedule_with_one_unreadable_row_is_not_known() -> None:
+    found = build_schedule(snake_row("2026-12-01"), "see the contract")
     assert not found.is_known
     assert found.rows[1].extra == {"entry": "see the contract"}
     assert found.columns[-1] == Column("entry", "text", False)
 
 
-def test_each_row_stands_where_its_day_and_payment_put_it() -> None:
-    found = schedule(
-        snake("2026-09-24", paid_on="2026-09-23"),
-        snake("2026-10-24"),
-        snake("2026-11-20"),
-        snake("2026-12-24"),
+def test_the_state_of_a_row_follows_from_its_date_and_payment() -> None:
+    found = build_schedule(
+        snake_row("2026-09-24", paid_on="2026-09-23"),
+        snake_row("2026-10-24"),
+        snake_row("2026-11-20"),
+        snake_row("2026-12-24"),
         {"odd": 1},
     )
     assert found.states(TODAY) == [State.PAID, State.OVERDUE, State.NEXT, State.FUTURE, State.UNKNOWN]
@@ -109,22 +109,25 @@ def test_each_row_stands_where_its_day_and_payment_put_it() -> None:
 @pytest.mark.parametrize(
     "row", [{"IsHistory": True}, {"status": "paid"}, {"paid_on": "2026-01-01 10:00:00 PST"}]
 )
-def test_paid_is_told_in_three_ways(row: dict[str, Any]) -> None:
-    assert schedule(row).rows[0].is_paid
+def test_a_row_can_be_marked_as_paid_in_three_ways(row: dict[str, Any]) -> None:
+    assert build_schedule(row).rows[0].is_paid
 
 
-def test_a_row_that_says_it_is_no_history_is_not_paid() -> None:
-    assert not schedule({"IsHistory": False, "PaymentDate": "2026-12-01"}).rows[0].is_paid
+def test_a_row_that_is_not_history_is_not_paid() -> None:
+    assert not build_schedule({"IsHistory": False, "PaymentDate": "2026-12-01"}).rows[0].is_paid
 
 
-def test_years_part_the_rows_in_their_order() -> None:
+def test_rows_are_grouped_by_year_in_order() -> None:
     days = ["2026-11-30", "2026-12-30", "2027-01-30"]
-    assert [(year, len(rows)) for year, rows in schedule(*map(snake, days)).years()] == [(2026, 2), (2027, 1)]
+    assert [(year, len(rows)) for year, rows in build_schedule(*map(snake_row, days)).years()] == [
+        (2026, 2),
+        (2027, 1),
+    ]
 
 
 @pytest.mark.parametrize("days", [["2027-01-30", "2026-12-30"], ["2026-12-30", ""], []])
-def test_there_are_no_years_where_days_are_missing_or_out_of_order(days: list[str]) -> None:
-    assert schedule(*map(snake, days)).years() == []
+def test_rows_without_ordered_dates_have_no_years(days: list[str]) -> None:
+    assert build_schedule(*map(snake_row, days)).years() == []
 
 
 @pytest.mark.parametrize(
@@ -136,8 +139,8 @@ def test_a_sum_is_exact_or_is_none(parts: list[str | None], sum_of_them: str | N
 
 
 @given(st.lists(st.dictionaries(KEYS, WIRE, max_size=6) | WIRE, max_size=8))
-def test_whatever_an_installment_is_it_makes_a_row_with_its_values(rows: list[Any]) -> None:
-    found = schedule(*rows)
+def test_any_installment_becomes_a_row_with_its_values(rows: list[Any]) -> None:
+    found = build_schedule(*rows)
     assert len(found.rows) == len(rows)
     assert len(found.states(TODAY)) == len(rows)
     for row in found.rows:
@@ -148,8 +151,8 @@ def test_whatever_an_installment_is_it_makes_a_row_with_its_values(rows: list[An
 
 
 @given(st.lists(st.dates(date(2000, 1, 1), date(2100, 1, 1)), min_size=1, max_size=40))
-def test_every_dated_row_is_in_one_year_or_none_is(days: list[date]) -> None:
-    found = schedule(*(snake(day.isoformat()) for day in days))
+def test_either_every_row_is_in_one_year_or_none_is(days: list[date]) -> None:
+    found = build_schedule(*(snake_row(day.isoformat()) for day in days))
     assert sum(len(rows) for _, rows in found.years()) in (0, len(days))
     assert bool(found.years()) == (days == sorted(days))
     assert not found.next_due(max(days) + timedelta(days=1))

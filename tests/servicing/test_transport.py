@@ -1,4 +1,4 @@
-"""Calls over a real socket: what is on the wire, what is tried again, and what every accident is called."""
+"""Calls over a real socket: requests, retries, writes, and errors."""
 
 import gzip
 import re
@@ -53,13 +53,13 @@ def write(client: Client) -> object:
     return client.applications.submit("b-1", amount=Decimal("25000.00"))
 
 
-def failure(act: Callable[[Client], object], client: Client) -> ServicingError:
+def catch_error(call_client: Callable[[Client], object], client: Client) -> ServicingError:
     with pytest.raises(ServicingError) as caught:
-        act(client)
+        call_client(client)
     return caught.value
 
 
-# What is on the wire
+# Requests and answers
 
 
 READS: list[Callable[[Client], object]] = [
@@ -80,20 +80,20 @@ READS: list[Callable[[Client], object]] = [
         ({"message_filters": "body", "message_content_type": False}, []),
     ],
 )
-def test_of_all_reads_only_filters_in_a_body_carry_a_content_type(
+def test_reads_have_a_content_type_only_for_filters_in_a_body(
     wire: Wire, options: dict[str, Any], typed: list[int]
 ) -> None:
     wire.answer(answered(LOAN), answered(APPLICATION), answered(LOAN), *[answered("[]")] * 3)
     with Client(wire.url, auth="none", **options) as client:
-        for act in READS:
-            act(client)
+        for call_client in READS:
+            call_client(client)
 
     assert len(wire.heads) == len(READS)
     assert [number for number, head in enumerate(wire.heads) if "content-type" in head] == typed
     assert all("content-type: application/json" in wire.heads[number] for number in typed)
 
 
-def test_a_write_carries_its_json_and_says_so(wire: Wire, client: Client) -> None:
+def test_a_write_sends_json_with_its_content_type(wire: Wire, client: Client) -> None:
     wire.answer(answered(APPLICATION))
     write(client)
 
@@ -102,7 +102,7 @@ def test_a_write_carries_its_json_and_says_so(wire: Wire, client: Client) -> Non
     assert wire.requests[0].endswith(b'\r\n\r\n{"amount":25000.00}')
 
 
-def test_message_filters_may_stand_in_the_body(wire: Wire) -> None:
+def test_message_filters_can_be_sent_in_the_body(wire: Wire) -> None:
     wire.answer(answered("[]"))
     with Client(wire.url, auth="none", message_filters="body") as client:
         client.messages.list(start_date=date(2026, 5, 1), event="payment.succeeded", limit=5)
@@ -113,7 +113,7 @@ def test_message_filters_may_stand_in_the_body(wire: Wire) -> None:
     assert wire.requests[1].endswith(b"\r\n\r\n")
 
 
-def test_a_path_in_the_base_address_is_kept(wire: Wire) -> None:
+def test_a_path_in_the_base_url_is_kept(wire: Wire) -> None:
     wire.answer(answered(LOAN))
     with Client(f"{wire.url}/lending/", auth="none") as client:
         read(client)
@@ -121,10 +121,10 @@ def test_a_path_in_the_base_address_is_kept(wire: Wire) -> None:
     assert wire.heads[0].startswith("get /lending/v1/users/b-1/loan/l-1 ")
 
 
-def test_reads_share_a_connection_and_each_write_has_its_own(wire: Wire, client: Client) -> None:
+def test_reads_share_a_connection_but_each_write_opens_its_own(wire: Wire, client: Client) -> None:
     wire.answer(answered(LOAN))
-    for act in (read, read, read, write, write):
-        act(client)
+    for call_client in (read, read, read, write, write):
+        call_client(client)
 
     assert wire.connections == 3
 
@@ -146,7 +146,7 @@ def test_cookies_are_not_kept(wire: Wire, client: Client) -> None:
     assert "cookie" not in wire.heads[1]
 
 
-def test_proxies_of_the_surroundings_are_not_used(
+def test_proxies_from_the_environment_are_not_used(
     wire: Wire, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
@@ -155,13 +155,13 @@ def test_proxies_of_the_surroundings_are_not_used(
     assert read(client).uuid == "l-1"
 
 
-def test_a_compressed_answer_is_read(wire: Wire, client: Client) -> None:
+def test_a_compressed_answer_can_be_read(wire: Wire, client: Client) -> None:
     wire.answer(answered(gzip.compress(LOAN.encode()), headers={"Content-Encoding": "gzip"}))
 
     assert read(client).amount == Decimal("0.1")
 
 
-def test_an_answer_in_chunks_is_read(wire: Wire, client: Client) -> None:
+def test_a_chunked_answer_can_be_read(wire: Wire, client: Client) -> None:
     wire.answer(
         b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{"uuid":\r\n7\r\n "l-1"}\r\n0\r\n\r\n'
     )
@@ -177,11 +177,11 @@ def test_a_token_is_sent_on_every_try(wire: Wire, pauses: list[float]) -> None:
     assert ["authorization: bearer t-1" in head for head in wire.heads] == [True, True]
 
 
-# What is tried again
+# Retries
 
 
 @pytest.mark.parametrize("reply", [answered(status=s) for s in (429, 502, 503, 504)] + [cut, half])
-def test_a_read_is_tried_again_until_it_is_answered(
+def test_a_read_is_retried_until_it_is_answered(
     wire: Wire, client: Client, pauses: list[float], reply: Reply
 ) -> None:
     wire.answer(reply, reply, answered(LOAN))
@@ -192,24 +192,22 @@ def test_a_read_is_tried_again_until_it_is_answered(
 
 
 @pytest.mark.parametrize("reply", [answered(status=503), answered(status=429), cut, half])
-def test_a_read_is_given_up_after_three_tries(wire: Wire, client: Client, reply: Reply) -> None:
+def test_a_read_fails_after_three_tries(wire: Wire, client: Client, reply: Reply) -> None:
     wire.answer(reply)
 
-    assert isinstance(failure(read, client), Unavailable)
+    assert isinstance(catch_error(read, client), Unavailable)
     assert len(wire.requests) == 3
 
 
 @pytest.mark.parametrize("status", [500, 501, 400, 404])
-def test_an_answer_that_will_not_change_is_not_asked_for_again(
-    wire: Wire, client: Client, status: int
-) -> None:
+def test_a_final_answer_is_not_retried(wire: Wire, client: Client, status: int) -> None:
     wire.answer(answered(status=status))
-    failure(read, client)
+    catch_error(read, client)
 
     assert len(wire.requests) == 1
 
 
-def test_every_try_is_signed_anew(wire: Wire) -> None:
+def test_every_try_has_a_new_signature(wire: Wire) -> None:
     wire.answer(answered(status=503), answered(LOAN))
     with Client(wire.url, client_id="desk", secret=SECRET, sleep=lambda _: time.sleep(0.002)) as client:
         read(client)
@@ -220,16 +218,14 @@ def test_every_try_is_signed_anew(wire: Wire) -> None:
     assert len(set(epochs)) == len(set(signatures)) == 2
 
 
-def test_the_service_is_given_the_seconds_it_asks_for(
-    wire: Wire, client: Client, pauses: list[float]
-) -> None:
+def test_a_retry_waits_the_seconds_in_retry_after(wire: Wire, client: Client, pauses: list[float]) -> None:
     wire.answer(answered(status=503, headers={"Retry-After": "7"}), answered(LOAN))
     read(client)
 
     assert pauses == [7]
 
 
-def test_the_service_may_ask_for_time_by_a_date(wire: Wire, client: Client, pauses: list[float]) -> None:
+def test_a_retry_waits_until_the_date_in_retry_after(wire: Wire, client: Client, pauses: list[float]) -> None:
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=15), usegmt=True)
     wire.answer(answered(status=503, headers={"Retry-After": date}), answered(LOAN))
     read(client)
@@ -237,16 +233,16 @@ def test_the_service_may_ask_for_time_by_a_date(wire: Wire, client: Client, paus
     assert 5 < pauses[0] <= 15
 
 
-def test_more_time_than_a_call_may_take_is_not_waited_for(
+def test_a_retry_after_beyond_the_time_limit_ends_the_call(
     wire: Wire, client: Client, pauses: list[float]
 ) -> None:
     wire.answer(answered(status=503, headers={"Retry-After": "21600"}))
 
-    assert isinstance(failure(read, client), Unavailable)
+    assert isinstance(catch_error(read, client), Unavailable)
     assert pauses == []
 
 
-def test_a_strange_retry_after_is_overlooked(wire: Wire, client: Client, pauses: list[float]) -> None:
+def test_an_invalid_retry_after_is_ignored(wire: Wire, client: Client, pauses: list[float]) -> None:
     wire.answer(answered(status=503, headers={"Retry-After": "soon"}), answered(LOAN))
     read(client)
 
@@ -257,7 +253,7 @@ def test_a_strange_retry_after_is_overlooked(wire: Wire, client: Client, pauses:
 def test_a_read_ends_within_its_time_limit(wire: Wire, reply: Reply) -> None:
     wire.answer(reply)
     with Client(wire.url, auth="none", timeout=(5, 0.2), time_limit=0.3) as client:
-        error = failure(read, client)
+        error = catch_error(read, client)
 
     assert isinstance(error, Unavailable)
     assert "took too long" in error.message
@@ -281,44 +277,44 @@ def test_a_read_ends_within_its_time_limit(wire: Wire, reply: Reply) -> None:
         pytest.param(answered(status=303, headers={"Location": "/v1/elsewhere"}), id="redirect"),
     ],
 )
-def test_a_write_without_a_readable_answer_is_sent_once_and_its_outcome_unknown(
+def test_a_write_with_an_unreadable_answer_is_sent_once_and_its_outcome_is_unknown(
     wire: Wire, client: Client, pauses: list[float], reply: Reply
 ) -> None:
     wire.answer(reply)
 
-    assert isinstance(failure(write, client), OutcomeUnknown)
+    assert isinstance(catch_error(write, client), OutcomeUnknown)
     assert len(wire.requests) == 1
     assert pauses == []
 
 
 @pytest.mark.parametrize("reply", [silent, dripping])
-def test_a_write_without_an_answer_in_time_is_sent_once_and_its_outcome_unknown(
+def test_a_write_without_an_answer_in_time_is_sent_once_and_its_outcome_is_unknown(
     wire: Wire, reply: Reply
 ) -> None:
     wire.answer(reply)
     with Client(wire.url, auth="none", timeout=(5, 0.2), time_limit=0.3) as client:
-        error = failure(write, client)
+        error = catch_error(write, client)
 
     assert isinstance(error, OutcomeUnknown)
     assert len(wire.arrived()) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429])
-def test_a_write_that_is_refused_is_sent_once_and_certainly_not_done(
+def test_a_rejected_write_is_sent_once_and_certainly_not_done(
     wire: Wire, client: Client, status: int
 ) -> None:
     wire.answer(answered('{"message": "No."}', status))
-    error = failure(write, client)
+    error = catch_error(write, client)
 
     assert not isinstance(error, OutcomeUnknown | Unavailable)
     assert (error.status, error.reasons, len(wire.requests)) == (status, ("No.",), 1)
 
 
-def test_a_refused_connection_sends_nothing(pauses: list[float]) -> None:
+def test_a_refused_connection_means_nothing_was_sent(pauses: list[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}", auth="none", sleep=pauses.append) as client:
-        lost, unread = failure(write, client), failure(read, client)
+        lost, unread = catch_error(write, client), catch_error(read, client)
 
     assert isinstance(lost, NotSent)
     assert "connection was refused" in lost.message
@@ -326,46 +322,46 @@ def test_a_refused_connection_sends_nothing(pauses: list[float]) -> None:
     assert len(pauses) == 2
 
 
-def test_an_unknown_host_gets_nothing() -> None:
+def test_an_unknown_host_means_nothing_was_sent() -> None:
     with Client("http://lender.invalid", auth="none") as client:
-        error = failure(write, client)
+        error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
     assert "host name is not known" in error.message
 
 
-def test_a_host_that_does_not_pick_up_gets_nothing() -> None:
+def test_a_connect_timeout_means_nothing_was_sent() -> None:
     with socket.socket() as busy, socket.socket() as waiting:
         busy.bind(("127.0.0.1", 0))
         busy.listen(0)
         waiting.connect(busy.getsockname())
         url = f"http://127.0.0.1:{busy.getsockname()[1]}"
         with Client(url, auth="none", timeout=(0.2, 1)) as client:
-            error = failure(write, client)
+            error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
     assert "no connection in time" in error.message
 
 
-def test_a_host_with_a_strange_certificate_gets_nothing(tmp_path: Path) -> None:
+def test_an_untrusted_certificate_means_nothing_was_sent(tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(self_signed(tmp_path))
+    context.load_cert_chain(write_self_signed_certificate(tmp_path))
     with Wire(context) as wire, Client(wire.url, auth="none") as client:
-        error = failure(write, client)
+        error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
     assert "no secure connection" in error.message
     assert wire.requests == []
 
 
-def test_a_secure_connection_that_breaks_while_it_is_made_sends_nothing(wire: Wire) -> None:
+def test_a_broken_tls_handshake_means_nothing_was_sent(wire: Wire) -> None:
     wire.answer(cut)
     with Client(wire.url.replace("http:", "https:"), auth="none", timeout=0.3) as client:
-        assert isinstance(failure(write, client), NotSent)
+        assert isinstance(catch_error(write, client), NotSent)
 
 
-def self_signed(folder: Path) -> Path:
-    """A certificate nobody has vouched for, with its key."""
+def write_self_signed_certificate(folder: Path) -> Path:
+    """Write a self-signed certificate with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)
@@ -383,18 +379,18 @@ def self_signed(folder: Path) -> Path:
     return path
 
 
-# What an error tells
+# Errors
 
 
-@pytest.mark.parametrize("act", [read, write])
+@pytest.mark.parametrize("call_client", [read, write])
 @pytest.mark.parametrize("reply", [cut, answered('{"message": "No."}', 400), answered("?")])
 def test_every_error_names_its_call_and_hides_the_request(
-    wire: Wire, client: Client, act: Callable[[Client], object], reply: Reply
+    wire: Wire, client: Client, call_client: Callable[[Client], object], reply: Reply
 ) -> None:
     wire.answer(reply)
-    error = failure(act, client)
+    error = catch_error(call_client, client)
 
-    assert error.operation == ("loans.get" if act is read else "applications.submit")
+    assert error.operation == ("loans.get" if call_client is read else "applications.submit")
     assert str(error).startswith(f"{error.request_id} {error.operation}: ")
     assert f"x-request-id: {error.request_id}" in wire.heads[-1]
     assert error.__cause__ is None
@@ -404,39 +400,37 @@ def test_every_error_names_its_call_and_hides_the_request(
 def test_a_redirect_is_not_followed(wire: Wire, client: Client) -> None:
     wire.answer(answered(status=302, headers={"Location": f"{wire.url}/v1/elsewhere"}))
 
-    assert isinstance(failure(read, client), ProtocolError)
+    assert isinstance(catch_error(read, client), ProtocolError)
     assert len(wire.requests) == 1
 
 
 @pytest.mark.parametrize("body", ["<html></html>", "", "[]", "{}", "NaN"])
-def test_an_answer_to_a_read_that_cannot_be_read_is_a_protocol_error(
-    wire: Wire, client: Client, body: str
-) -> None:
+def test_an_unreadable_answer_to_a_read_is_a_protocol_error(wire: Wire, client: Client, body: str) -> None:
     wire.answer(answered(body))
 
-    assert isinstance(failure(read, client), ProtocolError)
+    assert isinstance(catch_error(read, client), ProtocolError)
 
 
-def test_an_answer_without_end_is_cut_short(wire: Wire, client: Client) -> None:
+def test_an_endless_answer_is_cut_off(wire: Wire, client: Client) -> None:
     bomb = gzip.compress(b" " * 33 * 1024 * 1024, compresslevel=1)
     wire.answer(answered(bomb, headers={"Content-Encoding": "gzip"}))
 
-    assert isinstance(failure(read, client), ProtocolError)
+    assert isinstance(catch_error(read, client), ProtocolError)
 
 
-def test_a_success_that_holds_only_an_error_is_a_refusal(wire: Wire, client: Client) -> None:
+def test_a_success_with_only_an_error_is_a_rejection(wire: Wire, client: Client) -> None:
     wire.answer(answered('{"error": "amount is missing"}'))
-    error = failure(write, client)
+    error = catch_error(write, client)
 
     assert isinstance(error, Rejected)
     assert error.message == "amount is missing"
 
 
-def test_a_success_without_the_record_leaves_the_outcome_unknown_and_shows_the_words(
+def test_a_success_without_the_record_is_an_unknown_outcome_with_the_services_words(
     wire: Wire, client: Client
 ) -> None:
     wire.answer(answered('{"message": "Accepted for processing"}', 202))
-    error = failure(write, client)
+    error = catch_error(write, client)
 
     assert isinstance(error, OutcomeUnknown)
     assert error.reasons == ("Accepted for processing",)
@@ -444,17 +438,17 @@ def test_a_success_without_the_record_leaves_the_outcome_unknown_and_shows_the_w
 
 
 @responses.activate
-def test_what_lies_below_the_socket_is_an_accident_too(client: Client, wire: Wire) -> None:
+def test_errors_below_the_socket_are_named_errors_too(client: Client, wire: Wire) -> None:
     responses.get(f"{wire.url}/v1/users/b-1/loan/l-1", body=OSError("something of the system"))
 
-    assert "connection was cut" in failure(read, client).message
+    assert "connection was cut" in catch_error(read, client).message
 
 
-# What is refused before anything is sent
+# Input that is rejected before anything is sent
 
 
 @pytest.mark.parametrize("bad", ["", "..", "a/b", "l-1?x=1", "l 1", "l" * 101, "é", None])
-def test_an_id_that_would_lead_elsewhere_is_refused(wire: Wire, client: Client, bad: Any) -> None:
+def test_an_id_that_would_change_the_path_is_rejected(wire: Wire, client: Client, bad: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         client.loans.get("b-1", bad)
 
@@ -467,6 +461,6 @@ def test_an_id_that_would_lead_elsewhere_is_refused(wire: Wire, client: Client, 
     ["", "lender.example", "ftp://lender.example", "http://", "http://a:b@lender.example", "http://x/?a=1",
      "http://x/#a", "http://x:port"],
 )  # fmt: skip
-def test_an_address_that_cannot_be_called_is_refused_with_a_sentence(url: str) -> None:
+def test_an_unusable_base_url_is_explained_in_a_sentence(url: str) -> None:
     with pytest.raises(ConfigurationError, match="must look like https://"):
         Client(url, auth="none")

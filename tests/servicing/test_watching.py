@@ -1,4 +1,4 @@
-"""What a watcher is told of every call, and what becomes of the call when the watcher fails."""
+"""Watchers: what they get for every call, and what happens if they fail."""
 
 import re
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ def write(client: Client) -> Application:
     return client.applications.submit("b-1", amount=Decimal("25000.00"))
 
 
-class Notes:
-    """Keeps what it is told."""
+class RecordingWatcher:
+    """A watcher that records calls and outcomes."""
 
     def __init__(self) -> None:
         self.before_calls: list[Call] = []
@@ -41,30 +41,30 @@ class Notes:
         self.outcomes.append((call, outcome))
 
 
-class Full(Notes):
-    """Cannot keep anything more."""
+class FailingWatcher(RecordingWatcher):
+    """A watcher that cannot record outcomes."""
 
     def after(self, call: Call, outcome: Outcome) -> None:
         raise OSError("disk full")
 
 
-class Closed(Notes):
-    """Lets nothing pass."""
+class BlockingWatcher(RecordingWatcher):
+    """A watcher that stops every write."""
 
     def before(self, call: Call) -> None:
         raise OSError("disk full")
 
 
 @pytest.fixture
-def notes() -> Notes:
-    return Notes()
+def notes() -> RecordingWatcher:
+    return RecordingWatcher()
 
 
-def test_a_watcher_is_told_before_a_write_and_after_every_call(
-    wire: Wire, client: Client, notes: Notes
+def test_a_watcher_runs_before_a_write_and_after_every_call(
+    wire: Wire, client: Client, notes: RecordingWatcher
 ) -> None:
     wire.answer(answered(APPLICATION), answered(LOAN))
-    watched = client.watched_by(notes, request_id="click-7")
+    watched = client.with_watcher(notes, request_id="click-7")
     write(watched)
     read(watched)
 
@@ -75,11 +75,11 @@ def test_a_watcher_is_told_before_a_write_and_after_every_call(
     assert [call.operation for call, _ in notes.outcomes] == ["applications.submit", "loans.get"]
 
 
-def test_a_watcher_is_given_the_answer_and_its_exact_raw_object(
-    wire: Wire, client: Client, notes: Notes
+def test_a_watcher_gets_the_answer_with_its_exact_raw_object(
+    wire: Wire, client: Client, notes: RecordingWatcher
 ) -> None:
     wire.answer(answered(status=503), answered(LOAN))
-    loan = read(client.watched_by(notes))
+    loan = read(client.with_watcher(notes))
 
     ((call, outcome),) = notes.outcomes
     assert outcome.answer is loan
@@ -96,23 +96,23 @@ def test_a_watcher_is_given_the_answer_and_its_exact_raw_object(
         (cut, None, None),
     ],
 )
-def test_a_watcher_is_told_of_a_failure_with_the_masked_answer(
-    wire: Wire, client: Client, notes: Notes, reply: Reply, status: int | None, body: object
+def test_a_watcher_gets_a_failure_with_the_masked_answer(
+    wire: Wire, client: Client, notes: RecordingWatcher, reply: Reply, status: int | None, body: object
 ) -> None:
     wire.answer(reply)
     with pytest.raises(ServicingError) as caught:
-        write(client.watched_by(notes))
+        write(client.with_watcher(notes))
 
     ((_, outcome),) = notes.outcomes
     assert outcome.error is caught.value
     assert (outcome.answer, outcome.status, outcome.body) == (None, status, body)
 
 
-def test_calls_made_for_one_click_have_its_id_and_one_of_their_own(
-    wire: Wire, client: Client, notes: Notes
+def test_calls_of_one_request_begin_with_its_id_and_differ(
+    wire: Wire, client: Client, notes: RecordingWatcher
 ) -> None:
     wire.answer(answered(LOAN))
-    watched = client.watched_by(notes, request_id="click-7")
+    watched = client.with_watcher(notes, request_id="click-7")
     read(watched)
     read(watched)
 
@@ -121,11 +121,11 @@ def test_calls_made_for_one_click_have_its_id_and_one_of_their_own(
     assert all(re.fullmatch("click-7-[0-9a-f]{6}", each) for each in ids)
 
 
-def test_a_watcher_that_cannot_record_an_answer_does_not_hide_it(
+def test_a_failing_watcher_does_not_hide_the_answer(
     wire: Wire, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     wire.answer(answered(APPLICATION), cut)
-    watched = client.watched_by(Full())
+    watched = client.with_watcher(FailingWatcher())
 
     assert write(watched).uuid == "a-1"
     with pytest.raises(OutcomeUnknown):
@@ -135,14 +135,14 @@ def test_a_watcher_that_cannot_record_an_answer_does_not_hide_it(
 
 def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client) -> None:
     with pytest.raises(OSError, match="disk full"):
-        write(client.watched_by(Closed()))
+        write(client.with_watcher(BlockingWatcher()))
 
     assert wire.requests == []
 
 
-def test_the_client_itself_stays_unwatched(wire: Wire, client: Client, notes: Notes) -> None:
+def test_the_original_client_has_no_watcher(wire: Wire, client: Client, notes: RecordingWatcher) -> None:
     wire.answer(answered(LOAN))
-    client.watched_by(notes)
+    client.with_watcher(notes)
     read(client)
 
     assert notes.outcomes == []

@@ -1,4 +1,4 @@
-"""A server that keeps every request as raw bytes and answers exactly as it is told."""
+"""A server with scripted answers that records every request as raw bytes."""
 
 import re
 import socketserver
@@ -10,11 +10,11 @@ from typing import Any, Self
 
 Handler = socketserver.StreamRequestHandler
 Reply = bytes | Callable[[Handler], None]
-"""A whole answer, or what is done to the connection instead."""
+"""A complete answer, or a function that does something else to the connection."""
 
 
 class Listener(socketserver.ThreadingTCPServer):
-    """Serves each connection in a thread; that clients hang up is what many tests are about, and not worth a line."""
+    """Serves each connection in a thread, without a traceback for clients that hang up."""
 
     daemon_threads = True
 
@@ -24,7 +24,7 @@ class Listener(socketserver.ThreadingTCPServer):
 
 
 class Wire:
-    """Listens on a free loopback port; answers with the next reply, and with the last one for ever."""
+    """Listens on a free loopback port and sends one reply after the other, then repeats the last one."""
 
     def __init__(self, context: Any = None) -> None:
         self.requests: list[bytes] = []
@@ -56,7 +56,7 @@ class Wire:
         self.replies = list(replies)
 
     def arrived(self) -> list[bytes]:
-        """The requests, once there is one: a client that gave up early may be ahead of this server."""
+        """Wait for a request and return all of them: a client that gave up may be faster than this server."""
         for _ in range(1000):
             if self.requests:
                 break
@@ -65,7 +65,7 @@ class Wire:
 
     @property
     def heads(self) -> list[str]:
-        """The request lines and headers received, in small letters."""
+        """The request lines and headers received, in lowercase."""
         return [request.partition(b"\r\n\r\n")[0].decode().lower() for request in self.requests]
 
     def _serve(self, handler: Handler) -> None:
@@ -81,7 +81,7 @@ class Wire:
 
 
 def _head(handler: Handler) -> bytes:
-    """The lines before the empty one; nothing once the client has hung up."""
+    """The lines before the empty line; empty if the client has hung up."""
     lines = []
     while (line := handler.rfile.readline()) not in (b"\r\n", b""):
         lines.append(line)
@@ -89,7 +89,7 @@ def _head(handler: Handler) -> bytes:
 
 
 def answered(body: str | bytes = "{}", status: int = 200, headers: Mapping[str, str] | None = None) -> bytes:
-    """A whole HTTP answer."""
+    """A complete HTTP answer."""
     content = body.encode() if isinstance(body, str) else body
     fields = {"Content-Length": str(len(content)), **(headers or {})}
     lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
@@ -97,21 +97,21 @@ def answered(body: str | bytes = "{}", status: int = 200, headers: Mapping[str, 
 
 
 def cut(handler: Handler) -> None:
-    """Close the connection without a word."""
+    """Close the connection without an answer."""
 
 
 def half(handler: Handler) -> None:
-    """Promise more than is sent."""
+    """Announce more than is sent."""
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"uuid": "')
 
 
 def silent(handler: Handler) -> None:
-    """Say nothing until the client gives up."""
+    """Send nothing until the client gives up."""
     handler.rfile.read()
 
 
 def dripping(handler: Handler) -> None:
-    """Send one byte after the other, without end, until the client gives up."""
+    """Send single bytes until the client gives up."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
     try:
         while True:
@@ -122,7 +122,7 @@ def dripping(handler: Handler) -> None:
 
 
 def unending(start: bytes) -> Reply:
-    """Begin an answer, then send zeros until the client gives up."""
+    """Start an answer, then send zeros until the client gives up."""
 
     def pour(handler: Handler) -> None:
         try:
@@ -136,7 +136,7 @@ def unending(start: bytes) -> Reply:
 
 
 def trickling(start: bytes) -> Reply:
-    """Begin an answer, then send one letter after the other until the client gives up."""
+    """Start an answer, then send single letters until the client gives up."""
 
     def trickle(handler: Handler) -> None:
         try:
@@ -151,7 +151,7 @@ def trickling(start: bytes) -> Reply:
 
 
 def closing(answer: bytes) -> Reply:
-    """Send that and close the connection."""
+    """Send an answer and close the connection."""
 
     def say(handler: Handler) -> None:
         handler.wfile.write(answer)

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import psycopg
 import requests
 
-from tests.bench.desk import DEPLOYED, GUNICORN, HOST, ROOT, environment, free_port, process, signed_in
+from tests.bench.deployment import DEPLOYED, GUNICORN, HOST, ROOT, environment, free_port, process, signed_in
 
 PAGES = ("/", "/borrowers/", "/loans/", "/search/?q=an")
 PEOPLE = 4
@@ -38,16 +38,18 @@ def main() -> None:
     require("redis-server", "haproxy", "pg_dump")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trial-")))
-        desk = Deployment(stack, folder)
-        address = stack.enter_context(proxy(folder, desk))
-        wait_until("the proxy finds both processes", lambda: all(map(is_ready, [address, *desk.addresses])))
+        deployment = Deployment(stack, folder)
+        address = stack.enter_context(proxy(folder, deployment))
+        wait_until(
+            "the proxy finds both processes", lambda: all(map(is_ready, [address, *deployment.addresses]))
+        )
         session = signed_in(address)
-        move_between(session, desk)
+        move_between(session, deployment)
         for number in range(KILLS):
-            survive(session, address, desk, number)
-        verified(desk)
-        desk.stop()
-        lose_and_restore(desk, folder / "copy")
+            survive(session, address, deployment, number)
+        verified(deployment)
+        deployment.stop()
+        lose_and_restore(deployment, folder / "copy")
     say("all is well")
 
 
@@ -152,27 +154,29 @@ MANAGE = (sys.executable, "manage.py")
 
 
 @contextmanager
-def proxy(folder: Path, desk: Deployment) -> Iterator[str]:
+def proxy(folder: Path, deployment: Deployment) -> Iterator[str]:
     """The product's own settings, but that it speaks plain HTTP and knows both processes by their ports."""
     text = (ROOT / "docker/proxy.cfg").read_text()
     defaults = text[text.index("defaults") : text.index("# Names of web processes")]
     checks = re.findall(
         r"^    (?:balance|option httpchk|http-check|http-request disable-l7-retry) ?.*$", text, re.MULTILINE
     )
-    servers = [f"    server web-{port} {HOST}:{port} check inter 500 fall 1 rise 1" for port in desk.ports]
+    servers = [
+        f"    server web-{port} {HOST}:{port} check inter 500 fall 1 rise 1" for port in deployment.ports
+    ]
     port, file = free_port(), folder / "proxy.cfg"
     front = ["frontend outside", f"    bind {HOST}:{port}", "    default_backend web", "backend web"]
     file.write_text("\n".join([defaults, *front, *checks, *servers, ""]))
-    with process(["haproxy", "-db", "-f", str(file)], desk.settings | {"DESK_HOST": "localhost"}, port):
+    with process(["haproxy", "-db", "-f", str(file)], deployment.settings | {"DESK_HOST": "localhost"}, port):
         yield f"http://{HOST}:{port}"
 
 
 # --- What is tried ---
 
 
-def move_between(session: requests.Session, desk: Deployment) -> None:
+def move_between(session: requests.Session, deployment: Deployment) -> None:
     """A session that began behind the proxy is known to each process."""
-    for address in desk.addresses * 2:
+    for address in deployment.addresses * 2:
         page = session.get(f"{address}/borrowers/", timeout=30, allow_redirects=False)
         must(page.status_code == 200, f"the session is known at {address}")
     say("a session moves between the processes unnoticed")
@@ -226,20 +230,20 @@ class Load:
         ]
 
 
-def survive(session: requests.Session, address: str, desk: Deployment, number: int) -> None:
+def survive(session: requests.Session, address: str, deployment: Deployment, number: int) -> None:
     """A web process and the worker that is busy die while people turn pages; both come back."""
     cookies = "; ".join(f"{each.name}={each.value}" for each in session.cookies)
     with Load(address, cookies) as load:
-        upload(address, desk, number)
-        worker, web = busy(desk), desk.webs[number % 2]
+        upload(address, deployment, number)
+        worker, web = busy(deployment), deployment.webs[number % 2]
         deaths = [worker.kill()]
         time.sleep(2)
         deaths.append(web.kill())
         time.sleep(4)
         for one in (worker, web):
             one.start()
-        wait_until("the import ends whole", lambda: is_taken(desk, number))
-        wait_until("the web process is back", lambda: all(map(is_ready, desk.addresses)))
+        wait_until("the import ends whole", lambda: is_taken(deployment, number))
+        wait_until("the web process is back", lambda: all(map(is_ready, deployment.addresses)))
     must(load.asked > 50, f"people could turn pages: {load.asked}")
     must(not load.beyond(deaths), f"nobody else saw an error: {load.beyond(deaths)[:5]}")
     say(
@@ -247,13 +251,13 @@ def survive(session: requests.Session, address: str, desk: Deployment, number: i
     )
 
 
-def upload(address: str, desk: Deployment, number: int) -> None:
+def upload(address: str, deployment: Deployment, number: int) -> None:
     """A supervisor has a file taken in that takes a while."""
     session = signed_in(address, "supervisor")
     page = session.get(f"{address}/registry/import/", timeout=30)
     token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
     must(token, "the form has a token")
-    (owners,) = desk.ask("SELECT array_agg(uuid) FROM registry_record WHERE kind = 'borrower'")
+    (owners,) = deployment.ask("SELECT array_agg(uuid) FROM registry_record WHERE kind = 'borrower'")
     assert isinstance(owners, list)
     lines = "".join(f"loan,trial-{number}-{line},{owners[line % BORROWERS]},\n" for line in range(LINES))
     today = re.search(r'name="exported_on" value="([\d-]+)"', page.text)
@@ -269,42 +273,42 @@ def upload(address: str, desk: Deployment, number: int) -> None:
     must(answer.status_code == 303, f"the import begins: {answer.status_code}")
 
 
-def busy(desk: Deployment) -> Process:
+def busy(deployment: Deployment) -> Process:
     """The worker that is in the middle of the import."""
     query = "SELECT worker FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'running' AND done > 0"
-    wait_until("a worker takes the import", lambda: desk.ask(query))
-    (name,) = desk.ask(query)
-    return next(one for one in desk.workers if str(name).endswith(f"-{one.running.pid}"))
+    wait_until("a worker takes the import", lambda: deployment.ask(query))
+    (name,) = deployment.ask(query)
+    return next(one for one in deployment.workers if str(name).endswith(f"-{one.running.pid}"))
 
 
-def is_taken(desk: Deployment, number: int) -> bool:
+def is_taken(deployment: Deployment, number: int) -> bool:
     """Whether every line of it is known, and its job has ended well after more than one attempt."""
     known = "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s"
-    (count,) = desk.ask(known, f"trial-{number}-%")
+    (count,) = deployment.ask(known, f"trial-{number}-%")
     ended = (
         "SELECT count(*) FROM jobs_job WHERE name = 'lookup.import_file' AND state = 'done' AND attempts > 1"
     )
-    return (count, *desk.ask(ended)) == (LINES, number + 1)
+    return (count, *deployment.ask(ended)) == (LINES, number + 1)
 
 
-def verified(desk: Deployment) -> int:
+def verified(deployment: Deployment) -> int:
     """How many entries the trail has, all of them in one unbroken chain."""
-    words = desk.manage("verify_audit")
+    words = deployment.manage("verify_audit")
     must("one unbroken chain" in words, f"the trail is whole: {words}")
-    (entries,) = desk.ask("SELECT count(*) FROM audit_entry")
+    (entries,) = deployment.ask("SELECT count(*) FROM audit_entry")
     return int(str(entries))
 
 
-def lose_and_restore(desk: Deployment, copy: Path) -> None:
+def lose_and_restore(deployment: Deployment, copy: Path) -> None:
     """A copy, no database any more, the copy in its place."""
-    before = verified(desk)
-    desk.manage("backup", str(copy))
-    desk.make_database()
-    desk.manage("restore", str(copy), "--replace")
-    desk.manage("verify_audit", "--accept", "Put back from the copy")
-    after = verified(desk)
+    before = verified(deployment)
+    deployment.manage("backup", str(copy))
+    deployment.make_database()
+    deployment.manage("restore", str(copy), "--replace")
+    deployment.manage("verify_audit", "--accept", "Put back from the copy")
+    after = verified(deployment)
     must(after >= before, f"no entry is lost: {before}, then {after}")
-    (records,) = desk.ask(
+    (records,) = deployment.ask(
         "SELECT count(*) FROM registry_record WHERE kind = 'loan' AND uuid LIKE %s", "trial-%"
     )
     must(records == KILLS * LINES, f"every record is back: {records}")

@@ -86,7 +86,7 @@ class Migration(migrations.Migration):
                     "time_zone",
                     models.CharField(
                         blank=True,
-                        help_text="Empty: the business time zone.",
+                        help_text="Leave empty for the business time zone.",
                         max_length=50,
                         validators=[portal.accounts.models.check_zone],
                     ),

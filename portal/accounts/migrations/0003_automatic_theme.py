@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             model_name="user",
             name="theme",
             field=models.CharField(
-                choices=[("auto", "As the system"), ("light", "Light"), ("dark", "Dark")],
+                choices=[("auto", "Match system"), ("light", "Light"), ("dark", "Dark")],
                 default="auto",
                 max_length=10,
             ),

@@ -45,9 +45,7 @@ class Migration(migrations.Migration):
                 ("acts", models.JSONField(default=list, help_text="What of it needs a second person.")),
                 (
                     "sealed",
-                    models.TextField(
-                        blank=True, help_text="What was typed and what it changes, for this desk alone."
-                    ),
+                    models.TextField(blank=True, help_text="What was typed and what it changes."),
                 ),
                 ("reason", models.CharField(blank=True, max_length=500)),
                 ("maker_id", models.BigIntegerField(db_index=True)),

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                 ("beat_at", models.DateTimeField()),
                 (
                     "stopped_at",
-                    models.DateTimeField(help_text="When it stopped as it was told to.", null=True),
+                    models.DateTimeField(help_text="When it stopped on request.", null=True),
                 ),
             ],
             options={

@@ -20,9 +20,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "what",
-                    models.CharField(
-                        choices=[("ids", "Identifiers"), ("profiles", "Profiles")], max_length=10
-                    ),
+                    models.CharField(choices=[("ids", "IDs"), ("profiles", "Profiles")], max_length=10),
                 ),
                 ("name", models.CharField(max_length=300)),
                 (

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "day",
             "digest",
-            models.BigIntegerField(db_default=0, default=0, help_text="Of the identifiers that it listed."),
+            models.BigIntegerField(db_default=0, default=0, help_text="Of the IDs that it listed."),
         ),
         migrations.AddField(
             "day",

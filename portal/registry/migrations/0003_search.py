@@ -3,7 +3,7 @@
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from portal.registry.search_index import create, drop
+from portal.registry.search.index import create, drop
 
 
 class Migration(migrations.Migration):

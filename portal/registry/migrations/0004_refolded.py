@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations
 
-from portal.registry.search import lines_of, search_text
+from portal.registry.search.texts import lines_of, search_text
 
 BATCH = 1_000
 

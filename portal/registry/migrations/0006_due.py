@@ -5,7 +5,7 @@ from typing import Any
 from django.db import migrations, models
 from django.db.models import Exists, OuterRef
 
-from portal.registry import memory
+from portal.registry import store
 from servicing import Loan, codec
 
 BATCH = 500
@@ -18,8 +18,8 @@ def fill(apps: Any, schema_editor: Any) -> None:
     rows = list(loans[:BATCH])
     while rows:
         for row in rows:
-            told = memory.columns(codec.decode(Loan, row.answer))
-            row.due_date, row.rate = told["due_date"], told["rate"]
+            told = store.columns_from(codec.decode(Loan, row.answer))
+            row.due_date, row.rate = told["key_date"], told["rate"]
         records.bulk_update(rows, ["due_date", "rate"], batch_size=100)
         rows = list(loans.filter(pk__gt=rows[-1].pk)[:BATCH])
     lines = records.filter(kind="line", borrower_uuid=OuterRef("uuid"), past_due__isnull=False)

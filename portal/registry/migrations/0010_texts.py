@@ -9,8 +9,8 @@ from django.db import migrations
 from django.db.models.functions import Length
 
 from portal.registry.query import MAX_LENGTH
-from portal.registry.search import lines_of, search_text
-from portal.registry.search_index import create_tables
+from portal.registry.search.index import create_tables
+from portal.registry.search.texts import lines_of, search_text
 
 
 def shorten(apps: Any, schema_editor: Any) -> None:

@@ -6,8 +6,8 @@ in its columns, and reads all of it.
 
 from django.db import migrations, models
 
-from portal.registry.planning import count_after_migration, leave_the_kind_out
-from portal.registry.search_index import drop_indexes
+from portal.registry.search.index import drop_indexes
+from portal.registry.table_statistics import analyze_after_migration, drop_constant_kind_column
 
 
 class Migration(migrations.Migration):
@@ -39,6 +39,6 @@ class Migration(migrations.Migration):
                 name="repayments_by_due_date",
             ),
         ),
-        migrations.RunPython(leave_the_kind_out, migrations.RunPython.noop),
-        migrations.RunPython(count_after_migration, migrations.RunPython.noop),
+        migrations.RunPython(drop_constant_kind_column, migrations.RunPython.noop),
+        migrations.RunPython(analyze_after_migration, migrations.RunPython.noop),
     ]

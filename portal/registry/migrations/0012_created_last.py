@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from portal.registry.planning import count_after_migration
+from portal.registry.table_statistics import analyze_after_migration
 
 
 class Migration(migrations.Migration):
@@ -23,5 +23,5 @@ class Migration(migrations.Migration):
                 name="records_by_updated_at",
             ),
         ),
-        migrations.RunPython(count_after_migration, migrations.RunPython.noop),
+        migrations.RunPython(analyze_after_migration, migrations.RunPython.noop),
     ]

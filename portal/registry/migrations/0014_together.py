@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from portal.registry.search_index import renew_triggers
+from portal.registry.search.index import renew_triggers
 
 
 class Migration(migrations.Migration):

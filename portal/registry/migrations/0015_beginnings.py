@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from portal.registry.search_index import renew_triggers
+from portal.registry.search.index import renew_triggers
 
 
 def find_beginnings(apps: Any, schema_editor: Any) -> None:

@@ -4,29 +4,35 @@ Only here is decided what stands for a value that the lending service did not pr
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from django import template
 from django.conf import settings
 from django.contrib.messages.storage.base import Message
 from django.core.paginator import Page
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.ui import json_view as json_lines
 from portal.ui import wording
+from portal.ui.frame import Area
 from portal.ui.icons import ICONS
+from servicing.figures import PastDue, percent_of_limit
 from servicing.rules import COUNTRIES
-from servicing.values import exact
+from servicing.values import decimal_or_none
 
 register = template.Library()
 
 UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
+
+NOT_KNOWN = "Not known"
 
 SHORT = 3
 _BREAKS = re.compile(r"(?<=@)|(?=\.[^\W\d_])")
@@ -42,7 +48,7 @@ def _or_dash(text: str | None) -> str:
 
 
 @register.filter
-def given(value: Any) -> Any:
+def or_dash(value: Any) -> Any:
     """Any value as it is, or the mark of one that the service did not provide. Zero and False are values."""
     return NOT_PROVIDED if value is None or value in ("", (), []) else value
 
@@ -63,8 +69,19 @@ def unknown(until: str) -> SafeString:
 @register.filter
 def money(value: Any) -> str:
     """An amount; where the service put something else in its place, that is shown as it came."""
-    number = exact(value)
+    number = decimal_or_none(value)
     return _or_dash(wording.money(number)) if value in (None, "") or number is not None else str(value)
+
+
+@register.filter
+def known_money(value: Any) -> str:
+    """An amount that is owed: one that is not known says so, because a dash may be taken for nothing."""
+    return NOT_KNOWN if value is None else money(value)
+
+
+@register.filter
+def past_due_total(total: PastDue) -> str:
+    return wording.past_due(total) or ""
 
 
 @register.filter
@@ -159,6 +176,13 @@ def _iso(value: datetime) -> str:
 # --- Where nothing was provided ---
 
 
+def explain_missing(html: SafeString, why: Callable[[], str]) -> SafeString:
+    """Let missing values say why. Escaped text cannot be mistaken for the mark, as it holds no quotation marks."""
+    if UNSOURCED not in html or not (reason := why()):
+        return html
+    return mark_safe(html.replace(UNSOURCED, format_html('title="{}"', reason)))  # noqa: S308 - both are safe
+
+
 class Nulls(template.Node):
     """A part of a page whose missing values say which call left them out, and when."""
 
@@ -167,9 +191,8 @@ class Nulls(template.Node):
         self.why = why
 
     def render(self, context: template.Context) -> str:
-        html, why = self.nodelist.render(context), self.why.resolve(context)
-        # No text of others is mistaken for the mark: its quotation marks are escaped.
-        return html.replace(UNSOURCED, format_html('title="{}"', why)) if why else html
+        html = self.nodelist.render(context)
+        return explain_missing(html, lambda: str(self.why.resolve(context) or ""))
 
 
 @register.tag
@@ -224,6 +247,7 @@ def _mark(text: str, mark: str) -> SafeString:
 
 
 @register.simple_tag
+@cache
 def icon(name: str, size: int = 16) -> SafeString:
     """An icon of the sprite, of 13, 16 or 18 pixels; always decoration, so the words stand beside it."""
     if name not in ICONS:
@@ -254,13 +278,13 @@ def status_badge(value: str | None) -> SafeString:
 
 
 @register.filter
-def ended(text: object) -> str:
+def with_full_stop(text: object) -> str:
     """The last words of a sentence, with one full stop."""
-    return wording.ended(text)
+    return wording.with_full_stop(text)
 
 
 @register.filter
-def grouped(number: int) -> str:
+def with_commas(number: int) -> str:
     """A count with its digits in groups."""
     return f"{number:,}"
 
@@ -289,16 +313,25 @@ def copy_button(text: str, what: str = "the ID") -> SafeString:
 
 
 @register.simple_tag
+@cache
+def render_once(template_name: str, areas: tuple[Area, ...] = ()) -> SafeString:
+    """A part of the frame that is the same for everybody with the same areas, rendered once per process."""
+    return render_to_string(template_name, {"areas": areas})
+
+
+@register.simple_tag
 def toast_link(message: Message | str) -> str:
     """The one link of a toast: see ``portal.ui.htmx.toast``."""
     url, _, words = (getattr(message, "extra_tags", "") or "").partition(" ")
     return format_html('<a href="{}">{}</a>', url, words) if words else ""
 
 
-@register.inclusion_tag("ui/_meter.html")
-def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used") -> dict[str, Any]:
-    """A share as a bar with marks where its use is high; no bar for what the service did not provide."""
-    percent = wording.percent(used, limit)
+@register.inclusion_tag("ui/panels.html#meter")
+def meter(
+    used: Decimal | None, limit: Decimal | None, label: str = "Principal of the limit"
+) -> dict[str, Any]:
+    """A share as a bar with marks where it is high; no bar for what the service did not provide."""
+    percent = wording.whole_percent(percent_of_limit(used, limit))
     if percent is None:
         return {"percent": None}
     warn, bad = settings.UTILISATION_WARN, settings.UTILISATION_BAD
@@ -307,13 +340,13 @@ def meter(used: Decimal | None, limit: Decimal | None, label: str = "Credit used
     return {"percent": percent, "width": width, "state": state, "label": label, "marks": (warn, bad)}
 
 
-@register.inclusion_tag("ui/_pagination.html")
+@register.inclusion_tag("ui/panels.html#page-links")
 def page_links(page: Page[Any], target: str, total: str = "") -> dict[str, Any]:
     """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages.
 
     Where not all were counted, ``total`` says so.
     """
-    return {"page": page, "target": target, "total": total or grouped(page.paginator.count)}
+    return {"page": page, "target": target, "total": total or with_commas(page.paginator.count)}
 
 
 @register.filter

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Record, Source
 from servicing import Application, codec
 from servicing.sandbox.wire import dumps
@@ -60,5 +60,5 @@ def known(owner: Record, *offers: dict[str, Any], **fields: Any) -> Record:
 
 def told(owner: Record, application: dict[str, Any]) -> Record:
     """Remember an application object as if the service had just answered with it."""
-    items = memory.known(codec.decode(Application, dumps(application)), borrower_uuid=owner.uuid)
-    return memory.remember(items, source=Source.SERVICE, by="Ana Reyes")[0]
+    items = store.observe(codec.decode(Application, dumps(application)), borrower_uuid=owner.uuid)
+    return store.save(items, source=Source.SERVICE, by="Ana Reyes")[0]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.applications.amounts import in_words
-from servicing.rules import MAX_AMOUNT
+from servicing.rules import MAX_AMOUNT_DOLLARS
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,6 @@ def test_an_amount_reads_as_on_a_cheque(amount: str, words: str) -> None:
     assert in_words(Decimal(amount)) == words
 
 
-@given(*[st.decimals("0.01", MAX_AMOUNT, places=2)] * 2)
+@given(*[st.decimals("0.01", MAX_AMOUNT_DOLLARS, places=2)] * 2)
 def test_different_amounts_read_differently(one: Decimal, other: Decimal) -> None:
     assert (in_words(one) == in_words(other)) == (one == other)

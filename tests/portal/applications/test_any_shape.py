@@ -55,15 +55,15 @@ APPLICATIONS = st.builds(
 
 
 @pytest.fixture
-def browser(desk: Sandbox) -> Browser:
+def browser(portal_service: Sandbox) -> Browser:
     browser = browser_of(Role.SERVICER)
     browser.cookies["js"] = "1"
     return browser
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk)
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service)
 
 
 def every_screen(browser: Browser, record: Record) -> str:

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.roles import Role
-from portal.audit.models import Entry, Sighting
+from portal.audit.models import Entry, RecordView
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -19,13 +19,13 @@ from tests.portal.pages import forget, page, panel, plain
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
-def line_application(desk: Sandbox, borrower: Record, **fields: object) -> Record:
+def line_application(portal_service: Sandbox, borrower: Record, **fields: object) -> Record:
     """An application for a line that the service has; this desk knows its identifier."""
-    uuid = desk.world.line_application(borrower.uuid, **fields)["uuid"]
+    uuid = portal_service.world.line_application(borrower.uuid, **fields)["uuid"]
     return given.account(Kind.APPLICATION, borrower, uuid)
 
 
@@ -35,7 +35,7 @@ def offers(browser: Browser, record: Record, query: str = "") -> str:
 
 
 def words(html: str) -> str:
-    """What is read of a piece of a page."""
+    """The text of some markup."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
 
@@ -105,7 +105,7 @@ class TestOffers:
     ) -> None:
         record = known(borrower, offer(0), offer(1, apr=13.04))
         shown = page(viewer, record.get_absolute_url())
-        assert re.findall(r'<th scope="col">Offer (\w)', shown) == ["A", "B"]
+        assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["A", "B"]
         assert len(re.findall(r'<th scope="row"', shown)) == 18
         assert "lowest APR" in shown
 
@@ -116,7 +116,7 @@ class TestOffers:
 
     def test_none_is_said_with_the_details_of_the_decision(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, status={"decision": "REJECTED", "details": "Cash flow is too low."})
-        assert "The service made no offer What it said about its decision: Cash flow is too low." in words(
+        assert "No offers Decision details: Cash flow is too low." in words(
             page(viewer, record.get_absolute_url())
         )
 
@@ -124,17 +124,17 @@ class TestOffers:
         self, viewer: Browser, borrower: Record
     ) -> None:
         shown = words(offers(viewer, known(borrower, offer(0), offer(1, installment=None))))
-        _, calculated = shown.split("Calculated here, not by the lending service", 1)
+        _, calculated = shown.split("Calculated here", 1)
         assert "Net proceeds amount − origination fee $39,200.00" in calculated
-        assert "Total of payments installment × term No mark: value missing" in calculated
+        assert "Total of payments installment × term Not marked: value missing" in calculated
         assert "Needs installment" in calculated
 
     def test_the_query_string_is_the_state(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, *[offer(n, apr=20 - n) for n in range(6)])
         shown = offers(viewer, record, "?sort=apr&differing=1&offer=A&offer=F")
-        assert re.findall(r'<th scope="col">Offer (\w)', shown) == ["F", "A"]
+        assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["F", "A"]
         assert 'aria-sort="ascending"' in shown
-        assert "15 rows left out, the same for all" in words(shown)
+        assert "15 rows hidden, the same for all" in words(shown)
         assert "2 of 6 shown" in shown
 
     def test_a_fragment_is_the_region_alone(self, viewer: Browser, borrower: Record) -> None:
@@ -143,22 +143,22 @@ class TestOffers:
         assert "<html" not in fragment
 
     def test_accepting_is_said_to_be_impossible(self, viewer: Browser, borrower: Record) -> None:
-        text = "Accepting an offer is not available in this interface."
+        text = "Offers can’t be accepted here."
         assert text in page(viewer, known(borrower, offer()).get_absolute_url())
 
     def test_an_offer_that_does_not_add_up_has_a_badge(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, offer(0), offer(1, amount=50000, interest_rate=20))
         shown = words(offers(viewer, record))
-        assert "Does not add up Nothing noticed Above the requested amount APR below interest rate" in shown
+        assert "Does not add up No issues Above the requested amount APR below interest rate" in shown
 
     def test_an_account_known_under_its_identifier_is_linked_as_a_hint(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         record = known(borrower, offer(0))
         loan = given.account(Kind.LOAN, borrower, offer(0)["uuid"])
         shown = offers(viewer, record)
         assert f'href="{loan.get_absolute_url()}"' in shown
-        assert "a hint" in shown
+        assert "with this ID exists" in shown
 
     def test_the_object_is_shown_whole_when_it_is_wanted(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, offer(0))
@@ -170,94 +170,98 @@ class TestOffers:
 
 class TestAge:
     def test_a_loan_application_tells_that_it_cannot_be_read_again(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         shown = plain(viewer, known(borrower, offer()).get_absolute_url())
-        assert "The service cannot show a loan application again." in shown
+        assert "Can’t be refreshed." in shown
         assert "Stored from the answer of" in shown
         assert "Refresh" not in shown
-        assert desk.calls == []
+        assert portal_service.calls == []
 
     def test_an_application_for_a_line_reads_itself_again(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record = line_application(desk, borrower, purpose="Stock")
+        record = line_application(portal_service, borrower, purpose="Stock")
         assert 'hx-trigger="load"' in page(viewer, record.get_absolute_url())
-        assert desk.calls == []
+        assert portal_service.calls == []
         assert "Purpose Stock" in words(panel(viewer, record.get_absolute_url(), "application"))
-        desk.world.amend(record.uuid, purpose="Ovens")
+        portal_service.world.amend(record.uuid, purpose="Ovens")
         forget(record)
         shown = panel(viewer, record.get_absolute_url(), "application")
         assert shown.startswith('<div class="sd-stack sd-application" id="application"')
         assert "Purpose Ovens" in words(shown)
 
     def test_without_scripts_it_is_read_with_the_page(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record = line_application(desk, borrower, purpose="Stock")
+        record = line_application(portal_service, borrower, purpose="Stock")
         assert "Purpose Stock" in words(plain(viewer, record.get_absolute_url()))
 
-    def test_sorting_asks_the_service_nothing(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        record = line_application(desk, borrower)
+    def test_sorting_asks_the_service_nothing(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        record = line_application(portal_service, borrower)
         panel(viewer, record.get_absolute_url(), "application")
         forget(record)
         offers(viewer, record, "?sort=apr")
-        assert len(desk.calls) == 1
+        assert len(portal_service.calls) == 1
 
     def test_a_silent_service_leaves_the_copy_and_its_age(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record = line_application(desk, borrower, purpose="Stock")
+        record = line_application(portal_service, borrower, purpose="Stock")
         panel(viewer, record.get_absolute_url(), "application")
-        desk.fail_next("applications.get_for_line", status=503, times=None)
+        portal_service.fail_next("applications.get_for_line", status=503, times=None)
         forget(record)
         shown = panel(viewer, record.get_absolute_url(), "application")
         assert "Purpose Stock" in words(shown)
-        assert "Not answering since" in shown
+        assert "Not responding since" in shown
 
     def test_one_that_was_never_read_and_cannot_be_says_so(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        desk.fail_next("applications.get_for_line", status=503, times=None)
-        record = line_application(desk, borrower)
-        assert "The application could not be read" in panel(viewer, record.get_absolute_url(), "application")
+        portal_service.fail_next("applications.get_for_line", status=503, times=None)
+        record = line_application(portal_service, borrower)
+        assert "The application couldn’t be loaded" in panel(viewer, record.get_absolute_url(), "application")
 
     def test_one_that_the_service_has_no_line_application_for_is_not_called_silent(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         record = given.account(Kind.APPLICATION, borrower, "c40e91d7-0000-4000-8000-000000000009")
         shown = panel(viewer, record.get_absolute_url(), "application")
-        assert "The lending service shows no such application" in shown
-        assert "If this is an application for a loan, the service cannot show it again" in shown
-        assert "Not answering" not in shown
+        assert "Application not found" in shown
+        assert "If this is a loan application, the service can’t show it again" in shown
+        assert "Not responding" not in shown
         assert "Refused" in words(plain(viewer, "/applications/"))
 
     def test_a_line_application_tells_what_changed_since_somebody_looked(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record = line_application(desk, borrower)
+        record = line_application(portal_service, borrower)
         address = record.get_absolute_url()
         panel(viewer, address, "application")
-        assert "You look at this application for the first time" in page(viewer, address)
-        Sighting.objects.update(first_at=timezone.now() - timedelta(hours=3))
-        desk.world.amend(record.uuid, status={"decision": "REJECTED", "details": None}, offers=[])
+        assert "First visit" in page(viewer, address)
+        RecordView.objects.update(first_at=timezone.now() - timedelta(hours=3))
+        portal_service.world.amend(record.uuid, status={"decision": "REJECTED", "details": None}, offers=[])
         forget(record)
         shown = words(panel(viewer, address, "application"))
         assert "Status: decision was: APPROVED is: REJECTED" in shown
         assert "is: 0 entries" in shown
 
     def test_of_a_loan_application_made_elsewhere_only_the_identifier_is_known(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         record = given.account(Kind.APPLICATION, borrower, "c40e91d7-0000-4000-8000-000000000009")
-        Record.objects.filter(pk=record.pk).update(product="LOAN")
+        Record.objects.filter(pk=record.pk).update(category="LOAN")
         shown = plain(viewer, record.get_absolute_url())
-        assert "Only the identifier is known" in shown
-        assert desk.calls == []
+        assert "Only the ID is on file" in shown
+        assert portal_service.calls == []
 
 
 class TestAccess:
-    def test_everybody_may_look_and_only_some_may_act(self, desk: Sandbox, borrower: Record) -> None:
+    def test_everybody_may_look_and_only_some_may_act(
+        self, portal_service: Sandbox, borrower: Record
+    ) -> None:
         record = known(borrower, offer())
         for role in Role:
             shown = page(browser_of(role), record.get_absolute_url())
@@ -265,9 +269,9 @@ class TestAccess:
             assert ('title="Needs role servicer or supervisor"' in shown) != may_act
 
     def test_under_another_borrower_it_is_not_found(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        record, other = known(borrower, offer()), given.borrower(desk)
+        record, other = known(borrower, offer()), given.borrower(portal_service)
         assert viewer.get(f"/borrowers/{other.uuid}/applications/{record.uuid}/").status_code == 404
 
     def test_a_look_is_in_the_audit_and_a_second_one_only_counts(
@@ -282,7 +286,7 @@ class TestAccess:
             record.uuid,
             "application c40e91d7 for $40,000.00",
         )
-        assert Sighting.objects.get().count == 2
+        assert RecordView.objects.get().count == 2
 
     @pytest.mark.parametrize("method", ["post", "put", "delete"])
     def test_it_is_only_for_reading(self, servicer: Browser, borrower: Record, method: str) -> None:

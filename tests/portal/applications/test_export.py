@@ -15,8 +15,8 @@ from tests.portal.applications.answers import UUID, known, offer
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="=Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="=Northwind Baking Co LLC")
 
 
 def lines(browser: Browser, address: str) -> list[dict[str, str]]:
@@ -34,13 +34,13 @@ class TestOffers:
         (line,) = lines(viewer, f"{record.get_absolute_url()}offers/")
         assert list(line)[:5] == [
             "Offer",
-            "Identifier",
+            "ID",
             "Product",
             "Amount",
-            "Difference to requested (calculated here)",
+            "Difference from requested (calculated here)",
         ]
         assert (line["Offer"], line["Amount"], line["APR"]) == ("A", "35000.5", "14.9200001")
-        assert line["Difference to requested (calculated here)"] == "-4999.5"
+        assert line["Difference from requested (calculated here)"] == "-4999.5"
         assert (line["Start"], line["Explanation"]) == ("2026-12-01", "'=cmd()")
         assert (line["Total of payments (calculated here)"], line["Interest-only period"]) == ("", "")
 
@@ -76,7 +76,7 @@ class TestList:
             "APPROVED",
         )
         assert (line["Requested"], line["Offers"], line["Best APR"]) == ("40000.0000", "2", "13.04")
-        assert (line["Created"], line["Made known by"]) == ("2026-11-20 10:31:07 PST", "Ana Reyes")
+        assert (line["Created"], line["Added by"]) == ("2026-11-20 10:31:07 PST", "Ana Reyes")
 
     def test_filters_and_page_hold_for_the_file_too(self, viewer: Browser, borrower: Record) -> None:
         for n in range(9):

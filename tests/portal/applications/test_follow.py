@@ -15,31 +15,33 @@ from tests.portal.pages import page
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk)
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service)
 
 
 @pytest.fixture
-def record(desk: Sandbox, borrower: Record) -> Record:
+def record(portal_service: Sandbox, borrower: Record) -> Record:
     """An application for a loan that the service has decided."""
-    return told(borrower, desk.world.loan_application(borrower.uuid, amount=25000))
+    return told(borrower, portal_service.world.loan_application(borrower.uuid, amount=25000))
 
 
-def first_offer(desk: Sandbox, record: Record) -> str:
-    return str(desk.world.application(record.uuid)["offers"][0]["uuid"])
+def first_offer(portal_service: Sandbox, record: Record) -> str:
+    return str(portal_service.world.application(record.uuid)["offers"][0]["uuid"])
 
 
 def follow(browser: Browser, record: Record, offer_uuid: str) -> HttpResponse:
     return browser.post(f"{record.get_absolute_url()}follow/", {"offer": offer_uuid})
 
 
-def asked(desk: Sandbox) -> list[str]:
-    return [call.operation for call in desk.calls]
+def asked(portal_service: Sandbox) -> list[str]:
+    return [call.operation for call in portal_service.calls]
 
 
-def test_an_offer_that_became_a_loan_makes_it_known(servicer: Browser, desk: Sandbox, record: Record) -> None:
-    uuid = first_offer(desk, record)
-    desk.world.accept_offer(record.uuid, uuid)
+def test_an_offer_that_became_a_loan_makes_it_known(
+    servicer: Browser, portal_service: Sandbox, record: Record
+) -> None:
+    uuid = first_offer(portal_service, record)
+    portal_service.world.accept_offer(record.uuid, uuid)
     answer = follow(servicer, record, uuid)
     loan = Record.objects.get(kind=Kind.LOAN)
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
@@ -48,47 +50,47 @@ def test_an_offer_that_became_a_loan_makes_it_known(servicer: Browser, desk: San
         record.borrower_uuid,
         "Servicer (servicer)",
     )
-    assert asked(desk) == ["loans.get"]
+    assert asked(portal_service) == ["loans.get"]
     assert f'href="{loan.get_absolute_url()}"' in page(servicer, record.get_absolute_url())
 
 
 def test_an_offer_that_became_a_line_makes_it_known(
-    servicer: Browser, desk: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
-    record = told(borrower, desk.world.line_application(borrower.uuid))
-    uuid = first_offer(desk, record)
-    desk.world.accept_offer(record.uuid, uuid)
+    record = told(borrower, portal_service.world.line_application(borrower.uuid))
+    uuid = first_offer(portal_service, record)
+    portal_service.world.accept_offer(record.uuid, uuid)
     answer = follow(servicer, record, uuid)
     line = Record.objects.get(kind=Kind.LINE)
     assert (line.uuid, answer["Location"]) == (uuid, line.get_absolute_url())
-    assert asked(desk) == ["loans.get", "credit_lines.statement"]
+    assert asked(portal_service) == ["loans.get", "credit_lines.statement"]
 
 
 def test_an_offer_that_became_nothing_is_told_as_no_proof(
-    servicer: Browser, desk: Sandbox, record: Record
+    servicer: Browser, portal_service: Sandbox, record: Record
 ) -> None:
-    answer = follow(servicer, record, first_offer(desk, record))
+    answer = follow(servicer, record, first_offer(portal_service, record))
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
-    assert "neither a loan nor a line" in page(servicer, answer["Location"])
+    assert "no loan or line with ID" in page(servicer, answer["Location"])
     assert not Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exists()
 
 
-def test_the_look_is_in_the_audit(servicer: Browser, desk: Sandbox, record: Record) -> None:
-    uuid = first_offer(desk, record)
+def test_the_look_is_in_the_audit(servicer: Browser, portal_service: Sandbox, record: Record) -> None:
+    uuid = first_offer(portal_service, record)
     follow(servicer, record, uuid)
     entry = Entry.objects.get(action="applications.follow")
     assert (entry.subject_uuid, entry.detail) == (record.uuid, {"offer": uuid, "found": ""})
 
 
-def test_a_silent_service_is_said(servicer: Browser, desk: Sandbox, record: Record) -> None:
-    desk.fail_next("loans.get", status=503, times=None)
-    answer = follow(servicer, record, first_offer(desk, record))
+def test_a_silent_service_is_said(servicer: Browser, portal_service: Sandbox, record: Record) -> None:
+    portal_service.fail_next("loans.get", status=503, times=None)
+    answer = follow(servicer, record, first_offer(portal_service, record))
     assert answer.status_code == 503
-    assert "not answering" in answer.content.decode()
+    assert "isn’t responding" in answer.content.decode()
 
 
-def test_it_needs_a_role_that_lends(desk: Sandbox, record: Record) -> None:
-    uuid = first_offer(desk, record)
+def test_it_needs_a_role_that_lends(portal_service: Sandbox, record: Record) -> None:
+    uuid = first_offer(portal_service, record)
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert follow(browser_of(role), record, uuid).status_code == expected
@@ -98,8 +100,8 @@ def test_it_needs_a_role_that_lends(desk: Sandbox, record: Record) -> None:
     "uuid", ["", "51aa7f29-0000-4000-8000-000000000009", "../../users", "\x00", "x" * 5000]
 )
 def test_only_an_offer_of_this_application_is_looked_for(
-    servicer: Browser, desk: Sandbox, borrower: Record, uuid: str
+    servicer: Browser, portal_service: Sandbox, borrower: Record, uuid: str
 ) -> None:
     record = known(borrower, offer(0), offer(1, uuid="../../users"))
     assert follow(servicer, record, uuid).status_code in (404, 422)
-    assert desk.calls == []
+    assert portal_service.calls == []

@@ -18,14 +18,19 @@ class TestList(AccountList):
     rows = "application-rows"
     kind = Kind.APPLICATION
 
-    def test_it_is_narrowed_to_a_decision(self, viewer: Browser, desk: Sandbox) -> None:
-        approved, rejected = self.known(desk, status="APPROVED"), self.known(desk, status="REJECTED")
+    def test_it_is_narrowed_to_a_decision(self, viewer: Browser, portal_service: Sandbox) -> None:
+        approved, rejected = (
+            self.known(portal_service, status="APPROVED"),
+            self.known(portal_service, status="REJECTED"),
+        )
         found = self.fragment(viewer, "?status=REJECTED")
         assert rejected.get_absolute_url() in found
         assert approved.get_absolute_url() not in found
 
-    def test_a_row_tells_decision_offers_and_the_best_rate(self, viewer: Browser, desk: Sandbox) -> None:
-        known(given.borrower(desk), offer(0), offer(1, apr=13.04))
+    def test_a_row_tells_decision_offers_and_the_best_rate(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        known(given.borrower(portal_service), offer(0), offer(1, apr=13.04))
         found = self.fragment(viewer)
         for words in (
             "$40,000.00",
@@ -37,47 +42,52 @@ class TestList(AccountList):
         ):
             assert words in found
 
-    def test_a_rate_that_is_missing_leaves_no_best_one(self, viewer: Browser, desk: Sandbox) -> None:
-        known(given.borrower(desk), offer(0), offer(1, apr=None))
+    def test_a_rate_that_is_missing_leaves_no_best_one(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        known(given.borrower(portal_service), offer(0), offer(1, apr=None))
         assert "14.92%" not in self.fragment(viewer)
 
-    def test_it_is_narrowed_to_what_was_not_told(self, viewer: Browser, desk: Sandbox) -> None:
-        told, untold = self.known(desk, status="APPROVED", product="LOAN"), self.known(desk)
+    def test_it_is_narrowed_to_what_was_not_told(self, viewer: Browser, portal_service: Sandbox) -> None:
+        told, untold = (
+            self.known(portal_service, status="APPROVED", category="LOAN"),
+            self.known(portal_service),
+        )
         for query in ("?status=none", "?product=none"):
             found = self.fragment(viewer, query)
             assert untold.get_absolute_url() in found
             assert told.get_absolute_url() not in found
 
     def test_it_is_narrowed_to_the_days_between_which_they_became_known(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         days = {
             day: datetime(2026, 11, day, 4, 30, tzinfo=UTC) for day in (2, 3, 4)
         }  # late on the day before
-        old, wanted, new = (self.known(desk, created_at=at) for at in days.values())
+        old, wanted, new = (self.known(portal_service, created_at=at) for at in days.values())
         found = self.fragment(viewer, "?from=2026-11-02&to=2026-11-02")
         assert wanted.get_absolute_url() in found
         assert old.get_absolute_url() not in found
         assert new.get_absolute_url() not in found
-        assert "Known here from: 2 Nov 2026" in found
+        assert "Added from: 2 Nov 2026" in found
 
     @pytest.mark.parametrize("query", ["?from=soon", "?to=2026-02-30", "?from=2026-03-08&to=2026-03-07"])
     def test_days_between_which_nothing_can_be_are_named(
-        self, viewer: Browser, desk: Sandbox, query: str
+        self, viewer: Browser, portal_service: Sandbox, query: str
     ) -> None:
-        known = self.known(desk, created_at=datetime(2026, 3, 9, tzinfo=UTC))
+        known = self.known(portal_service, created_at=datetime(2026, 3, 9, tzinfo=UTC))
         found = self.fragment(viewer, query)
-        assert "was left out" in found
+        assert "was ignored" in found
         assert known.get_absolute_url() in found
 
-    def test_a_filter_is_a_chip_that_can_be_taken_off(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, status="REJECTED")
+    def test_a_filter_is_a_chip_that_can_be_taken_off(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, status="REJECTED")
         found = self.fragment(viewer, "?status=REJECTED")
         assert "Decision: Rejected" in found
         assert 'aria-label="Remove the filter Decision"' in found
 
-    def test_every_value_that_occurs_can_be_chosen(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, status="COUNTER_OFFERED", product="MICRO_LEASE")
+    def test_every_value_that_occurs_can_be_chosen(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, status="COUNTER_OFFERED", category="MICRO_LEASE")
         page = viewer.get(self.address).content.decode()
         assert '<option value="COUNTER_OFFERED">COUNTER_OFFERED</option>' in page
         assert '<option value="MICRO_LEASE">MICRO_LEASE</option>' in page
@@ -86,15 +96,19 @@ class TestList(AccountList):
         ("sort", "order"),
         [("created", [2, 1, 0]), ("-created", [0, 1, 2]), ("amount", [0, 2, 1]), ("decision", [2, 0, 1])],
     )
-    def test_it_is_sorted(self, viewer: Browser, desk: Sandbox, sort: str, order: list[int]) -> None:
+    def test_it_is_sorted(
+        self, viewer: Browser, portal_service: Sandbox, sort: str, order: list[int]
+    ) -> None:
         columns = [
             {"amount": 3, "status": "REJECTED"},
             {"amount": 1, "status": "APPROVED"},
             {"amount": 2, "status": "PENDING"},
         ]
-        records = [self.known(desk, **each) for each in columns]
+        records = [self.known(portal_service, **each) for each in columns]
         assert self.order(self.fragment(viewer, f"?sort={sort}"), *records) == order
 
-    def test_an_account_that_does_not_answer_is_marked(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, failing_since=timezone.now())
-        assert "Not answering" in self.fragment(viewer)
+    def test_an_account_that_does_not_answer_is_marked(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        self.known(portal_service, failing_since=timezone.now())
+        assert "Not responding" in self.fragment(viewer)

@@ -14,7 +14,7 @@ from tests.portal.applications.answers import decoded, offer
 
 DISCLOSED = [
     "Amount",
-    "Difference to requested",
+    "Difference from requested",
     "Origination fee",
     "APR",
     "Interest rate",
@@ -57,13 +57,13 @@ class TestRows:
         assert [row.line.name for row in table.calculated] == [
             "Net proceeds",
             "Total of payments",
-            "Cost above amount",
+            "Cost over principal",
         ]
 
     def test_an_offer_reads_as_the_service_told_it(self) -> None:
         table = compared(offer(amount=35000.5, apr=13.0400, interest_only_period=6, explanation="Limited"))
         assert texts(table, "Amount") == ["$35,000.50"]
-        assert texts(table, "Difference to requested") == ["−$4,999.50"]
+        assert texts(table, "Difference from requested") == ["−$4,999.50"]
         assert texts(table, "APR") == ["13.04%"]
         assert texts(table, "Term") == ["24, monthly"]
         assert texts(table, "Interest-only period") == ["6"]
@@ -114,7 +114,7 @@ class TestCalculated:
         table = compared(offer(amount="0.10", origination_fee="0.03", installment="0.07", term=3))
         assert texts(table, "Net proceeds") == ["$0.07"]
         assert texts(table, "Total of payments") == ["$0.21"]
-        assert texts(table, "Cost above amount") == ["$0.11"]
+        assert texts(table, "Cost over principal") == ["$0.11"]
 
     @pytest.mark.parametrize(
         ("missing", "name", "needs"),
@@ -122,26 +122,26 @@ class TestCalculated:
             (["origination_fee"], "Net proceeds", "Needs origination fee"),
             (["amount", "origination_fee"], "Net proceeds", "Needs amount and origination fee"),
             (["installment", "term"], "Total of payments", "Needs installment and term"),
-            (["installment", "term", "amount"], "Cost above amount", "Needs installment, term and amount"),
-            (["amount"], "Difference to requested", "Needs amount"),
+            (["installment", "term", "amount"], "Cost over principal", "Needs installment, term and amount"),
+            (["amount"], "Difference from requested", "Needs amount"),
         ],
     )
     def test_without_an_input_there_is_no_figure_but_its_name(
         self, missing: list[str], name: str, needs: str
     ) -> None:
         (cell,) = cells(compared(offer(**dict.fromkeys(missing))), name)
-        assert (cell.figure.value, cell.figure.text, cell.figure.needs) == (None, None, needs)
+        assert (cell.figure.value, cell.figure.text, cell.figure.missing) == (None, None, needs)
 
     def test_an_interest_only_period_leaves_no_simple_total(self) -> None:
         table = compared(offer(interest_only_period=6))
         assert cells(table, "Total of payments")[0].figure.value is None
-        assert cells(table, "Cost above amount")[0].figure.value is None
+        assert cells(table, "Cost over principal")[0].figure.value is None
         assert texts(compared(offer(interest_only_period=0)), "Total of payments") == ["$45,594.96"]
 
     def test_net_proceeds_need_a_fee_that_is_deducted(self, settings: LazySettings) -> None:
         settings.SERVICING_FEE_DEDUCTED = False
         table = compared(offer())
-        assert [row.line.name for row in table.calculated] == ["Total of payments", "Cost above amount"]
+        assert [row.line.name for row in table.calculated] == ["Total of payments", "Cost over principal"]
         assert not table.is_fee_deducted
 
 
@@ -159,19 +159,19 @@ class TestBest:
     def test_where_all_are_equal_the_row_says_so_once(self) -> None:
         table = compared(offer(0), offer(1, apr=13.04))
         row = next(row for row in table.reported if row.line.key == "rate")
-        assert (row.is_even, row.has_gap, marks(table, "Interest rate")) == (True, False, ["", ""])
+        assert (row.remark, marks(table, "Interest rate")) == ("The same for all", ["", ""])
 
     def test_a_row_with_a_missing_value_has_no_winner(self) -> None:
         table = compared(offer(0), offer(1, installment=None), offer(2, installment=1))
         row = next(row for row in table.reported if row.line.key == "installment")
-        assert ([cell.best for cell in row.cells], row.has_gap) == (["", "", ""], True)
+        assert ([cell.best for cell in row.cells], row.remark) == (["", "", ""], "Not marked: value missing")
 
     def test_neither_has_one_with_a_value_that_is_no_number(self) -> None:
         assert marks(compared(offer(0), offer(1, apr="low")), "APR") == ["", ""]
 
     def test_where_everything_is_missing_nothing_is_said(self) -> None:
         table = compared(offer(0, installment=None), offer(1, installment=None))
-        assert not next(row for row in table.reported if row.line.key == "installment").has_gap
+        assert next(row for row in table.reported if row.line.key == "installment").remark == ""
 
     def test_a_single_offer_is_compared_with_nothing(self) -> None:
         table = compared(offer())
@@ -192,10 +192,6 @@ class TestBest:
 
 
 class TestView:
-    def test_what_is_not_shown_is_not_worked_out(self) -> None:
-        table = compared(*[offer(n) for n in range(6)])
-        assert ["explanation" in column.figures for column in table.everyone] == [True] * 4 + [False] * 2
-
     def test_at_most_four_stand_side_by_side(self) -> None:
         assert shown(compared(*[offer(n) for n in range(6)])) == "ABCD"
         assert shown(compared(*[offer(n) for n in range(6)], query="offer=B&offer=F")) == "BF"

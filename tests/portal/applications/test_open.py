@@ -13,13 +13,13 @@ from tests.conftest import browser_of
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 @pytest.fixture
-def uuid(desk: Sandbox, borrower: Record) -> str:
-    return str(desk.world.line_application(borrower.uuid, amount=7500)["uuid"])
+def uuid(portal_service: Sandbox, borrower: Record) -> str:
+    return str(portal_service.world.line_application(borrower.uuid, amount=7500)["uuid"])
 
 
 def read(browser: Browser, borrower: Record, typed: str) -> HttpResponse:
@@ -30,7 +30,7 @@ def test_it_becomes_known_with_its_offers(servicer: Browser, borrower: Record, u
     answer = read(servicer, borrower, uuid)
     record = Record.objects.get(kind=Kind.APPLICATION)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
-    assert (record.uuid, record.borrower_uuid, record.product) == (uuid, borrower.uuid, "BUILD_CREDIT")
+    assert (record.uuid, record.borrower_uuid, record.category) == (uuid, borrower.uuid, "BUILD_CREDIT")
     assert (record.amount, record.created_by) == (7500, "Servicer (servicer)")
 
 
@@ -51,13 +51,13 @@ def test_the_form_can_begin_with_an_identifier(servicer: Browser, borrower: Reco
 
 
 def test_one_of_somebody_else_is_refused_in_the_services_words(
-    servicer: Browser, desk: Sandbox, borrower: Record
+    servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
-    other = desk.world.line_application(given.borrower(desk).uuid)["uuid"]
+    other = portal_service.world.line_application(given.borrower(portal_service).uuid)["uuid"]
     answer = read(servicer, borrower, other)
     page = answer.content.decode()
     assert answer.status_code == 422
-    assert "Northwind Baking Co LLC has no application for a line under this identifier." in page
+    assert "Northwind Baking Co LLC has no line application with this ID." in page
     assert "<q>" in page
     assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
 
@@ -65,28 +65,30 @@ def test_one_of_somebody_else_is_refused_in_the_services_words(
 @pytest.mark.parametrize(
     ("typed", "reason"),
     [
-        ("", "This is needed"),
-        ("c40e91d7", "No identifier was found"),
-        ("../../users", "No identifier was found"),
-        ("x" * 5000, "at most 300 are accepted"),
-        ("\x00", "could not be read"),
+        ("", "This field is required"),
+        ("c40e91d7", "No ID found"),
+        ("../../users", "No ID found"),
+        ("x" * 5000, "Up to 300 characters"),
+        ("\x00", "unreadable character"),
     ],
 )
 def test_what_is_no_identifier_is_refused_with_a_sentence(
-    servicer: Browser, desk: Sandbox, borrower: Record, typed: str, reason: str
+    servicer: Browser, portal_service: Sandbox, borrower: Record, typed: str, reason: str
 ) -> None:
     answer = read(servicer, borrower, typed)
     assert answer.status_code == 422
     assert reason in answer.content.decode()
-    assert desk.calls == []
+    assert portal_service.calls == []
 
 
-def test_a_silent_service_is_said(servicer: Browser, desk: Sandbox, borrower: Record, uuid: str) -> None:
-    desk.fail_next("applications.get_for_line", status=503, times=None)
+def test_a_silent_service_is_said(
+    servicer: Browser, portal_service: Sandbox, borrower: Record, uuid: str
+) -> None:
+    portal_service.fail_next("applications.get_for_line", status=503, times=None)
     assert read(servicer, borrower, uuid).status_code == 503
 
 
-def test_it_needs_a_role_that_lends(desk: Sandbox, borrower: Record, uuid: str) -> None:
+def test_it_needs_a_role_that_lends(portal_service: Sandbox, borrower: Record, uuid: str) -> None:
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert read(browser_of(role), borrower, uuid).status_code == expected

@@ -15,15 +15,15 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.applications.answers import known, offer
-from tests.portal.pages import page
+from tests.portal.pages import page, words
 
 A, B = offer(0)["uuid"], offer(1)["uuid"]
 REASON = "Lowest payment stress for Q1"
 
 
 @pytest.fixture
-def record(desk: Sandbox) -> Record:
-    return known(given.borrower(desk), offer(0), offer(1))
+def record(portal_service: Sandbox) -> Record:
+    return known(given.borrower(portal_service), offer(0), offer(1))
 
 
 def prefer(
@@ -35,14 +35,14 @@ def prefer(
 
 
 def test_an_offer_is_marked_with_a_reason_and_a_name(
-    servicer: Browser, record: Record, desk: Sandbox
+    servicer: Browser, record: Record, portal_service: Sandbox
 ) -> None:
     answer = prefer(servicer, record, B)
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
     shown = page(servicer, record.get_absolute_url())
-    assert "Offer B is preferred by Servicer (servicer)" in shown
+    assert "Offer B is preferred by Servicer (servicer)" in words(shown)
     assert f"“{REASON}”" in shown
-    assert desk.calls == []
+    assert portal_service.calls == []
 
 
 def test_with_htmx_the_page_is_told_and_the_dialog_closes(servicer: Browser, record: Record) -> None:
@@ -78,7 +78,7 @@ def test_the_question_names_the_offer_and_asks_why(servicer: Browser, record: Re
     assert dialog.startswith('<div id="dialog">')
     for html in (whole, dialog):
         assert "Mark offer 51aa7f20 as preferred?" in html
-        assert "Nothing is sent to the lending service." in html
+        assert "Nothing is sent to the service." in html
 
 
 def test_withdrawing_is_another_question(servicer: Browser, record: Record) -> None:
@@ -88,11 +88,11 @@ def test_withdrawing_is_another_question(servicer: Browser, record: Record) -> N
 @pytest.mark.parametrize(
     ("offer_uuid", "reason", "words"),
     [
-        (A, "", "This is needed"),
-        (A, "x" * 201, "at most 200 are accepted"),
-        (A, "\x00", "could not be read"),
-        ("51aa7f29-0000-4000-8000-000000000009", REASON, "no such offer"),
-        ("'; DROP TABLE", REASON, "no such offer"),
+        (A, "", "This field is required"),
+        (A, "x" * 201, "Up to 200 characters"),
+        (A, "\x00", "unreadable character"),
+        ("51aa7f29-0000-4000-8000-000000000009", REASON, "no longer exists"),
+        ("'; DROP TABLE", REASON, "no longer exists"),
         ("x" * 5000, REASON, "at most 64"),
     ],
 )
@@ -107,30 +107,36 @@ def test_bad_input_is_refused_with_a_sentence(
     assert not Entry.objects.filter(action="applications.prefer").exists()
 
 
-def test_it_needs_a_role_that_lends(desk: Sandbox, record: Record) -> None:
+def test_it_needs_a_role_that_lends(portal_service: Sandbox, record: Record) -> None:
     for role in Role:
         expected = 303 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert prefer(browser_of(role), record, A).status_code == expected
 
 
-def test_offers_that_share_an_identifier_cannot_be_told_apart(servicer: Browser, desk: Sandbox) -> None:
-    record = known(given.borrower(desk), offer(0), offer(0), offer(1, uuid=None))
+def test_offers_that_share_an_identifier_cannot_be_told_apart(
+    servicer: Browser, portal_service: Sandbox
+) -> None:
+    record = known(given.borrower(portal_service), offer(0), offer(0), offer(1, uuid=None))
     assert prefer(servicer, record, A).status_code == 422
     shown = page(servicer, record.get_absolute_url())
-    assert "It has no identifier of its own" in shown
+    assert "No ID" in shown
     assert "Mark as preferred" not in shown
 
 
-def test_a_mark_whose_offer_is_gone_is_still_told(servicer: Browser, desk: Sandbox, record: Record) -> None:
+def test_a_mark_whose_offer_is_gone_is_still_told(
+    servicer: Browser, portal_service: Sandbox, record: Record
+) -> None:
     prefer(servicer, record, A)
     Preference.objects.update(offer_uuid="gone")
-    assert "An offer that is no longer here is preferred by Servicer (servicer)" in page(
-        servicer, record.get_absolute_url()
+    assert "An offer that is no longer here is preferred by Servicer (servicer)" in words(
+        page(servicer, record.get_absolute_url())
     )
 
 
 def test_of_an_application_that_was_never_read_no_offer_can_be_preferred(
-    servicer: Browser, desk: Sandbox
+    servicer: Browser, portal_service: Sandbox
 ) -> None:
-    record = given.account(Kind.APPLICATION, given.borrower(desk), "c40e91d7-0000-4000-8000-000000000009")
+    record = given.account(
+        Kind.APPLICATION, given.borrower(portal_service), "c40e91d7-0000-4000-8000-000000000009"
+    )
     assert prefer(servicer, record, A).status_code == 404

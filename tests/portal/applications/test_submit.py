@@ -15,7 +15,7 @@ from django.test import Client as Browser
 from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall, WriteIntent
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Kind, Record
 from servicing import Application
 from servicing.sandbox import Sandbox
@@ -28,8 +28,8 @@ SEND = "Send application for $25,000.00"
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 def form(borrower: Record) -> str:
@@ -54,8 +54,8 @@ def html(answer: HttpResponse, status: int = 200) -> str:
     return answer.content.decode()
 
 
-def sent(desk: Sandbox) -> list[str]:
-    return [call.body.decode() for call in desk.calls if call.operation == ACT]
+def sent(portal_service: Sandbox) -> list[str]:
+    return [call.body.decode() for call in portal_service.calls if call.operation == ACT]
 
 
 def trail() -> list[str]:
@@ -70,11 +70,13 @@ def applications() -> list[Record]:
 # --- It works ---
 
 
-def test_it_is_sent_with_nothing_but_the_amount(servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+def test_it_is_sent_with_nothing_but_the_amount(
+    servicer: Browser, borrower: Record, portal_service: Sandbox
+) -> None:
     answer = send(servicer, borrower)
     (record,) = applications()
     assert (answer.status_code, answer["Location"]) == (303, record.get_absolute_url())
-    assert sent(desk) == ['{"amount":25000.00}']
+    assert sent(portal_service) == ['{"amount":25000.00}']
     assert (record.borrower_uuid, record.amount, record.status) == (borrower.uuid, 25000, "APPROVED")
     assert record.created_by == "Servicer (servicer)"
 
@@ -87,7 +89,7 @@ def test_the_next_page_says_what_came_of_it(servicer: Browser, borrower: Record)
 
 def test_with_htmx_the_browser_is_led_there(servicer: Browser, borrower: Record) -> None:
     answer = send(servicer, borrower, headers=htmx("dialog"))
-    assert (answer.status_code, answer["HX-Redirect"]) == (204, applications()[0].get_absolute_url())
+    assert (answer.status_code, answer["HX-Redirect"]) == (200, applications()[0].get_absolute_url())
 
 
 def test_one_attempt_and_one_outcome_are_in_the_audit(servicer: Browser, borrower: Record) -> None:
@@ -98,8 +100,8 @@ def test_one_attempt_and_one_outcome_are_in_the_audit(servicer: Browser, borrowe
     assert (entry.subject_uuid, entry.borrower_uuid) == (applications()[0].uuid, borrower.uuid)
 
 
-def test_an_individual_may_apply_as_well(servicer: Browser, desk: Sandbox) -> None:
-    assert send(servicer, given.individual(desk)).status_code == 303
+def test_an_individual_may_apply_as_well(servicer: Browser, portal_service: Sandbox) -> None:
+    assert send(servicer, given.individual(portal_service)).status_code == 303
 
 
 # --- The one answer ---
@@ -107,7 +109,7 @@ def test_an_individual_may_apply_as_well(servicer: Browser, desk: Sandbox) -> No
 
 def test_the_one_answer_is_kept_with_every_offer(servicer: Browser, borrower: Record) -> None:
     send(servicer, borrower)
-    application = memory.last(applications()[0], Application)
+    application = store.last_answer(applications()[0], Application)
     assert application is not None
     assert len(application.offers) == 4
     assert Entry.objects.latest("id").detail["answer"]["offers"][3]["apr"] == str(application.offers[3].apr)
@@ -133,12 +135,12 @@ def test_answer_audit_row_and_call_are_kept_together_or_not_at_all(
 # --- Who may ---
 
 
-def test_it_needs_a_role_that_lends(desk: Sandbox, borrower: Record) -> None:
+def test_it_needs_a_role_that_lends(portal_service: Sandbox, borrower: Record) -> None:
     for role in Role:
         expected = 200 if role in (Role.SERVICER, Role.SUPERVISOR) else 403
         assert browser_of(role).get(form(borrower)).status_code == expected
     assert send(browser_of(Role.VIEWER), borrower).status_code == 403
-    assert sent(desk) == []
+    assert sent(portal_service) == []
 
 
 def test_a_borrower_nobody_knows_has_no_form(servicer: Browser) -> None:
@@ -152,13 +154,13 @@ def test_the_form_shows_whom_it_is_for_and_what_was_applied_for(servicer: Browse
     earlier = known(borrower, offer())
     page = html(servicer.get(form(borrower)))
     assert "Northwind Baking Co LLC" in page
-    assert "Has the borrower agreed that its credit is checked?" in page
+    assert "Has the borrower consented to a credit check?" in page
     assert f'<a href="{earlier.get_absolute_url()}">$40,000.00</a>' in page
     assert "20 Nov 2026, 13:31:07 EST" in page
 
 
 def test_a_borrower_without_applications_is_told_so(servicer: Browser, borrower: Record) -> None:
-    assert "None is known here" in html(servicer.get(form(borrower)))
+    assert "None on file" in html(servicer.get(form(borrower)))
 
 
 def test_the_amount_is_read_back_in_words_while_it_is_typed(servicer: Browser, borrower: Record) -> None:
@@ -181,12 +183,12 @@ def test_what_is_no_amount_has_a_reason_instead(
 # --- The question ---
 
 
-def test_the_button_repeats_the_amount(servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+def test_the_button_repeats_the_amount(servicer: Browser, borrower: Record, portal_service: Sandbox) -> None:
     page = html(ask(servicer, borrower))
     assert "<html" in page
     assert f"{SEND}</button>" in page
     assert "Twenty-five thousand dollars, for Northwind Baking Co LLC." in page
-    assert sent(desk) == []
+    assert sent(portal_service) == []
 
 
 def test_with_htmx_it_is_a_dialog(servicer: Browser, borrower: Record) -> None:
@@ -196,11 +198,11 @@ def test_with_htmx_it_is_a_dialog(servicer: Browser, borrower: Record) -> None:
     assert "<html" not in fragment
 
 
-def test_what_it_asks_is_what_is_sent(servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+def test_what_it_asks_is_what_is_sent(servicer: Browser, borrower: Record, portal_service: Sandbox) -> None:
     page = html(ask(servicer, borrower, "$ 1,234.5"))
     typed = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
     servicer.post(form(borrower), typed)
-    assert sent(desk) == ['{"amount":1234.50}']
+    assert sent(portal_service) == ['{"amount":1234.50}']
 
 
 def test_it_reminds_of_an_equal_application_before_any_other(servicer: Browser, borrower: Record) -> None:
@@ -213,7 +215,7 @@ def test_it_reminds_of_an_equal_application_before_any_other(servicer: Browser, 
 
 
 def test_it_says_that_none_is_known(servicer: Browser, borrower: Record) -> None:
-    assert "No earlier application of this borrower is known here." in html(ask(servicer, borrower))
+    assert "No earlier applications on file." in html(ask(servicer, borrower))
 
 
 # --- Bad input ---
@@ -222,7 +224,7 @@ def test_it_says_that_none_is_known(servicer: Browser, borrower: Record) -> None
 @pytest.mark.parametrize(
     ("amount", "reason"),
     [
-        ("", "This is needed"),
+        ("", "This field is required"),
         ("0", "greater than zero"),
         ("-5", "greater than zero"),
         ("1.005", "at most two decimal places"),
@@ -238,13 +240,13 @@ def test_it_says_that_none_is_known(servicer: Browser, borrower: Record) -> None
 )
 @pytest.mark.parametrize("press", [ask, send])
 def test_an_amount_that_cannot_be_applied_for_is_refused_with_a_reason(
-    servicer: Browser, borrower: Record, desk: Sandbox, press: Any, amount: str, reason: str
+    servicer: Browser, borrower: Record, portal_service: Sandbox, press: Any, amount: str, reason: str
 ) -> None:
     page = html(press(servicer, borrower, amount), 422)
     assert reason in page
     assert "Nothing was sent." in page
     assert "<script>" not in page
-    assert (sent(desk), WriteIntent.objects.count()) == ([], 0)
+    assert (sent(portal_service), WriteIntent.objects.count()) == ([], 0)
 
 
 def test_with_htmx_the_form_comes_back_by_itself_and_the_dialog_closes(
@@ -253,21 +255,21 @@ def test_with_htmx_the_form_comes_back_by_itself_and_the_dialog_closes(
     answer = ask(servicer, borrower, "0", headers=htmx("dialog"))
     assert html(answer, 422).strip().startswith('<form class="sd-card" id="application-form"')
     assert (answer["HX-Retarget"], answer["HX-Reswap"]) == ("#application-form", "outerHTML")
-    assert answer["HX-Trigger"] == "dialog:close"
+    assert answer["HX-Trigger"] == '{"dialog:close": {}}'
 
 
 def test_a_form_that_lost_its_number_is_drawn_anew(
-    servicer: Browser, borrower: Record, desk: Sandbox
+    servicer: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
     typed = {"amount": "25,000", "confirmed": "yes", "submit_id": "x"}
     assert "25,000" in html(servicer.post(form(borrower), typed), 422)
-    assert sent(desk) == []
+    assert sent(portal_service) == []
 
 
 def test_the_services_refusal_is_quoted_and_the_amount_kept(
-    servicer: Browser, borrower: Record, desk: Sandbox
+    servicer: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
-    desk.fail_next(ACT, status=422, message="amount is <above> your limit")
+    portal_service.fail_next(ACT, status=422, message="amount is <above> your limit")
     page = html(send(servicer, borrower), 422)
     assert "<q>amount is &lt;above&gt; your limit</q>" in page
     assert "No application was opened." in page
@@ -275,23 +277,25 @@ def test_the_services_refusal_is_quoted_and_the_amount_kept(
     assert trail() == ["attempt", "outcome rejected"]
 
 
-def test_after_a_refusal_the_same_page_sends_anew(servicer: Browser, borrower: Record, desk: Sandbox) -> None:
-    desk.fail_next(ACT, status=422, message="try later")
+def test_after_a_refusal_the_same_page_sends_anew(
+    servicer: Browser, borrower: Record, portal_service: Sandbox
+) -> None:
+    portal_service.fail_next(ACT, status=422, message="try later")
     page = html(send(servicer, borrower), 422)
     (submit_id,) = re.findall(r'name="submit_id" value="([^"]*)"', page)
     assert send(servicer, borrower, submit_id=submit_id).status_code == 303
-    assert len(sent(desk)) == 2
+    assert len(sent(portal_service)) == 2
 
 
 def test_what_never_left_is_said_and_can_be_sent_again(
-    servicer: Browser, borrower: Record, desk: Sandbox, settings: LazySettings
+    servicer: Browser, borrower: Record, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
     page = html(send(servicer, borrower), 503)
-    assert "The lending service cannot be reached." in page
+    assert "The service can’t be reached." in page
     assert "Nothing was sent." in page
-    settings.SERVICING_URL = desk.url
+    settings.SERVICING_URL = portal_service.url
     gateway.client.cache_clear()
     assert send(servicer, borrower).status_code == 303
 
@@ -299,26 +303,28 @@ def test_what_never_left_is_said_and_can_be_sent_again(
 # --- Sent once ---
 
 
-def test_a_second_click_gets_the_first_result(servicer: Browser, borrower: Record, desk: Sandbox) -> None:
+def test_a_second_click_gets_the_first_result(
+    servicer: Browser, borrower: Record, portal_service: Sandbox
+) -> None:
     first = send(servicer, borrower, submit_id=(once := str(uuid4())))
     again = send(servicer, borrower, submit_id=once)
     assert (again.status_code, again["Location"]) == (303, first["Location"])
     assert "nothing was sent twice" in html(servicer.get(again["Location"]))
-    assert (len(sent(desk)), trail()) == (1, ["attempt", "outcome confirmed"])
+    assert (len(sent(portal_service)), trail()) == (1, ["attempt", "outcome confirmed"])
 
 
 def test_another_amount_on_the_same_page_sends_nothing(
-    servicer: Browser, borrower: Record, desk: Sandbox
+    servicer: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
     send(servicer, borrower, submit_id=(once := str(uuid4())))
     send(servicer, borrower, "30,000", submit_id=once)
-    assert sent(desk) == ['{"amount":25000.00}']
+    assert sent(portal_service) == ['{"amount":25000.00}']
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_clicks_at_once_open_one_application(desk: Sandbox) -> None:
-    borrower, once = given.borrower(desk), str(uuid4())
-    desk.fail_next(ACT, delay=0.5, times=None)
+def test_two_clicks_at_once_open_one_application(portal_service: Sandbox) -> None:
+    borrower, once = given.borrower(portal_service), str(uuid4())
+    portal_service.fail_next(ACT, delay=0.5, times=None)
     together, statuses = threading.Barrier(2), []
 
     def click(browser: Browser) -> None:
@@ -331,26 +337,26 @@ def test_two_clicks_at_once_open_one_application(desk: Sandbox) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (statuses, len(sent(desk)), len(applications())) == ([303, 303], 1, 1)
+    assert (statuses, len(sent(portal_service)), len(applications())) == ([303, 303], 1, 1)
     assert trail() == ["attempt", "outcome confirmed"]
 
 
 def test_a_page_whose_sending_came_to_nothing_says_so(
-    servicer: Browser, borrower: Record, desk: Sandbox
+    servicer: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
-    desk.fail_next(ACT, status=422, message="no")
+    portal_service.fail_next(ACT, status=422, message="no")
     send(servicer, borrower, submit_id=(once := str(uuid4())))
     page = html(send(servicer, borrower, submit_id=once), 409)
-    assert "nothing came of it" in page
-    assert len(sent(desk)) == 1
+    assert "it didn’t go through" in page
+    assert len(sent(portal_service)) == 1
 
 
 class TestUnknown:
     """The answer is lost after the service did it."""
 
     @pytest.fixture(autouse=True)
-    def cut(self, servicer: Browser, borrower: Record, desk: Sandbox) -> None:
-        desk.fail_next(ACT, cut_after_commit=True)
+    def cut(self, servicer: Browser, borrower: Record, portal_service: Sandbox) -> None:
+        portal_service.fail_next(ACT, cut_after_commit=True)
         self.once = str(uuid4())
         self.first = send(servicer, borrower, "25000", submit_id=self.once)
         self.intent = WriteIntent.objects.get()
@@ -363,39 +369,43 @@ class TestUnknown:
 
     @pytest.mark.parametrize("amount", ["25,000.00", "25000", "$25,000"])
     def test_an_equal_one_is_refused_with_a_link_to_the_first(
-        self, servicer: Browser, borrower: Record, desk: Sandbox, amount: str
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox, amount: str
     ) -> None:
         page = html(send(servicer, borrower, amount), 409)
-        assert "An equal application is open" in page
+        assert "The same application was already sent" in page
         assert f'href="{self.intent.get_absolute_url()}"' in page
-        assert (len(sent(desk)), WriteIntent.objects.count()) == (1, 1)
+        assert (len(sent(portal_service)), WriteIntent.objects.count()) == (1, 1)
 
     def test_with_htmx_it_is_refused_on_the_form(self, servicer: Browser, borrower: Record) -> None:
         answer = send(servicer, borrower, headers=htmx("dialog"))
         assert (answer.status_code, answer["HX-Retarget"]) == (409, "#application-form")
 
     def test_the_same_page_leads_to_the_record_of_the_write(
-        self, servicer: Browser, borrower: Record, desk: Sandbox
+        self, servicer: Browser, borrower: Record, portal_service: Sandbox
     ) -> None:
         again = send(servicer, borrower, submit_id=self.once)
         assert (again.status_code, again["Location"]) == (303, self.intent.get_absolute_url())
-        assert len(sent(desk)) == 1
+        assert len(sent(portal_service)) == 1
 
     def test_another_amount_may_be_sent(self, servicer: Browser, borrower: Record) -> None:
         assert send(servicer, borrower, "25,000.01").status_code == 303
 
-    def test_another_borrower_may_apply_for_the_same(self, servicer: Browser, desk: Sandbox) -> None:
-        assert send(servicer, given.borrower(desk)).status_code == 303
+    def test_another_borrower_may_apply_for_the_same(
+        self, servicer: Browser, portal_service: Sandbox
+    ) -> None:
+        assert send(servicer, given.borrower(portal_service)).status_code == 303
 
     def test_the_form_warns_before_anything_is_typed(self, servicer: Browser, borrower: Record) -> None:
-        assert "the outcome is not known" in html(servicer.get(form(borrower)))
+        assert "outcome unknown" in html(servicer.get(form(borrower)))
 
 
 @pytest.mark.parametrize("decision", ["REJECTED", "COUNTER_OFFERED", None])
 def test_any_decision_is_an_answer(
-    servicer: Browser, borrower: Record, desk: Sandbox, decision: str | None
+    servicer: Browser, borrower: Record, portal_service: Sandbox, decision: str | None
 ) -> None:
-    desk.fail_next(ACT, changes={"status": {"decision": decision, "details": ["No."]}, "offers": []})
+    portal_service.fail_next(
+        ACT, changes={"status": {"decision": decision, "details": ["No."]}, "offers": []}
+    )
     page = html(servicer.get(send(servicer, borrower)["Location"]))
-    assert "The service made no offer" in page
+    assert "No offers" in page
     assert applications()[0].amount == Decimal(25000)

@@ -31,8 +31,8 @@ AGAIN = {"again": "on"}
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk)
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service)
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def editor(servicer: Browser, borrower: Record) -> Editor:
 
 
 @pytest.fixture
-def of_person(servicer: Browser, desk: Sandbox) -> Editor:
-    return Editor(servicer, given.individual(desk))
+def of_person(servicer: Browser, portal_service: Sandbox) -> Editor:
+    return Editor(servicer, given.individual(portal_service))
 
 
 def ask(editor: Editor, **typed: str) -> Approval:
@@ -69,19 +69,19 @@ def steps() -> list[str]:
 
 
 def test_a_name_is_asked_for_approved_and_sent_by_its_maker(
-    editor: Editor, supervisor: Browser, desk: Sandbox
+    editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     page = html(editor.check(**NAME))
-    assert "A second person looks at this before it is sent." in page
+    assert "Needs approval." in page
     assert 'value="send"' not in page
     approval = ask(editor)
-    assert not desk.calls
+    assert not portal_service.calls
     assert "Articles of amendment" in html(supervisor.get(approval.get_absolute_url()))
     assert decide(supervisor, approval, comment="Seen the filing").status_code == 303
-    assert not desk.calls
+    assert not portal_service.calls
     assert "Seen the filing" in html(editor.browser.get(approval.send_url))
     assert send(editor, approval)["Location"] == f"{editor.url}?sent={WriteIntent.objects.get().pk}"
-    assert sent(desk) == NAME
+    assert sent(portal_service) == NAME
     assert steps() == ["ask", "approve", "send"]
     approval.refresh_from_db()
     assert (approval.state, approval.sealed) == ("sent", "")
@@ -90,36 +90,38 @@ def test_a_name_is_asked_for_approved_and_sent_by_its_maker(
     }
 
 
-def test_other_changes_do_not_wait(editor: Editor, desk: Sandbox) -> None:
+def test_other_changes_do_not_wait(editor: Editor, portal_service: Sandbox) -> None:
     editor.send(email="new@bakery.example", line_2="Suite 4")
-    assert sent(desk).keys() == {"email", "address"}
+    assert sent(portal_service).keys() == {"email", "address"}
     assert not Approval.objects.exists()
 
 
-def test_the_setting_says_what_waits(editor: Editor, desk: Sandbox, settings: LazySettings) -> None:
+def test_the_setting_says_what_waits(editor: Editor, portal_service: Sandbox, settings: LazySettings) -> None:
     settings.APPROVAL_ACTS = ["email"]
     editor.send(**NAME)
-    assert sent(desk) == NAME
-    assert ask(editor, email="new@bakery.example").acts == ["E-mail"]
+    assert sent(portal_service) == NAME
+    assert ask(editor, email="new@bakery.example").acts == ["Email"]
 
 
 def test_nothing_is_sent_by_pressing_send_before_approval(
-    editor: Editor, desk: Sandbox, supervisor: Browser
+    editor: Editor, portal_service: Sandbox, supervisor: Browser
 ) -> None:
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
     approval = ask(editor)
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
     decide(supervisor, approval, "refuse", "The filing is of last year")
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
-    assert not desk.calls
+    assert not portal_service.calls
     assert steps() == ["ask", "refuse"]
 
 
-def test_an_approval_holds_for_the_very_change(editor: Editor, supervisor: Browser, desk: Sandbox) -> None:
+def test_an_approval_holds_for_the_very_change(
+    editor: Editor, supervisor: Browser, portal_service: Sandbox
+) -> None:
     decide(supervisor, ask(editor))
     for other in ({"first_name": "Gulf Bakery LLC"}, NAME | {"email": "new@bakery.example"}):
         assert editor.post(editor.checked(**other) | REASON, "send").status_code == 422
-    assert not desk.calls
+    assert not portal_service.calls
     assert editor.send(**NAME).status_code == 303
     assert (
         editor.post(editor.checked(first_name="Harbor Street Bakery LLC") | REASON, "send").status_code == 422
@@ -127,21 +129,21 @@ def test_an_approval_holds_for_the_very_change(editor: Editor, supervisor: Brows
 
 
 def test_it_holds_for_its_maker_alone(
-    editor: Editor, supervisor: Browser, borrower: Record, desk: Sandbox
+    editor: Editor, supervisor: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
     other = Editor(supervisor, borrower)
     assert other.post(other.checked(**NAME) | REASON, "send").status_code == 422
     assert supervisor.get(approval.send_url).status_code == 404
-    assert not desk.calls
+    assert not portal_service.calls
 
 
 def test_a_supervisor_does_not_approve_their_own(
-    supervisor: Browser, borrower: Record, desk: Sandbox
+    supervisor: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
     approval = ask(Editor(supervisor, borrower))
-    assert "You made this change" in html(supervisor.get(approval.get_absolute_url()))
+    assert "You can’t approve your own request" in html(supervisor.get(approval.get_absolute_url()))
     assert decide(supervisor, approval).status_code == 403
     second = User.objects.create_user("second", role=Role.SUPERVISOR)
     browser = Browser()
@@ -172,7 +174,7 @@ def test_it_is_decided_once(editor: Editor, supervisor: Browser) -> None:
 
 
 def test_an_ssn_is_given_after_approval_and_waits_nowhere(
-    of_person: Editor, supervisor: Browser, desk: Sandbox
+    of_person: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     page = html(of_person.check(**WITH_SSN, **BORN))
     assert 'name="ssn"' not in page
@@ -181,13 +183,13 @@ def test_an_ssn_is_given_after_approval_and_waits_nowhere(
     decide(supervisor, approval)
     assert send(of_person, approval).status_code == 422
     assert send(of_person, approval, TWICE).status_code == 303
-    assert sent(desk).keys() == {"ssn", "dob"}
-    assert desk.world.received_ssn(of_person.record.uuid) == "219099999"
+    assert sent(portal_service).keys() == {"ssn", "dob"}
+    assert portal_service.world.received_ssn(of_person.record.uuid) == "219099999"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_waits_is_readable_nowhere(
-    of_person: Editor, caplog: pytest.LogCaptureFixture, desk: Sandbox
+    of_person: Editor, caplog: pytest.LogCaptureFixture, portal_service: Sandbox
 ) -> None:
     caplog.set_level(logging.DEBUG)
     ask(of_person, **WITH_SSN, **BORN)
@@ -196,16 +198,16 @@ def test_what_waits_is_readable_nowhere(
 
 
 def test_a_copy_that_moved_is_looked_at_again(
-    editor: Editor, supervisor: Browser, borrower: Record, desk: Sandbox
+    editor: Editor, supervisor: Browser, borrower: Record, portal_service: Sandbox
 ) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
     preview = fields(html(editor.browser.get(approval.send_url)))
     Editor(supervisor, borrower).send(email="moved@bakery.example")
-    calls = len(desk.calls)
+    calls = len(portal_service.calls)
     assert editor.post(preview, "send").status_code == 409
-    assert "was changed since" in html(editor.browser.get(approval.get_absolute_url()))
-    assert len(desk.calls) == calls
+    assert "changed since" in html(editor.browser.get(approval.get_absolute_url()))
+    assert len(portal_service.calls) == calls
     assert editor.post(editor.checked(**NAME) | REASON, "send").status_code == 422
 
 
@@ -219,7 +221,9 @@ def test_what_moved_before_the_word_cannot_be_approved(
 
 
 @pytest.mark.parametrize("is_approved", [False, True])
-def test_time_ends_it(editor: Editor, supervisor: Browser, desk: Sandbox, is_approved: bool) -> None:
+def test_time_ends_it(
+    editor: Editor, supervisor: Browser, portal_service: Sandbox, is_approved: bool
+) -> None:
     approval = ask(editor)
     if is_approved:
         decide(supervisor, approval)
@@ -228,7 +232,7 @@ def test_time_ends_it(editor: Editor, supervisor: Browser, desk: Sandbox, is_app
     approval.refresh_from_db()
     assert (approval.state, approval.sealed) == ("expired", "")
     assert steps()[-1] == "expire"
-    assert not desk.calls
+    assert not portal_service.calls
 
 
 def test_what_a_crash_left_of_a_sending_goes_in_time(editor: Editor, supervisor: Browser) -> None:
@@ -250,11 +254,11 @@ def test_its_maker_takes_it_back_or_asks_anew(editor: Editor, supervisor: Browse
 
 
 def test_a_sending_that_was_refused_may_be_repeated(
-    editor: Editor, supervisor: Browser, desk: Sandbox
+    editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
-    desk.fail_next(UPDATE, status=422, message="no")
+    portal_service.fail_next(UPDATE, status=422, message="no")
     assert send(editor, approval).status_code == 422
     approval.refresh_from_db()
     assert (approval.state, approval.intent_id) == ("approved", None)
@@ -263,15 +267,17 @@ def test_a_sending_that_was_refused_may_be_repeated(
 
 
 def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
-    editor: Editor, supervisor: Browser, desk: Sandbox
+    editor: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
-    desk.fail_next(UPDATE, cut_after_commit=True)
+    portal_service.fail_next(UPDATE, cut_after_commit=True)
     assert send(editor, approval).status_code == 504
     intent = WriteIntent.objects.get()
     is_unknown(approval, intent, editor, supervisor)
-    desk.fail_next(UPDATE, status=422, message="no")  # A refusal of the second one says nothing of the first.
+    portal_service.fail_next(
+        UPDATE, status=422, message="no"
+    )  # A refusal of the second one says nothing of the first.
     assert send(editor, approval, AGAIN).status_code == 422
     is_unknown(approval, intent, editor, supervisor)
     assert send(editor, approval, AGAIN).status_code == 303
@@ -282,11 +288,11 @@ def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
 
 @pytest.mark.parametrize(("found", "state"), [("yes", "sent"), ("no", "approved")])
 def test_what_a_supervisor_finds_out_of_the_write_holds_for_the_approval(
-    editor: Editor, supervisor: Browser, desk: Sandbox, found: str, state: str
+    editor: Editor, supervisor: Browser, portal_service: Sandbox, found: str, state: str
 ) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
-    desk.fail_next(UPDATE, cut_after_commit=True)
+    portal_service.fail_next(UPDATE, cut_after_commit=True)
     send(editor, approval)
     typed = {"found": found, "reason": "Asked the service"}
     supervisor.post(f"{WriteIntent.objects.get().get_absolute_url()}resolve/", typed)
@@ -297,15 +303,15 @@ def test_what_a_supervisor_finds_out_of_the_write_holds_for_the_approval(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_portal_that_is_killed_leaves_the_approval_tied_to_its_write(
-    supervisor: Browser, desk: Sandbox
+    supervisor: Browser, portal_service: Sandbox
 ) -> None:
-    record, portal = given.borrower(desk), Portal(desk.url)
+    record, portal = given.borrower(portal_service), Portal(portal_service.url)
     forget_connections()
     portal.start()
     remote: Any = RemoteBrowser(portal)
     approval = ask(Editor(remote, record))
     decide(supervisor, approval)
-    desk.fail_next(UPDATE, delay=60)
+    portal_service.fail_next(UPDATE, delay=60)
     preview = fields(html(remote.get(approval.send_url)))
 
     def press() -> None:
@@ -314,7 +320,7 @@ def test_a_portal_that_is_killed_leaves_the_approval_tied_to_its_write(
 
     sender = threading.Thread(target=press)
     sender.start()
-    while not desk.calls:
+    while not portal_service.calls:
         time.sleep(0.02)
     portal.kill()
     sender.join()
@@ -333,7 +339,7 @@ def is_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervis
     """Every page says so, with the link, and sending again asks."""
     places = [approval.get_absolute_url(), approval.send_url, editor.url]
     for page in (html(editor.browser.get(place)) for place in places):
-        assert "nknown" in page or "We do not know" in page
+        assert "nknown" in page or "Unclear whether" in page
         assert intent.get_absolute_url() in page
         assert "Nothing has been sent yet" not in page
     assert "Outcome unknown" in html(supervisor.get("/approvals/"))
@@ -342,23 +348,23 @@ def is_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervis
     assert (approval.state, approval.intent_id) == ("unknown", intent.pk)
 
 
-def test_the_same_form_sends_once(editor: Editor, supervisor: Browser, desk: Sandbox) -> None:
+def test_the_same_form_sends_once(editor: Editor, supervisor: Browser, portal_service: Sandbox) -> None:
     approval = ask(editor)
     decide(supervisor, approval)
     preview = fields(html(editor.browser.get(approval.send_url)))
     first, second = (editor.post(preview, "send") for _ in range(2))
     assert first["Location"] == second["Location"]
-    assert len(desk.calls) == 1
+    assert len(portal_service.calls) == 1
 
 
 def test_everybody_concerned_sees_it(
     editor: Editor, supervisor: Browser, borrower: Record, tell: Callable[[Browser], str]
 ) -> None:
     approval = ask(editor)
-    assert "Approval waiting:" in tell(supervisor)
-    assert "Approval waiting:" in tell(editor.browser)
-    assert "A change waits for approval." in html(supervisor.get(borrower.get_absolute_url()))
-    assert "A change waits for approval." in html(editor.browser.get(editor.url))
+    assert "Pending approval:" in tell(supervisor)
+    assert "Pending approval:" in tell(editor.browser)
+    assert "Pending approval." in html(supervisor.get(borrower.get_absolute_url()))
+    assert "Pending approval." in html(editor.browser.get(editor.url))
     assert "Harbor Street Bakery LLC" in html(supervisor.get("/approvals/"))
     decide(supervisor, approval)
     assert "Approved, to be sent:" in tell(editor.browser)

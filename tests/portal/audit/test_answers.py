@@ -9,5 +9,5 @@ from tests.faults.answers import LOSSES, Loss, judged
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda one: one.name)
 @pytest.mark.parametrize("operation", ["borrowers.create_commercial", "borrowers.update"])
-def test_an_answer_is_never_lost_or_denied(desk: Sandbox, operation: str, loss: Loss) -> None:
-    assert judged(operation, loss, desk, seconds=0).words == []
+def test_an_answer_is_never_lost_or_denied(portal_service: Sandbox, operation: str, loss: Loss) -> None:
+    assert judged(operation, loss, portal_service, seconds=0).words == []

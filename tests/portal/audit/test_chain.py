@@ -21,13 +21,14 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit import guard
-from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, append, seal
-from portal.audit.guard import FIRST
+from portal.audit.chain import HASH_FORMAT, HASHED_FIELDS, append, entry_hash
+from portal.audit.guard import GENESIS_HASH
+from portal.audit.integrity import is_intact, verify_chain
 from portal.audit.models import Actor, Entry
-from portal.audit.verification import holds, verify
 from portal.operations import doctor
 from portal.registry.models import Kind, Record
-from portal.registry.search import matching, search_text
+from portal.registry.search.find import matching
+from portal.registry.search.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import databases
 from tests.conftest import browser_of
@@ -66,7 +67,7 @@ class TestRefusal:
         five()
         with pytest.raises(IntegrityError, match="Audit entries"):
             run(statement)
-        assert verify().found is None
+        assert verify_chain().found is None
 
     @pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite’s own way")
     @pytest.mark.parametrize(
@@ -102,10 +103,10 @@ class TestRefusal:
         other.close()
 
     def test_a_migration_brings_a_lost_guard_back(self) -> None:
-        guard.remove(connection)
-        assert len(guard.differences(connection)) == 3
+        guard.remove_triggers(connection)
+        assert len(guard.find_differences(connection)) == 3
         call_command("migrate", verbosity=0)
-        assert guard.differences(connection) == []
+        assert guard.find_differences(connection) == []
 
 
 SWAP = [f"UPDATE audit_entry SET id = {a} WHERE id = {b}" for a, b in ((99, 2), (2, 3), (3, 99))]
@@ -131,13 +132,13 @@ class TestVerify:
     def test_the_first_wrong_entry_is_named(self, attack: list[str], named: str) -> None:
         five()
         if attack:
-            guard.remove(connection)
+            guard.remove_triggers(connection)
         run(*attack)
         assert named in told()
 
     def test_a_millionth_of_a_second_counts(self) -> None:
         entry = five()[0]
-        guard.remove(connection)
+        guard.remove_triggers(connection)
         moved = entry.at.replace(microsecond=(entry.at.microsecond + 1) % 1_000_000)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE audit_entry SET at = %s WHERE id = 1", [moved])
@@ -145,17 +146,17 @@ class TestVerify:
 
     def test_an_entry_that_was_sealed_anew_is_named_though_it_fits_its_seal(self) -> None:
         five()
-        guard.remove(connection)
+        guard.remove_triggers(connection)
         reseal(3, reason="Another")
         assert "Entry 3 was rewritten, hash and all" in told()
 
     def test_an_entry_slipped_in_with_a_true_seal_is_named(self) -> None:
         five()
-        guard.remove(connection)
+        guard.remove_triggers(connection)
         run(*MAKE_ROOM)
         forged = Entry.objects.get(pk=2)
         forged.pk, forged.previous_hash, forged.reason = 3, "c" * 64, "Slipped in"
-        forged.hash = seal(forged)
+        forged.hash = entry_hash(forged)
         forged.save()
         assert "Entry 3 was inserted: it follows no entry" in told()
 
@@ -183,7 +184,7 @@ def reseal(first: int, **changes: Any) -> None:
         setattr(entry, name, value)
     names = ("reason", "previous_hash")
     values = ", ".join(f"{name} = '{getattr(entry, name)}'" for name in names)
-    run(f"UPDATE audit_entry SET {values}, hash = '{seal(entry)}' WHERE id = {first}")
+    run(f"UPDATE audit_entry SET {values}, hash = '{entry_hash(entry)}' WHERE id = {first}")
 
 
 # An entry as it was written, and its hash as it was computed, before entries named a format.
@@ -205,7 +206,7 @@ WRITTEN_BEFORE = {
     "reason": "Moved",
     "changes": {"city": ["Austin", "Waco"]},
     "detail": {"amount": "12.50", "list": [1, None]},
-    "previous_hash": FIRST,
+    "previous_hash": GENESIS_HASH,
     "hash": "cfe5add73e3dd56ee0c8c18ceb1726f47d868b320b452b0049e086d9304bf840",
 }
 
@@ -224,8 +225,8 @@ class TestFormats:
 
     def test_entries_of_both_hold_in_one_chain(self) -> None:
         assert list(Entry.objects.order_by("id").values_list("hash_format", flat=True)) == [1, HASH_FORMAT]
-        assert (verify().entries, verify().found) == (2, None)
-        assert all(holds(entry) for entry in Entry.objects.all())
+        assert (verify_chain().entries, verify_chain().found) == (2, None)
+        assert all(is_intact(entry) for entry in Entry.objects.all())
 
     @pytest.mark.parametrize(
         ("change", "named"),
@@ -237,10 +238,10 @@ class TestFormats:
         ],
     )
     def test_neither_a_field_nor_the_format_changes_unnoticed(self, change: str, named: str) -> None:
-        guard.remove(connection)
+        guard.remove_triggers(connection)
         run(f"UPDATE audit_entry SET {change}")
-        assert str(verify().found).startswith(named)
-        assert not all(holds(entry) for entry in Entry.objects.all())
+        assert str(verify_chain().found).startswith(named)
+        assert not all(is_intact(entry) for entry in Entry.objects.all())
 
     def test_the_newest_format_covers_every_field(self) -> None:
         fields = {field.attname for field in Entry._meta.concrete_fields}
@@ -269,7 +270,7 @@ def test_many_processes_at_once_make_one_chain() -> None:
     environment = os.environ | {"DATABASE_URL": databases.database_url()}
     processes = [subprocess.Popen([sys.executable, "-c", APPENDS], env=environment) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
-    assert (verify().entries, verify().found) == (90, None)
+    assert (verify_chain().entries, verify_chain().found) == (90, None)
 
 
 def rights_of(role: str) -> set[tuple[str, str]]:
@@ -318,9 +319,13 @@ class TestRoleOfThePortal:
         yield
         databases.run("RESET ROLE", f"DROP OWNED BY {name}", f"DROP ROLE {name}")
 
-    def test_it_can_work_and_nothing_weakens_the_guard(self, desk: Sandbox) -> None:
+    def test_it_can_work_and_nothing_weakens_the_guard(self, portal_service: Sandbox) -> None:
         assert browser_of(Role.AUDITOR).get("/audit/").status_code == 200
-        assert (verify().found, guard.is_owned(connection), guard.differences(connection)) == (
+        assert (
+            verify_chain().found,
+            guard.owns_audit_table(connection),
+            guard.find_differences(connection),
+        ) == (
             None,
             False,
             [],
@@ -331,7 +336,7 @@ class TestRoleOfThePortal:
         for statement in TAKING_AWAY:
             with pytest.raises(ProgrammingError, match=r"denied|must be owner"):
                 databases.run(statement)
-        assert verify().entries == 5
+        assert verify_chain().entries == 5
 
     def test_no_table_of_its_own_stands_in_for_the_trail(self) -> None:
         five()

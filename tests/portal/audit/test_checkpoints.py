@@ -1,6 +1,9 @@
 """A trail that was tampered with fails its check, and the failure reaches whoever looks; a restore is recorded."""
 
+import os
+import pwd
 import shutil
+from collections.abc import Callable
 from datetime import timedelta
 from html import unescape
 from io import StringIO
@@ -16,14 +19,14 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.roles import Role
-from portal.audit import checkpoints, guard
+from portal.audit import guard, integrity
 from portal.audit.chain import append
-from portal.audit.guard import FIRST
+from portal.audit.guard import GENESIS_HASH
+from portal.audit.integrity import verify_chain
 from portal.audit.models import Entry
-from portal.audit.verification import verify
-from portal.jobs import kinds, upkeep
+from portal.jobs import kinds, queue
 from portal.jobs.models import Job
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.operations import doctor
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -52,7 +55,7 @@ def file(settings: LazySettings) -> Path:
 
 def unguarded(*statements: str) -> None:
     """Tamper as the owner of the database can, and leave its guard as it was."""
-    guard.remove(connection)
+    guard.remove_triggers(connection)
     run(*statements)
     bring_guard_back()
 
@@ -60,13 +63,13 @@ def unguarded(*statements: str) -> None:
 def bring_guard_back() -> None:
     if connection.vendor == "postgresql":  # It makes no trigger while a check of a foreign key waits.
         databases.run("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL DEFERRED")
-    guard.install(connection)
+    guard.install_triggers(connection)
 
 
 def rewrite_all() -> None:
     """A chain of other words that fits in itself."""
-    guard.remove(connection)
-    previous = FIRST
+    guard.remove_triggers(connection)
+    previous = GENESIS_HASH
     for number in Entry.objects.order_by("id").values_list("id", flat=True):
         reseal(number, previous_hash=previous, reason="Rewritten")
         previous = Entry.objects.get(pk=number).hash
@@ -86,7 +89,7 @@ class TestTampering:
     @pytest.mark.parametrize("left", [6, 2, 0], ids=["last entry cut", "tail cut", "emptied"])
     def test_a_trail_that_lost_its_end_is_found(self, signed: Path, left: int, recent: bool) -> None:
         unguarded(f"DELETE FROM audit_entry WHERE id > {left}")
-        assert verify().found is None
+        assert verify_chain().found is None
         assert failure(recent=recent).startswith("Entry 7 was removed: the checkpoint of ")
         append(MAYA, "lookup.correct")
         assert "Entry 7 was removed" in failure() or "Entry 7 or one before it was rewritten" in failure()
@@ -94,7 +97,7 @@ class TestTampering:
     @pytest.mark.parametrize("recent", [False, True])
     def test_a_chain_that_was_rewritten_whole_is_found(self, signed: Path, recent: bool) -> None:
         rewrite_all()
-        assert verify().found is None
+        assert verify_chain().found is None
         assert failure(recent=recent).startswith("Entry 7 or one before it was rewritten: the checkpoint of ")
 
     @pytest.mark.parametrize("recent", [False, True])
@@ -197,26 +200,78 @@ NEUTERED = {
 }
 
 
+# A failed check leaves no entry: the database drops it without a word.
+SILENCED = {
+    "sqlite": [
+        "CREATE TRIGGER quiet BEFORE INSERT ON audit_entry WHEN new.result = 'broken' BEGIN SELECT RAISE(IGNORE); END"
+    ],
+    "postgresql": [
+        "CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
+        "CREATE TRIGGER quiet BEFORE INSERT ON audit_entry FOR EACH ROW WHEN (new.result = 'broken') "
+        "EXECUTE FUNCTION drop_row()",
+    ],
+}
+
+
+def put_file_in_place_of_folder(signed: Path) -> None:
+    shutil.rmtree(signed.parent)
+    signed.parent.write_text("")
+
+
+ATTACKS: dict[str, Callable[[Path], object]] = {
+    "tail cut": lambda signed: unguarded("DELETE FROM audit_entry WHERE id > 5"),
+    "emptied trail": lambda signed: unguarded("DELETE FROM audit_entry"),
+    "rewritten chain": lambda signed: rewrite_all(),
+    "missing checkpoint file": lambda signed: signed.unlink(),
+    "shortened checkpoint file": lambda signed: signed.write_text(""),
+    "folder of checkpoints replaced by a file": put_file_in_place_of_folder,
+    "neutered guard": lambda signed: run(*next(iter(NEUTERED[connection.vendor].values()))),
+    "silenced trail": lambda signed: run(*SILENCED[connection.vendor]),
+}
+
+
+def state_after(name: str) -> str:
+    """How a scheduled check ends."""
+    kind = kinds.find_kind(name)
+    assert kind
+    start_job(kind)
+    call_command("work", batch=True)
+    job = Job.latest(name)
+    assert job
+    return job.state
+
+
+def metrics(browser: Browser) -> str:
+    return browser.get("/metrics", headers={"authorization": "Bearer 0123456789abcdef"}).content.decode()
+
+
 class TestGuard:
     @pytest.mark.parametrize("recent", [False, True])
     @pytest.mark.parametrize("how", NEUTERED[connection.vendor])
     def test_a_guard_is_compared_by_what_it_does(self, signed: Path, how: str, recent: bool) -> None:
         append(MAYA, "lookup.correct")
         run(*NEUTERED[connection.vendor][how])
-        assert guard.differences(connection)
+        assert guard.find_differences(connection)
         reason = failure(recent=recent)
         assert "The trigger audit_entry_" in reason or "which the portal did not make" in reason
         assert next(one.words for one in doctor.trail() if one.grade == "bad") in reason
 
-    def test_an_upgrade_makes_it_again(self, signed: Path) -> None:
+    def test_an_upgrade_repairs_it_and_records_what_was_wrong(self, signed: Path) -> None:
         run(*next(iter(NEUTERED[connection.vendor].values())))
         call_command("migrate", verbosity=0)
         assert "one unbroken chain" in check()
+        entry = Entry.objects.get(action="audit.guard")
+        assert entry.actor_name.endswith(" (command line)")
+        assert "does not do what it should" in entry.detail["found"]
+
+    def test_an_upgrade_of_a_sound_guard_records_nothing(self, signed: Path) -> None:
+        call_command("migrate", verbosity=0)
+        assert not Entry.objects.filter(action="audit.guard").exists()
 
 
 class TestOtherTables:
     @pytest.fixture
-    def at_work(self, desk: Sandbox, servicer: Browser) -> None:
+    def at_work(self, portal_service: Sandbox, servicer: Browser) -> None:
         """A borrower was created and looked at, and a statement printed; then the trail was signed."""
         page = Wizard(servicer).fill().send()
         assert page.status_code == 303
@@ -234,7 +289,10 @@ class TestOtherTables:
             ),
             (["DELETE FROM audit_writeintent"], "an entry of a write that is not recorded anywhere else"),
             (["UPDATE summaries_printed SET code = 'another'"], "a row of printed without its entry"),
-            (["UPDATE audit_sighting SET subject_uuid = 'another'"], "a row of sighting without its entry"),
+            (
+                ["UPDATE audit_sighting SET subject_uuid = 'another'"],
+                "a row of record view without its entry",
+            ),
             (
                 ["UPDATE audit_remotecall SET intent_id = '{0}' WHERE intent_id IS NOT NULL"],
                 "a call of the service whose write is not in the trail",
@@ -246,7 +304,9 @@ class TestOtherTables:
         run(*(statement.format(strange) for statement in attack))
         assert f"There is {named}" in failure()
 
-    def test_what_was_cut_off_before_it_was_signed_is_found(self, desk: Sandbox, servicer: Browser) -> None:
+    def test_what_was_cut_off_before_it_was_signed_is_found(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
         check()
         before = Entry.objects.count()
         assert Wizard(servicer).fill().send().status_code == 303
@@ -265,34 +325,62 @@ class TestReport:
     """Whoever tampers, the failure is on the home page, in the metrics, on the job and in the exit code."""
 
     @pytest.mark.parametrize("name", ["operations.verify_audit", "operations.sign_audit"])
+    @pytest.mark.parametrize("attack", ATTACKS)
     def test_a_scheduled_check_that_fails_is_seen(
-        self, signed: Path, viewer: Browser, settings: LazySettings, name: str
+        self, signed: Path, viewer: Browser, settings: LazySettings, attack: str, name: str
     ) -> None:
         settings.METRICS_TOKEN = "0123456789abcdef"
         assert "audit trail" not in viewer.get("/").content.decode()
-        unguarded("DELETE FROM audit_sighting", "DELETE FROM audit_entry WHERE id > 5")
-        kind = kinds.find(name)
-        assert kind
-        start(kind)
-        call_command("work", batch=True)
-        job = Job.latest(name)
-        assert job
-        assert job.state == Job.State.FAILED
+        assert "desk_audit_unbroken 1" in metrics(viewer)
+        unguarded("DELETE FROM audit_sighting")
+        ATTACKS[attack](signed)
+        assert state_after(name) == Job.State.FAILED
         page = unescape(viewer.get("/").content.decode())
-        assert "The audit trail failed its check" in page
-        assert "Entry 7 was removed" in page
-        answer = viewer.get("/metrics", headers={"authorization": "Bearer 0123456789abcdef"}).content.decode()
-        assert "desk_audit_unbroken 0" in answer
-        assert "\ndesk_audit_checkpoint_age_seconds " not in answer  # Its entry is gone.
-        (bad,) = [one.words for one in doctor.trail() if one.grade == "bad"]
-        assert "Entry 7 was removed" in bad
+        assert "The audit trail failed its check" in page or "The audit trail could not be checked" in page
+        assert "desk_audit_unbroken 0" in metrics(viewer)
+        assert [one.words for one in doctor.trail() if one.grade == "bad"]
+
+    def test_a_check_that_passes_ends_the_warning(
+        self, signed: Path, viewer: Browser, settings: LazySettings
+    ) -> None:
+        settings.METRICS_TOKEN = "0123456789abcdef"
+        append(MAYA, "lookup.correct")
+        ATTACKS["folder of checkpoints replaced by a file"](signed)
+        assert state_after("operations.sign_audit") == Job.State.FAILED
+        assert "could not be checked" in viewer.get("/").content.decode()
+        signed.parent.unlink()
+        assert "one unbroken chain" in check(reason="The folder was lost")
+        assert "audit trail" not in viewer.get("/").content.decode()
+        assert "desk_audit_unbroken 1" in metrics(viewer)
+
+    def test_a_trail_known_to_be_broken_fails_no_further_signing(self, signed: Path) -> None:
+        unguarded("DELETE FROM audit_sighting", "DELETE FROM audit_entry WHERE id > 5")
+        kind = kinds.find_kind("operations.sign_audit")
+        assert kind
+        states = []
+        for _ in range(3):
+            start_job(kind)
+            call_command("work", batch=True)
+            states.append(Job.latest(kind.name).state)  # type: ignore[union-attr]
+        assert states == [Job.State.FAILED, Job.State.DONE, Job.State.DONE]
+        assert Entry.objects.filter(action="audit.verify", result="broken").count() == 1
+        assert len(signed.read_text().splitlines()) == 1
+        assert any("Entry 7 was removed" in one.words for one in doctor.trail() if one.grade == "bad")
+
+    def test_checkpoints_that_cannot_be_read_fail_one_signing_only(
+        self, signed: Path, settings: LazySettings
+    ) -> None:
+        append(MAYA, "lookup.correct")
+        signed.write_text("{\n")
+        assert "line 1: it cannot be read" in failure(recent=True)
+        assert "Not signed, because the last check failed." in failure(recent=True)
 
     def test_a_check_that_no_longer_runs_is_seen(self, signed: Path, viewer: Browser) -> None:
         with time_machine.travel(timezone.now() + timedelta(days=3)):
             assert "The audit trail was not checked" in browser_of(Role.VIEWER).get("/").content.decode()
 
     def test_a_worker_checks_and_signs_by_itself(self, signed: Path) -> None:
-        upkeep.begin_due()
+        queue.start_scheduled_jobs()
         names = set(Job.objects.values_list("name", flat=True))
         assert {"operations.verify_audit", "operations.sign_audit"} <= names
         call_command("work", batch=True)
@@ -334,11 +422,17 @@ class TestRestoring:
         assert "one unbroken chain" in words
         entry = Entry.objects.get(action="audit.accept")
         assert (entry.reason, entry.actor_role) == ("Disk failed; restored the copy of Sunday", "system")
+        user = pwd.getpwuid(os.getuid()).pw_name
+        assert entry.actor_name == f"{user} (command line)"
         assert (entry.detail["keeps"], entry.detail["void"]) == (7, 1)
         append(MAYA, "lookup.correct")
         assert "one unbroken chain" in check()
         assert "Signed" not in check(reason="Again") or "Nothing to accept" in check(reason="Again")
         assert Entry.objects.filter(action="audit.accept").count() == 1
+
+    def test_it_names_who_accepts(self, older: Path) -> None:
+        check(reason="Restored", by="Dana Reed")
+        assert Entry.objects.get(action="audit.accept").actor_name == "Dana Reed (command line)"
 
     def test_what_was_signed_before_the_copy_still_counts(self, older: Path) -> None:
         check(reason="Restored")
@@ -400,7 +494,7 @@ class TestKeys:
         )
         (signed.parent / "key").unlink()
         assert "no key here has the name" in failure()
-        settings.AUDIT_CHECKPOINT_FORMER_KEYS = [checkpoints.public_half(first)]
+        settings.AUDIT_CHECKPOINT_FORMER_KEYS = [integrity.public_key_of(first)]
         check()
         check()
         assert len(signed.read_text().splitlines()) == 3

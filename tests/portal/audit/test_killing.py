@@ -7,7 +7,7 @@ from tests.faults.killing import killed
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_portal_that_is_killed_loses_doubles_and_says_nothing_wrong(desk: Sandbox) -> None:
-    found, forms = killed(desk, times=2)
+def test_a_portal_that_is_killed_loses_doubles_and_says_nothing_wrong(portal_service: Sandbox) -> None:
+    found, forms = killed(portal_service, times=2)
     assert found.words == []
     assert forms > 0

@@ -42,12 +42,12 @@ def settled() -> Entry:
 
 class TestApplication:
     @pytest.fixture
-    def borrower(self, desk: Sandbox) -> Record:
-        return given.borrower(desk)
+    def borrower(self, portal_service: Sandbox) -> Record:
+        return given.borrower(portal_service)
 
     @pytest.fixture
-    def lost(self, servicer: Browser, borrower: Record, desk: Sandbox) -> WriteIntent:
-        desk.fail_next(SUBMIT, cut_after_commit=True)
+    def lost(self, servicer: Browser, borrower: Record, portal_service: Sandbox) -> WriteIntent:
+        portal_service.fail_next(SUBMIT, cut_after_commit=True)
         assert apply(servicer, borrower).status_code == 504
         return WriteIntent.objects.get()
 
@@ -57,7 +57,7 @@ class TestApplication:
         assert apply(servicer, borrower).status_code == 409
         uuid = str(uuid4())
         answer = supervisor.post(address(lost), FOUND | {"uuid": f" uuid: {uuid} "}, follow=True)
-        assert "Settled as confirmed by Supervisor (supervisor)" in html(answer)
+        assert "Resolved as confirmed by Supervisor (supervisor)" in html(answer)
         known = Record.objects.get(kind=Kind.APPLICATION, uuid=uuid)
         assert (known.borrower_uuid, known.created_by) == (borrower.uuid, "Supervisor (supervisor)")
         entry = settled()
@@ -70,7 +70,7 @@ class TestApplication:
         self, supervisor: Browser, servicer: Browser, borrower: Record, lost: WriteIntent
     ) -> None:
         page = html(supervisor.post(address(lost), NOT_FOUND, follow=True))
-        assert "Settled as not carried out by Supervisor" in page
+        assert "Resolved as not carried out by Supervisor" in page
         assert "Not in the lender’s list" in page
         assert not Record.objects.filter(kind=Kind.APPLICATION).exists()
         assert apply(servicer, borrower).status_code == 303
@@ -78,11 +78,11 @@ class TestApplication:
     @pytest.mark.parametrize(
         ("typed", "refusal"),
         [
-            (FOUND, "Give the identifier"),
+            (FOUND, "Enter the ID"),
             (FOUND | {"uuid": "a/b"}, "It may hold letters"),
-            (FOUND | {"uuid": "u-1", "reason": ""}, "This is needed"),
+            (FOUND | {"uuid": "u-1", "reason": ""}, "This field is required"),
             ({"reason": "So"}, "Choose one."),
-            ({"found": "maybe", "reason": "So"}, "Choose one from the list."),
+            ({"found": "maybe", "reason": "So"}, "Choose an option from the list."),
         ],
     )
     def test_half_an_answer_settles_nothing(
@@ -95,23 +95,28 @@ class TestApplication:
         assert (lost.state, Entry.objects.filter(action="audit.resolve").count()) == ("unknown", 0)
 
     def test_what_another_write_created_is_not_this_one(
-        self, supervisor: Browser, servicer: Browser, borrower: Record, desk: Sandbox, lost: WriteIntent
+        self,
+        supervisor: Browser,
+        servicer: Browser,
+        borrower: Record,
+        portal_service: Sandbox,
+        lost: WriteIntent,
     ) -> None:
         made = apply(servicer, borrower, "1000")
         uuid = made["Location"].split("/")[-2]
         page = html(supervisor.post(address(lost), FOUND | {"uuid": uuid}))
-        assert "Another write created that one" in page
+        assert "Another request created that record" in page
 
     def test_what_belongs_to_another_borrower_is_not_this_one(
-        self, supervisor: Browser, desk: Sandbox, lost: WriteIntent
+        self, supervisor: Browser, portal_service: Sandbox, lost: WriteIntent
     ) -> None:
-        other = given.account(Kind.APPLICATION, given.borrower(desk), "a-9")
-        assert "of another borrower" in html(supervisor.post(address(lost), FOUND | {"uuid": other.uuid}))
+        other = given.account(Kind.APPLICATION, given.borrower(portal_service), "a-9")
+        assert "under another borrower" in html(supervisor.post(address(lost), FOUND | {"uuid": other.uuid}))
 
     def test_it_is_settled_once(self, supervisor: Browser, lost: WriteIntent) -> None:
         supervisor.post(address(lost), NOT_FOUND)
         page = html(supervisor.post(address(lost), FOUND | {"uuid": "a-9"}, follow=True))
-        assert "Nothing to settle: not carried out." in page
+        assert "Nothing to resolve: not carried out." in page
         assert settled().result == "released"
 
     def test_the_evidence_stands_beside_it(self, supervisor: Browser, lost: WriteIntent) -> None:
@@ -136,55 +141,55 @@ class TestApplication:
 
 class TestBorrower:
     def test_one_that_was_found_has_its_page_and_ends_the_draft(
-        self, servicer: Browser, supervisor: Browser, desk: Sandbox
+        self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("borrowers.create_commercial", cut_after_commit=True)
+        portal_service.fail_next("borrowers.create_commercial", cut_after_commit=True)
         wizard = Wizard(servicer).fill()
         assert wizard.send().status_code == 504
-        uuid = desk.world.users()[0]["uuid"]
+        uuid = portal_service.world.users()[0]["uuid"]
         supervisor.post(address(WriteIntent.objects.get()), FOUND | {"uuid": uuid})
         known = Record.objects.get(kind=Kind.BORROWER)
         assert (known.uuid, known.borrower_uuid, str(known)) == (uuid, uuid, "O'Neil & Daughters, LLC")
         assert servicer.get(f"/borrowers/{uuid}/").status_code == 200
-        assert len(desk.world.users()) == 1
+        assert len(portal_service.world.users()) == 1
 
     def test_one_that_was_not_created_may_be_sent_from_its_draft(
-        self, servicer: Browser, supervisor: Browser, desk: Sandbox
+        self, servicer: Browser, supervisor: Browser, portal_service: Sandbox
     ) -> None:
-        desk.fail_next("borrowers.create_commercial", cut_before=True)
+        portal_service.fail_next("borrowers.create_commercial", cut_before=True)
         wizard = Wizard(servicer).fill()
         wizard.send()
         supervisor.post(address(WriteIntent.objects.get()), NOT_FOUND)
         assert wizard.send().status_code == 303
-        assert len(desk.world.users()) == 1
+        assert len(portal_service.world.users()) == 1
 
 
 class TestUpdate:
     @pytest.fixture
-    def editor(self, servicer: Browser, desk: Sandbox) -> Editor:
-        return Editor(servicer, given.borrower(desk))
+    def editor(self, servicer: Browser, portal_service: Sandbox) -> Editor:
+        return Editor(servicer, given.borrower(portal_service))
 
     @pytest.fixture
-    def lost(self, editor: Editor, desk: Sandbox) -> WriteIntent:
-        desk.fail_next(UPDATE, cut_after_commit=True)
+    def lost(self, editor: Editor, portal_service: Sandbox) -> WriteIntent:
+        portal_service.fail_next(UPDATE, cut_after_commit=True)
         editor.send(email="new@bakery.example")
         return WriteIntent.objects.get()
 
     def test_its_maker_sends_it_again_and_that_settles_it(self, editor: Editor, lost: WriteIntent) -> None:
-        assert editor.send(email="new@bakery.example").status_code == 303
+        assert editor.send({"again": "on"}, email="new@bakery.example").status_code == 303
         lost.refresh_from_db()
         assert lost.state == "confirmed"
         assert "sent again as r-" in settled().detail["note"]
 
     def test_nobody_else_sends_the_same(
-        self, editor: Editor, lost: WriteIntent, desk: Sandbox, supervisor: Browser
+        self, editor: Editor, lost: WriteIntent, portal_service: Sandbox, supervisor: Browser
     ) -> None:
-        sent = len(desk.calls)
+        sent = len(portal_service.calls)
         colleague = Editor(supervisor, editor.record)
-        answer = colleague.send(email="new@bakery.example")
-        assert (answer.status_code, len(desk.calls)) == (409, sent)
+        answer = colleague.send({"again": "on"}, email="new@bakery.example")
+        assert (answer.status_code, len(portal_service.calls)) == (409, sent)
         assert lost.get_absolute_url() in html(answer)
-        assert colleague.send(email="other@bakery.example").status_code == 303
+        assert colleague.send({"again": "on"}, email="other@bakery.example").status_code == 303
 
     def test_a_supervisor_settles_it_without_an_identifier(
         self, editor: Editor, lost: WriteIntent, supervisor: Browser
@@ -199,7 +204,7 @@ class TestStale:
     """A crash left a write *sending*: whoever looks next finds it unknown."""
 
     @pytest.fixture
-    def stale(self, desk: Sandbox) -> WriteIntent:
+    def stale(self, portal_service: Sandbox) -> WriteIntent:
         made = WriteIntent.objects.create(
             submit_id="one",
             operation=SUBMIT,

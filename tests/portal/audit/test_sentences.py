@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry
-from portal.audit.sentences import sentence
+from portal.audit.reading import sentence
 from portal.settings import BASE_DIR
 
 # What writes an entry, and the helpers of areas that pass an action on to it.
-WRITERS = {"append", "saw", "note", "_note", "_record", "_factor"}
+WRITERS = {"append", "log_view", "_record_credential", "note", "_note", "_record", "_factor"}
 ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
 WRITES = {
     "borrowers.create_commercial",

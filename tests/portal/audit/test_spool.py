@@ -12,8 +12,9 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 
-from portal.audit import outcomes, spool
-from portal.audit.models import RemoteCall, WriteIntent
+from portal.audit import writes
+from portal.audit.models import Entry, RemoteCall, WriteIntent
+from portal.audit.spool import ANSWERS
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -25,93 +26,95 @@ ENTRY = {"uuid": "4f1b", "amount": Decimal("12.50"), "name": "Café \ud800"}
 @pytest.fixture
 def file(settings: LazySettings, tmp_path: Path) -> Path:
     settings.DATA_DIR = tmp_path
-    spool.allocate()
-    return spool.path()
+    ANSWERS.allocate()
+    return ANSWERS.path
 
 
 def test_its_space_is_taken_at_the_start(file: Path) -> None:
     found = file.stat()
-    assert (found.st_size, found.st_mode & 0o777) == (spool.FILE_BYTES, 0o600)
-    assert found.st_blocks * 512 >= spool.FILE_BYTES
+    assert (found.st_size, found.st_mode & 0o777) == (ANSWERS.file_bytes, 0o600)
+    assert found.st_blocks * 512 >= ANSWERS.file_bytes
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_what_is_put_is_read_until_it_is_removed(file: Path) -> None:
-    first, second = spool.put(ENTRY), spool.put({"uuid": "x" * 9000})
+    first, second = ANSWERS.put(ENTRY), ANSWERS.put({"uuid": "x" * 9000})
     assert first
     assert second
-    assert [entry["uuid"] for _, entry in spool.entries()] == ["4f1b", "x" * 9000]
-    spool.remove(first)
-    spool.remove(first)
-    assert [ticket for ticket, _ in spool.entries()] == [second]
-    third = spool.put({"uuid": "third"})
-    spool.remove(first)  # Its place is another's now.
+    assert [entry["uuid"] for _, entry in ANSWERS.entries()] == ["4f1b", "x" * 9000]
+    ANSWERS.remove(first)
+    ANSWERS.remove(first)
+    assert [ticket for ticket, _ in ANSWERS.entries()] == [second]
+    third = ANSWERS.put({"uuid": "third"})
+    ANSWERS.remove(first)  # Its place is another's now.
     assert third
-    assert [entry["uuid"] for _, entry in spool.entries()] == ["third", "x" * 9000]
-    assert file.stat().st_size == spool.FILE_BYTES
+    assert [entry["uuid"] for _, entry in ANSWERS.entries()] == ["third", "x" * 9000]
+    assert file.stat().st_size == ANSWERS.file_bytes
 
 
 def test_what_was_cut_off_is_passed_over(file: Path) -> None:
-    ticket = spool.put({"uuid": "x" * 9000})
+    ticket = ANSWERS.put({"uuid": "x" * 9000})
     assert ticket
     with file.open("r+b") as writable:
         writable.seek(5000)
         writable.write(b"\0" * 100)
-    assert spool.entries() == []
-    assert spool.put(ENTRY)
-    assert len(spool.entries()) == 1
+    assert ANSWERS.entries() == []
+    assert ANSWERS.put(ENTRY)
+    assert len(ANSWERS.entries()) == 1
 
 
 def test_what_has_no_room_leaves_its_short_form_and_then_nothing(file: Path) -> None:
-    while spool.put({"body": "x" * 60_000}):
+    while ANSWERS.put({"body": "x" * 60_000}):
         pass
-    assert spool.put({"body": "x" * 60_000}, {"uuid": "short"})
-    assert spool.entries()[-1][1] == {"uuid": "short"}
-    while spool.put({"uuid": "short"}):
+    assert ANSWERS.put({"body": "x" * 60_000}, {"uuid": "short"})
+    assert ANSWERS.entries()[-1][1] == {"uuid": "short"}
+    while ANSWERS.put({"uuid": "short"}):
         pass
-    assert file.stat().st_size == spool.FILE_BYTES
+    assert file.stat().st_size == ANSWERS.file_bytes
 
 
 def test_several_write_at_once(file: Path) -> None:
     def write(number: int) -> None:
         for one in range(10):
-            ticket = spool.put({"uuid": f"{number}-{one}", "body": "x" * 5000})
+            ticket = ANSWERS.put({"uuid": f"{number}-{one}", "body": "x" * 5000})
             if one % 2 and ticket:
-                spool.remove(ticket)
+                ANSWERS.remove(ticket)
 
     threads = [threading.Thread(target=write, args=[number]) for number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {entry["uuid"] for _, entry in spool.entries()} == {
+    assert {entry["uuid"] for _, entry in ANSWERS.entries()} == {
         f"{number}-{one}" for number in range(8) for one in range(0, 10, 2)
     }
 
 
-def test_nothing_sensitive_waits_in_it(servicer: Browser, desk: Sandbox, settings: LazySettings) -> None:
+def test_nothing_sensitive_waits_in_it(
+    servicer: Browser, portal_service: Sandbox, settings: LazySettings
+) -> None:
     settings.APPROVAL_ACTS = []
-    editor = Editor(servicer, given.individual(desk))
+    editor = Editor(servicer, given.individual(portal_service))
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
     echoed = {"ssn": SSN, "dob": "1987/04/19", "credit_report_xml_gzip": "H4sIAAAA"}
-    desk.fail_next("borrowers.update", changes=echoed)
+    portal_service.fail_next("borrowers.update", changes=echoed)
     assert editor.send(TWICE, **WITH_SSN, **BORN).status_code == 503
-    [(_, entry)] = spool.entries()
+    [(_, entry)] = ANSWERS.entries()
     assert entry["uuid"] == editor.record.uuid
-    text = spool.path().read_bytes()
+    text = ANSWERS.path.read_bytes()
     secrets = (SSN, SSN.replace("-", ""), "1987/04/19", "1987-04-19", "H4sIAAAA")
     assert [secret for secret in secrets if secret.encode() in text] == []
 
 
 def test_without_a_file_one_line_goes_to_stderr_and_the_page_shows_the_uuid(
     servicer: Browser,
-    desk: Sandbox,
+    portal_service: Sandbox,
     settings: LazySettings,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "spool").write_text("in the way")
-    settings.DATA_DIR, borrower = tmp_path, given.borrower(desk)
+    settings.DATA_DIR, borrower = tmp_path, given.borrower(portal_service)
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
     page = Editor(servicer, borrower).send(email="new@bakery.example")
     assert page.status_code == 503
@@ -128,29 +131,54 @@ def test_without_a_file_one_line_goes_to_stderr_and_the_page_shows_the_uuid(
 
 
 def test_an_entry_without_its_write_waits_and_stops_no_other(
-    servicer: Browser, desk: Sandbox, settings: LazySettings
+    servicer: Browser, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
-    Editor(servicer, given.borrower(desk)).send(email="new@bakery.example")
-    [(ticket, entry)] = spool.entries()
-    spool.remove(ticket)
-    spool.put(entry | {"intent_id": "11111111-1111-4111-8111-111111111111"})
-    spool.put(entry)
+    Editor(servicer, given.borrower(portal_service)).send(email="new@bakery.example")
+    [(ticket, entry)] = ANSWERS.entries()
+    ANSWERS.remove(ticket)
+    ANSWERS.put(entry | {"intent_id": "11111111-1111-4111-8111-111111111111"})
+    ANSWERS.put(entry)
     databases.free_the_disk("audit_entry")
-    assert (outcomes.replay(), outcomes.replay()) == (1, 1)
+    assert (writes.replay_answers(), writes.replay_answers()) == (1, 1)
     assert (WriteIntent.objects.get().state, RemoteCall.objects.count()) == ("confirmed", 1)
 
 
-def test_the_short_form_still_says_what_was_made(servicer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk)
+def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
+    servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
+) -> None:
+    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    borrower, missing = given.borrower(portal_service), "11111111-1111-4111-8111-111111111111"
+    Editor(servicer, borrower).send(email="new@bakery.example")
+    [(_, entry)] = ANSWERS.entries()
+    ANSWERS.put(entry | {"intent_id": missing})
+    for wrong in ({"discard": missing}, {"discard": entry["intent_id"], "reason": "Not this one"}):
+        with pytest.raises(CommandError, match=r"Say why|No answer waits"):
+            call_command("doctor", **wrong)
+    databases.free_the_disk("audit_entry")
+    with contextlib.suppress(CommandError):
+        call_command("doctor")
+    assert f"run manage.py doctor --discard {missing} --reason WHY." in capsys.readouterr().out
+    with contextlib.suppress(CommandError):
+        call_command("doctor", discard=missing, reason="Restored the backup of Sunday")
+    assert "No answer of a write waits to be saved." in capsys.readouterr().out
+    left = Entry.objects.get(action="audit.discard_answer")
+    assert (left.subject_uuid, left.reason) == (borrower.uuid, "Restored the backup of Sunday")
+    assert (left.detail["write"], left.detail["state"]) == (missing, "confirmed")
+    assert ANSWERS.entries() == []
+    call_command("verify_audit", verbosity=0)
+
+
+def test_the_short_form_still_says_what_was_made(servicer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
     databases.fill_the_disk("registry_record")
     typed = {"submit_id": str(uuid4()), "amount": "25,170.00", "confirmed": "yes"}
     assert servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", typed).status_code == 503
-    [(ticket, entry)] = spool.entries()
-    spool.remove(ticket)
-    assert spool.put(outcomes.WriteResult.from_spool(entry).for_spool()[1])
+    [(ticket, entry)] = ANSWERS.entries()
+    ANSWERS.remove(ticket)
+    assert ANSWERS.put(writes.WriteResult.from_spool(entry).for_spool()[1])
     databases.free_the_disk("registry_record")
-    assert outcomes.replay() == 0
+    assert writes.replay_answers() == 0
     intent = WriteIntent.objects.get()
     assert (intent.state, intent.subject_uuid) == ("confirmed", entry["uuid"])
     assert Record.objects.get(uuid=entry["uuid"]).borrower_uuid == borrower.uuid
@@ -158,21 +186,21 @@ def test_the_short_form_still_says_what_was_made(servicer: Browser, desk: Sandbo
 
 @pytest.mark.parametrize("command", ["doctor", "work"])
 def test_commands_record_what_waits(
-    servicer: Browser, desk: Sandbox, capsys: pytest.CaptureFixture[str], command: str
+    servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
-    Editor(servicer, given.borrower(desk)).send(email="new@bakery.example")
+    Editor(servicer, given.borrower(portal_service)).send(email="new@bakery.example")
     databases.free_the_disk("audit_entry")
     with contextlib.suppress(CommandError):  # The doctor finds fault with a local start.
         call_command(command, **({"batch": True} if command == "work" else {}))
-    assert (WriteIntent.objects.get().state, spool.entries()) == ("confirmed", [])
+    assert (WriteIntent.objects.get().state, ANSWERS.entries()) == ("confirmed", [])
 
 
 def test_the_doctor_says_what_cannot_be_recorded(
-    servicer: Browser, desk: Sandbox, capsys: pytest.CaptureFixture[str]
+    servicer: Browser, portal_service: Sandbox, capsys: pytest.CaptureFixture[str]
 ) -> None:
     databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
-    borrower = given.borrower(desk)
+    borrower = given.borrower(portal_service)
     Editor(servicer, borrower).send(email="new@bakery.example")
     with contextlib.suppress(CommandError):
         call_command("doctor")

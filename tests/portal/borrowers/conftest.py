@@ -11,8 +11,8 @@ from tests.portal.borrowers.editor import Editor
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk)
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service)
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def editor(servicer: Browser, borrower: Record) -> Editor:
 
 
 @pytest.fixture
-def person(desk: Sandbox) -> Record:
-    return given.individual(desk, middle_name="June")
+def person(portal_service: Sandbox) -> Record:
+    return given.individual(portal_service, middle_name="June")
 
 
 @pytest.fixture

@@ -67,9 +67,9 @@ def is_refused(response: Any, status: int = 422) -> str:
     return html(response)
 
 
-def sent(desk: Sandbox) -> Any:
+def sent(portal_service: Sandbox) -> Any:
     """The last body on the wire."""
-    return json.loads(desk.calls[-1].body)
+    return json.loads(portal_service.calls[-1].body)
 
 
 def phases() -> list[str]:

@@ -126,7 +126,7 @@ def test_the_last_page_shows_the_masked_request(wizard: Wizard) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR, Role.ADMIN])
-def test_needs_a_role_that_lends(role: Role, desk: Sandbox) -> None:
+def test_needs_a_role_that_lends(role: Role, portal_service: Sandbox) -> None:
     browser = browser_of(role)
     assert browser.get("/borrowers/new/").status_code == 403
     url = f"/borrowers/new/{Draft().pk}/"
@@ -151,15 +151,15 @@ def test_nobody_sends_the_draft_of_another(wizard: Wizard, supervisor: Browser, 
 
 def test_names_every_error_of_the_last_step_at_once(wizard: Wizard, sandbox: Sandbox) -> None:
     page = is_refused(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
-    assert "Four fields need a correction. Nothing was sent." in page
-    assert "Compare the EIN with the document" in page
+    assert "Fix 4 fields. Nothing was sent." in page
+    assert "Confirm that you checked the EIN" in page
     assert "2 digits entered, 9 needed." in page
     assert not sandbox.world.users()
 
 
 def test_entries_that_differ_are_refused_and_not_shown_again(wizard: Wizard, sandbox: Sandbox) -> None:
     page = is_refused(wizard.send({"ein_again": "47-1029385", "ssn_0": SSN}))
-    assert page.count("The two entries differ; enter both again.") == 4
+    assert page.count("The entries don’t match. Enter both again.") == 4
     assert EIN not in page
     assert "1029385" not in page
     assert SSN not in page
@@ -185,7 +185,7 @@ def test_what_changed_in_another_window_is_not_sent_unseen(wizard: Wizard, sandb
     seen = wizard.hidden()
     wizard.post("business", BUSINESS | {"email": "other@oneil.example"})
     page = is_refused(wizard.post("review", seen | SIGNED))
-    assert "The draft was changed in another window." in page
+    assert "The draft changed in another window." in page
     assert "other@oneil.example" in page
     assert not sandbox.world.users()
 
@@ -223,12 +223,21 @@ def test_two_windows_send_once(wizard: Wizard, sandbox: Sandbox) -> None:
     assert len(sandbox.world.users()) == 1
 
 
-def test_going_back_after_it_was_sent_shows_that_the_draft_is_gone(wizard: Wizard) -> None:
+def test_an_address_of_the_draft_leads_to_its_borrower_after_it_was_sent(
+    wizard: Wizard, sandbox: Sandbox, supervisor: Browser
+) -> None:
+    sandbox.fail_next("borrowers.create_commercial", status=422)
     wizard.send()
-    assert "This draft is no longer here" in is_refused(wizard.get("review"), 404)
-    assert "This draft is no longer here" in is_refused(wizard.post("address", {}), 404)
-    assert "This draft is no longer here" in is_refused(wizard.post("review", {"submit_id": "\0"}), 404)
+    wizard.send()
+    (user,) = sandbox.world.users()
+    for answer in (
+        *map(wizard.get, ("business", "review")),
+        wizard.post("address", {}),
+        wizard.post("review", {"submit_id": "\0"}),
+    ):
+        assert answer["Location"] == f"/borrowers/{user['uuid']}/"
     assert not Draft.objects.exists()
+    assert "Draft not found" in is_refused(supervisor.get(f"{wizard.url}review/"), 404)
 
 
 def test_while_it_is_on_its_way_nothing_else_is_sent(wizard: Wizard, sandbox: Sandbox) -> None:
@@ -273,7 +282,7 @@ def test_a_lost_sending_keeps_the_draft(wizard: Wizard, sandbox: Sandbox) -> Non
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
     page = html(wizard.get("review"))
-    assert "This draft was sent, and its outcome is not known" in page
+    assert "This draft was sent. Its outcome is unknown" in page
     assert "elena@oneil.example" in page
     assert 'name="ein"' not in page
 
@@ -282,7 +291,7 @@ def test_an_equal_borrower_waits_until_the_lost_one_is_settled(wizard: Wizard, s
     sandbox.fail_next(CREATE, cut_after_commit=True)
     wizard.send()
     page = is_refused(Wizard(wizard.browser).fill(PRIYA).send(), 409)
-    assert "An equal borrower is being created" in page
+    assert "The same borrower is already being created" in page
     assert WriteIntent.objects.get().get_absolute_url() in page
     assert len(sandbox.world.users()) == 1
 
@@ -308,7 +317,7 @@ def test_a_refusal_goes_back_to_the_step_it_names(wizard: Wizard, sandbox: Sandb
     page = is_refused(wizard.send())
     assert "1. Business" in page
     assert "<q>phone must be a valid US phone number</q>" in page
-    assert "The lending service refused this. No borrower was created." in page
+    assert "The service rejected this. No borrower was created." in page
     assert 'href="#id_phone"' in page
     assert phases() == ["attempt", "outcome rejected"]
 
@@ -337,7 +346,7 @@ def test_a_page_that_was_refused_before_says_so_and_asks_again(wizard: Wizard, s
     typed = wizard.hidden() | SIGNED
     wizard.post("review", typed)
     page = is_refused(wizard.post("review", typed), 409)
-    assert "This page was sent before, and nothing came of it" in page
+    assert "Already submitted; it didn’t go through" in page
     assert "<q>computer says no</q>" in page
     assert not sandbox.world.users()
 
@@ -386,14 +395,14 @@ def test_a_service_that_cannot_be_reached_leaves_everything_to_be_sent_later(
     assert wizard.send().status_code == 303
 
 
-# --- Known here already ---
+# --- Already on file ---
 
 
 def test_an_equal_borrower_is_created_only_with_a_reason(wizard: Wizard, sandbox: Sandbox) -> None:
     known = given.borrower(sandbox, phone="5125550143")
     page = is_refused(wizard.send())
     assert f'href="{known.get_absolute_url()}">Open existing</a>' in page
-    assert "Create anyway, because: This is needed" in page
+    assert "Reason to create anyway: This field is required" in page
     assert wizard.send({"reason": "A second business at the same desk"}).status_code == 303
     attempt = Entry.objects.get(action=CREATE, phase="attempt")
     assert attempt.reason == "A second business at the same desk"
@@ -407,9 +416,9 @@ def test_a_lost_creation_that_is_nearly_equal_is_named_and_needs_a_reason(
     lost = WriteIntent.objects.get()
     other = Wizard(wizard.browser).fill(email="accounts@oneil.example")
     page = is_refused(other.send())
-    assert f'href="{lost.get_absolute_url()}">Open the write</a>' in page
-    assert "its outcome is not known. Same: O&#x27;Neil &amp; Daughters, LLC, (512) 555-0143" in page
-    assert "Create anyway, because: This is needed" in page
+    assert f'href="{lost.get_absolute_url()}">Open request</a>' in page
+    assert "outcome unknown. Same: O&#x27;Neil &amp; Daughters, LLC, (512) 555-0143" in page
+    assert "Reason to create anyway: This field is required" in page
     assert len(sandbox.world.users()) == 1
     assert other.send({"reason": "The county has two of them"}).status_code == 303
     assert len(sandbox.world.users()) == 2
@@ -473,18 +482,18 @@ class TestZipAcrossTheStateLine:
 
     TEXHOMA: ClassVar = {"line_1": "12 Main St", "city": "Texhoma", "state": "Texas", "zip": "73949"}
 
-    def test_it_is_sent_once_somebody_confirmed_it(self, wizard: Wizard, desk: Sandbox) -> None:
+    def test_it_is_sent_once_somebody_confirmed_it(self, wizard: Wizard, portal_service: Sandbox) -> None:
         wizard.fill(ELENA)
         wizard.post("address", self.TEXHOMA)
         assert "belongs to Oklahoma (OK), which borders Texas" in html(wizard.get("address"))
         refused = wizard.send()
         assert refused.status_code == 422
-        assert "Then tick this." in html(refused)
-        assert not desk.calls
+        assert "Then confirm." in html(refused)
+        assert not portal_service.calls
         assert wizard.send({"zip_checked": "on"}).status_code == 303
         assert Record.objects.filter(kind=Kind.BORROWER).count() == 1
 
-    def test_a_persons_own_address_asks_too(self, wizard: Wizard, desk: Sandbox) -> None:
+    def test_a_persons_own_address_asks_too(self, wizard: Wizard, portal_service: Sandbox) -> None:
         own = {name: text for name, text in ELENA.items() if name != "same_address"} | self.TEXHOMA
         wizard.fill(own)
         assert wizard.send().status_code == 422

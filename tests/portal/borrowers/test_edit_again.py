@@ -30,82 +30,98 @@ from tests.portal.borrowers.editor import (
 )
 
 
-def test_a_refusal_shows_the_words_and_keeps_everything_but_the_ssn(of_person: Editor, desk: Sandbox) -> None:
-    desk.fail_next(UPDATE, status=422, message="email belongs to somebody else")
+def test_a_refusal_shows_the_words_and_keeps_everything_but_the_ssn(
+    of_person: Editor, portal_service: Sandbox
+) -> None:
+    portal_service.fail_next(UPDATE, status=422, message="email belongs to somebody else")
     page = is_refused(of_person.send(TWICE, email="taken@maya.example", **WITH_SSN))
     assert "<q>email belongs to somebody else</q>" in page
-    assert "One field needs a correction. Nothing was changed." in page
-    assert "The lending service did not accept this" in page
+    assert "Fix 1 field. Nothing was changed." in page
+    assert "The service rejected this" in page
     kept = {"email": "taken@maya.example", "reason": "On the phone"} | WITH_SSN
     assert fields(page).items() >= kept.items()
     assert "2190" not in page
     assert phases() == ["attempt", "outcome rejected"]
 
 
-def test_a_refused_change_can_be_corrected_and_sent(editor: Editor, desk: Sandbox) -> None:
-    desk.fail_next(UPDATE, status=400, message="no")
+def test_a_refused_change_can_be_corrected_and_sent(editor: Editor, portal_service: Sandbox) -> None:
+    portal_service.fail_next(UPDATE, status=400, message="no")
     form = fields(is_refused(editor.send(email="taken@bakery.example")))
     preview = fields(html(editor.post(form | {"email": "free@bakery.example"}, "preview")))
     assert editor.post(preview | {"reason": ""}, "send").status_code == 303
-    assert sent(desk) == {"email": "free@bakery.example"}
+    assert sent(portal_service) == {"email": "free@bakery.example"}
 
 
-def test_a_conflict_told_by_the_service_is_one(editor: Editor, desk: Sandbox) -> None:
-    desk.fail_next(UPDATE, status=409, message="changed meanwhile")
-    assert "changed meanwhile" in is_refused(editor.send(email="new@bakery.example"), 409)
+def test_a_conflict_told_by_the_service_is_one(editor: Editor, portal_service: Sandbox) -> None:
+    portal_service.fail_next(UPDATE, status=409, message="changed while you were editing")
+    assert "changed while you were editing" in is_refused(editor.send(email="new@bakery.example"), 409)
 
 
-def test_a_borrower_the_service_does_not_have_is_not_found(servicer: Browser, desk: Sandbox) -> None:
-    user = desk.world.borrower()
-    record = given.told(user)
-    desk.reset()
+def test_a_borrower_the_service_does_not_have_is_not_found(
+    servicer: Browser, portal_service: Sandbox
+) -> None:
+    user = portal_service.world.borrower()
+    record = given.save_answer(user)
+    portal_service.reset()
     page = is_refused(Editor(servicer, record).send(email="new@bakery.example"), 404)
-    assert "does not have this record" in page
+    assert "Record not found at the service" in page
 
 
 def test_what_never_left_is_told_and_can_be_sent_again(
-    editor: Editor, desk: Sandbox, settings: LazySettings
+    editor: Editor, portal_service: Sandbox, settings: LazySettings
 ) -> None:
     preview = editor.checked(email="new@bakery.example")
     settings.SERVICING_URL = "http://127.0.0.1:9"
     gateway.client.cache_clear()
     page = is_refused(editor.post(preview | {"reason": "Called"}, "send"), 503)
-    assert "The lending service cannot be reached. Nothing was sent." in page
+    assert "The service can’t be reached. Nothing was sent." in page
     assert "Called" in page
-    settings.SERVICING_URL = desk.url
+    settings.SERVICING_URL = portal_service.url
     gateway.client.cache_clear()
     assert editor.post(fields(page) | {"reason": "Called"}, "send").status_code == 303
 
 
-def test_a_lost_answer_is_unknown_and_may_be_sent_again(editor: Editor, desk: Sandbox) -> None:
-    desk.fail_next(UPDATE, cut_after_commit=True)
-    assert "We do not know" in is_refused(editor.send(email="new@bakery.example"), 504)
-    assert "We do not know whether the change by Servicer (servicer) went through." in html(
+def test_a_lost_answer_is_unknown_and_is_sent_again_only_on_purpose(
+    editor: Editor, portal_service: Sandbox
+) -> None:
+    portal_service.fail_next(UPDATE, cut_after_commit=True)
+    assert "Outcome unknown" in is_refused(editor.send(email="new@bakery.example"), 504)
+    assert "Unclear whether the change by Servicer (servicer) went through:" in html(
         editor.browser.get(editor.url)
     )
-    assert editor.send(email="new@bakery.example").status_code == 303
+    intent = WriteIntent.objects.get()
+    assert intent.get_absolute_url() in html(editor.check(email="new@bakery.example"))
+    assert "Confirm that you want to send it again." in is_refused(editor.send(email="new@bakery.example"))
+    assert phases() == ["attempt", "outcome unknown"]
+    assert editor.send({"again": "on"}, email="new@bakery.example").status_code == 303
     assert phases() == ["attempt", "outcome unknown", "attempt", "outcome confirmed"]
 
 
-def test_two_clicks_send_once(editor: Editor, desk: Sandbox) -> None:
+def test_another_field_is_sent_without_asking(editor: Editor, portal_service: Sandbox) -> None:
+    portal_service.fail_next(UPDATE, cut_after_commit=True)
+    editor.send(email="new@bakery.example")
+    assert editor.send(line_2="Suite 4").status_code == 303
+
+
+def test_two_clicks_send_once(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
     first, second = (editor.post(preview, "send") for _ in range(2))
     assert first["Location"] == second["Location"]
-    assert len(desk.calls) == 1
+    assert len(portal_service.calls) == 1
 
 
-def test_a_lost_sending_that_is_repeated_shows_what_is_known(editor: Editor, desk: Sandbox) -> None:
+def test_a_lost_sending_that_is_repeated_shows_what_is_known(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
-    desk.fail_next(UPDATE, cut_after_commit=True)
+    portal_service.fail_next(UPDATE, cut_after_commit=True)
     editor.post(preview, "send")
     page = html(editor.browser.get(editor.post(preview, "send")["Location"]))
-    assert "We do not know whether it went through" in page
-    assert len(desk.calls) == 1
+    assert "Outcome unknown" in page
+    assert len(portal_service.calls) == 1
 
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("sending", "It is on its way"), ("rejected", "refused this"), ("not_sent", "Nothing was sent")],
+    [("sending", "Being sent"), ("rejected", "rejected this"), ("not_sent", "Nothing was sent")],
 )
 def test_the_result_tells_every_other_state(editor: Editor, state: str, words: str) -> None:
     url = editor.send(email="new@bakery.example")["Location"]
@@ -114,44 +130,46 @@ def test_the_result_tells_every_other_state(editor: Editor, state: str, words: s
 
 
 def test_a_number_used_for_another_record_sends_nothing(
-    editor: Editor, of_person: Editor, desk: Sandbox
+    editor: Editor, of_person: Editor, portal_service: Sandbox
 ) -> None:
     used = editor.checked(email="new@bakery.example") | {"reason": ""}
     editor.post(used, "send")
     other = of_person.checked(email="new@maya.example") | {"submit_id": used["submit_id"]}
-    assert "This was sent before" in is_refused(of_person.post(other, "send"), 409)
-    assert len(desk.calls) == 1
+    assert "Already sent" in is_refused(of_person.post(other, "send"), 409)
+    assert len(portal_service.calls) == 1
 
 
 @pytest.mark.parametrize("proposal", ["", "x", "x:y:z", "\0", b"\xed\xa0\x80"])
-def test_a_check_that_cannot_be_read_sends_nothing(editor: Editor, desk: Sandbox, proposal: Any) -> None:
+def test_a_check_that_cannot_be_read_sends_nothing(
+    editor: Editor, portal_service: Sandbox, proposal: Any
+) -> None:
     page = is_refused(editor.send({"proposal": proposal}, email="new@bakery.example"))
-    assert "The check could not be read" in page
-    assert not desk.calls
+    assert "The review couldn’t be read" in page
+    assert not portal_service.calls
 
 
 def test_a_check_is_good_for_its_person_and_record_only(
-    editor: Editor, of_person: Editor, supervisor: Browser, desk: Sandbox
+    editor: Editor, of_person: Editor, supervisor: Browser, portal_service: Sandbox
 ) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
     is_refused(of_person.post(preview, "send"))
     is_refused(supervisor.post(editor.url, preview | {"action": "send"}))
-    assert not desk.calls
+    assert not portal_service.calls
 
 
-def test_a_check_is_shown_again_after_a_quarter_of_an_hour(editor: Editor, desk: Sandbox) -> None:
+def test_a_check_is_shown_again_after_a_quarter_of_an_hour(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
     with time_machine.travel(timezone.now() + timedelta(minutes=15, seconds=2)):
         page = is_refused(editor.post(preview, "send"))
-        assert "more than 15 minutes old" in page
-        assert not desk.calls
+        assert "expired after 15 minutes" in page
+        assert not portal_service.calls
         assert editor.post(fields(page) | {"reason": ""}, "send").status_code == 303
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_clicks_at_once_send_once(editor: Editor, desk: Sandbox) -> None:
+def test_two_clicks_at_once_send_once(editor: Editor, portal_service: Sandbox) -> None:
     preview = editor.checked(email="new@bakery.example") | {"reason": ""}
-    desk.fail_next(UPDATE, delay=0.5, times=None)
+    portal_service.fail_next(UPDATE, delay=0.5, times=None)
     together = threading.Barrier(2)
     places: list[str] = []
 
@@ -166,16 +184,16 @@ def test_two_clicks_at_once_send_once(editor: Editor, desk: Sandbox) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(set(places)), len(desk.calls)) == (1, 1)
+    assert (len(set(places)), len(portal_service.calls)) == (1, 1)
     assert phases() == ["attempt", "outcome confirmed"]
 
 
 @pytest.mark.parametrize("step", ["preview", "send"])
 def test_what_only_the_client_refuses_comes_back_to_the_form(
-    editor: Editor, desk: Sandbox, settings: LazySettings, step: str
+    editor: Editor, portal_service: Sandbox, settings: LazySettings, step: str
 ) -> None:
     form, preview = editor.open() | {"city": "Springfield"}, editor.checked(city="Springfield")
     settings.SERVICING_COUNTRY = "USA"
     page = is_refused(editor.post({"preview": form, "send": preview | {"reason": "Moved"}}[step], step))
     assert "The country must be written" in page
-    assert not desk.calls
+    assert not portal_service.calls

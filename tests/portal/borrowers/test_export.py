@@ -20,11 +20,11 @@ def lines(browser: Browser, query: str = "") -> list[list[str]]:
     return list(csv.reader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
 
 
-def test_it_holds_the_chosen_columns_of_the_rows_shown(viewer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk, first_name="Acme LLC", phone="5125550143")
+def test_it_holds_the_chosen_columns_of_the_rows_shown(viewer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service, first_name="Acme LLC", phone="5125550143")
     viewer.post("/borrowers/", {"column": ["phone", "lines"]})
     assert lines(viewer) == [
-        ["Name", "Phone", "Lines", "Identifier"],
+        ["Name", "Phone", "Lines", "ID"],
         ["Acme LLC", "5125550143", "0", borrower.uuid],
     ]
 
@@ -53,8 +53,8 @@ def test_its_name_says_what_narrowed_it(viewer: Browser) -> None:
     assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
 
 
-def test_it_leaves_one_entry_with_its_filters_and_count(viewer: Browser, desk: Sandbox) -> None:
-    given.borrower(desk)
+def test_it_leaves_one_entry_with_its_filters_and_count(viewer: Browser, portal_service: Sandbox) -> None:
+    given.borrower(portal_service)
     lines(viewer, "?q=llc&state=OR&all=1")
     entry = Entry.objects.get(action="borrowers.export")
     assert entry.detail == {"query": "llc", "filters": {"state": "OR"}, "rows": 1}

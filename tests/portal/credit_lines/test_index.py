@@ -1,6 +1,7 @@
 """Lines of credit that this desk knows, across borrowers."""
 
 from decimal import Decimal
+from typing import ClassVar
 
 from django.test import Client as Browser
 
@@ -15,12 +16,18 @@ class TestList(PortfolioList):
     kind = Kind.LINE
     area = "credit_lines"
     noun = "line"
-    heads = ["Limit", "Past due", "Payment due", "Last checked"]
+    heads: ClassVar[list[str]] = [
+        *("Limit", "Principal", "Principal as % of limit", "Available", "Past due", "Days past due", "Aging"),
+        *("Due next", "Amount due next", "Last updated"),
+    ]
 
     def test_most_past_due_stands_first_and_what_was_not_told_last(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        less, untold = self.known(desk, past_due=Decimal("12.50")), self.known(desk)
-        more = self.known(desk, past_due=Decimal("310"))
+        less = self.known(portal_service, past_due=Decimal("12.50"), past_due_rank=Decimal("12.50"))
+        untold, more = (
+            self.known(portal_service),
+            self.known(portal_service, past_due=Decimal("310"), past_due_rank=Decimal("310")),
+        )
         assert self.order(self.fragment(viewer, "?sort=past_due"), more, less, untold) == [0, 1, 2]
         assert self.order(self.fragment(viewer, "?sort=-past_due"), less, more, untold) == [0, 1, 2]

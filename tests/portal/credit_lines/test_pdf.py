@@ -8,7 +8,7 @@ from django.conf import LazySettings
 from django.http import HttpResponseBase
 from django.test import Client as Browser
 
-from portal.audit.models import Entry, RemoteCall, Sighting
+from portal.audit.models import Entry, RecordView, RemoteCall
 from portal.credit_lines import documents
 from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
@@ -28,9 +28,9 @@ def loopback(settings: LazySettings) -> Any:
 
 
 @pytest.fixture
-def line(desk: Sandbox) -> Record:
-    record = given.line(desk, given.borrower(desk), opened=date(2026, 1, 1))
-    desk.world.statement(record.uuid, DAY)
+def line(portal_service: Sandbox) -> Record:
+    record = given.line(portal_service, given.borrower(portal_service), opened=date(2026, 1, 1))
+    portal_service.world.statement(record.uuid, DAY)
     return record
 
 
@@ -84,9 +84,11 @@ def test_it_can_be_downloaded_which_leaves_an_entry_even_after_a_look(viewer: Br
     )
 
 
-def test_the_link_is_read_anew_and_never_the_browsers(viewer: Browser, desk: Sandbox, line: Record) -> None:
+def test_the_link_is_read_anew_and_never_the_browsers(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
     bytes_of(fetched(viewer, line, "?url=http://169.254.169.254/&statement=evil"))
-    assert [call.operation for call in desk.calls] == ["credit_lines.statement", "documents.fetch"]
+    assert [call.operation for call in portal_service.calls] == ["credit_lines.statement", "documents.fetch"]
 
 
 def test_each_view_is_recorded_and_each_call_has_its_row(viewer: Browser, line: Record) -> None:
@@ -97,6 +99,14 @@ def test_each_view_is_recorded_and_each_call_has_its_row(viewer: Browser, line: 
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert (call.outcome, call.status) == ("confirmed", 200)
     assert call.path.startswith("127.0.0.1/documents/")
+
+
+def test_how_long_it_took_is_recorded_in_milliseconds(
+    viewer: Browser, line: Record, portal_service: Sandbox
+) -> None:
+    portal_service.fail_next("documents.fetch", delay=0.5)
+    bytes_of(fetched(viewer, line))
+    assert 500 <= RemoteCall.objects.get(operation="documents.fetch").duration_ms < 60_000
 
 
 def test_a_statement_is_new_until_it_was_viewed(viewer: Browser, servicer: Browser, line: Record) -> None:
@@ -115,9 +125,11 @@ def test_the_same_bytes_leave_one_fingerprint(viewer: Browser, line: Record) -> 
     assert seen.last_at > seen.first_at
 
 
-def test_changed_bytes_are_flagged_with_both_dates(viewer: Browser, desk: Sandbox, line: Record) -> None:
+def test_changed_bytes_are_flagged_with_both_dates(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
     bytes_of(fetched(viewer, line))
-    desk.fail_next("documents.fetch", body=b"%PDF-1.7 another content")
+    portal_service.fail_next("documents.fetch", body=b"%PDF-1.7 another content")
     bytes_of(fetched(viewer, line))
     panel(viewer, line.get_absolute_url(), "line")
     shown = page(viewer, f"{line.get_absolute_url()}?statement={DAY}")
@@ -138,22 +150,22 @@ def test_changed_bytes_are_flagged_with_both_dates(viewer: Browser, desk: Sandbo
     ],
 )
 def test_what_is_not_a_whole_pdf_is_refused_with_a_sentence(
-    viewer: Browser, desk: Sandbox, line: Record, fault: dict[str, Any], status: int, sentence: str
+    viewer: Browser, portal_service: Sandbox, line: Record, fault: dict[str, Any], status: int, sentence: str
 ) -> None:
-    desk.fail_next("documents.fetch", **fault)
+    portal_service.fail_next("documents.fetch", **fault)
     shown = refused(viewer, line, status)
     assert sentence in shown
     assert "Try again" in shown
     assert Entry.objects.get(action="credit_lines.pdf").result == "rejected"
     assert not Fingerprint.objects.exists()
-    assert not Sighting.objects.exists()
+    assert not RecordView.objects.exists()
 
 
 def test_a_document_that_drips_is_given_up_with_a_sentence(
-    viewer: Browser, desk: Sandbox, line: Record, settings: LazySettings
+    viewer: Browser, portal_service: Sandbox, line: Record, settings: LazySettings
 ) -> None:
     settings.SERVICING_DOCUMENT_TIMEOUT = 0.5
-    desk.fail_next("documents.fetch", drip=0.02)
+    portal_service.fail_next("documents.fetch", drip=0.02)
     shown = refused(viewer, line, 502)
     assert "did not arrive in time" in shown
     assert "Try again" in shown
@@ -161,9 +173,11 @@ def test_a_document_that_drips_is_given_up_with_a_sentence(
     assert not Fingerprint.objects.exists()
 
 
-def test_a_host_that_nobody_named_is_not_asked(viewer: Browser, desk: Sandbox, line: Record) -> None:
+def test_a_host_that_nobody_named_is_not_asked(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
     elsewhere = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
-    desk.fail_next("credit_lines.statement", changes={"statements": elsewhere})
+    portal_service.fail_next("credit_lines.statement", changes={"statements": elsewhere})
     assert "files.example, which is not a host" in refused(viewer, line, 502)
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert call.path == "files.example/a.pdf"
@@ -176,17 +190,23 @@ def test_without_debug_this_machine_is_not_asked(
     assert "does not use https" in refused(viewer, line, 502)
 
 
-def test_a_day_the_service_lists_no_more_says_so(viewer: Browser, desk: Sandbox, line: Record) -> None:
-    desk.fail_next("credit_lines.statement", changes={"statements": []})
-    assert "no longer lists a document for this day" in refused(viewer, line, 404)
+def test_a_day_the_service_lists_no_more_says_so(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
+    portal_service.fail_next("credit_lines.statement", changes={"statements": []})
+    assert "no longer lists a statement for this date" in refused(viewer, line, 404)
 
 
-def test_a_service_that_is_down_says_so_in_the_frame(viewer: Browser, desk: Sandbox, line: Record) -> None:
-    desk.fail_next("credit_lines.statement", status=500, message="Out of order", times=None)
+def test_a_service_that_is_down_says_so_in_the_frame(
+    viewer: Browser, portal_service: Sandbox, line: Record
+) -> None:
+    portal_service.fail_next("credit_lines.statement", status=500, message="Out of order", times=None)
     assert "Out of order" in refused(viewer, line, 503)
 
 
 @pytest.mark.parametrize("day", ["evil", "2026-3-15", "2026-02-30", "2026-03-15T00:00"])
-def test_what_is_no_day_is_no_address(viewer: Browser, desk: Sandbox, line: Record, day: str) -> None:
+def test_what_is_no_day_is_no_address(
+    viewer: Browser, portal_service: Sandbox, line: Record, day: str
+) -> None:
     assert fetched(viewer, line, day=day).status_code == 404
-    assert desk.calls == []
+    assert portal_service.calls == []

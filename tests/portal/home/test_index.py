@@ -16,12 +16,15 @@ from portal.accounts.models import User
 from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
-from portal.home.attention import SHOWN
+from portal.home.attention import MAX_SHOWN
 from portal.jobs.models import Worker
-from portal.messaging.models import Message, key_from
+from portal.live import account_records, read_live
+from portal.messaging.models import Message, first_key_at
+from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
-from portal.readings import account, read_again
+from portal.registry.figures import rank
 from portal.registry.models import Kind, Record
+from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -36,8 +39,8 @@ def days_from_now(days: int) -> date:
 
 def read(owner: Record, kind: Kind, uuid: str) -> Record:
     """Make an account known and read it, with its repayments."""
-    for record in account(given.account(kind, owner, uuid)):
-        assert read_again(ME, record)
+    for record in account_records(given.account(kind, owner, uuid)):
+        assert read_live(ME, record)
     return Record.objects.get(kind=kind, uuid=uuid)
 
 
@@ -59,7 +62,7 @@ def unknown_write(owner: Record, by: str = "servicer") -> WriteIntent:
 def delivered(at: datetime, status: str) -> Message:
     """A message of the local copy."""
     return Message.objects.create(
-        pk=key_from(at), uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
+        pk=first_key_at(at), uuid=uuid4(), event="payment.failed", status=status, day=timezone.localdate(at)
     )
 
 
@@ -71,7 +74,11 @@ def facts(browser: Browser, query: str = "") -> list[str]:
 
 def flagged(sandbox: Sandbox, kind: Kind, past_due: str | None, name: str) -> Record:
     record = given.account(kind, given.borrower(sandbox, first_name=name), uuid4().hex)
-    Record.objects.filter(pk=record.pk).update(flagged=True, past_due=past_due and Decimal(past_due))
+    Record.objects.filter(pk=record.pk).update(
+        flagged=True,
+        past_due=past_due and Decimal(past_due),
+        past_due_rank=rank(past_due and Decimal(past_due), is_late=True),
+    )
     return record
 
 
@@ -93,14 +100,14 @@ class TestAttention:
         assert "no worker is running" not in servicer.get("/").content.decode()
 
     def test_everything_that_waits_stands_in_one_list_the_worst_first(
-        self, desk: Sandbox, servicer: Browser
+        self, portal_service: Sandbox, servicer: Browser
     ) -> None:
-        owner = given.borrower(desk)
+        owner = given.borrower(portal_service)
         unknown_write(owner)
-        line = desk.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
-        loan = desk.world.loan(owner.uuid, delinquent=True)
-        desk.world.repayment(loan["uuid"], amount="88.10", status="FAILED_AFTER_SUCCESS")
-        due = desk.world.line(
+        line = portal_service.world.line(owner.uuid, past_due_balance=Decimal("310.00"), days_past_due=12)
+        loan = portal_service.world.loan(owner.uuid, delinquent=True)
+        portal_service.world.repayment(loan["uuid"], amount="88.10", status="FAILED_AFTER_SUCCESS")
+        due = portal_service.world.line(
             owner.uuid, payment_due_date=str(days_from_now(3)), payment_amount_due=Decimal("880.50")
         )
         read(owner, Kind.LINE, line["uuid"])
@@ -110,35 +117,26 @@ class TestAttention:
             assert [fact[:22] for fact in facts(servicer)] == [
                 "Outcome unknown: an ap",
                 "Repayment of $88.10 re",
+                "An amount not known pa",
                 "$310.00 past due, 12 d",
-                "Loan delinquent",
                 "Payment of $880.50 due",
             ]
 
-    def test_the_loan_that_was_unpaid_for_longest_stands_first(
-        self, desk: Sandbox, servicer: Browser
-    ) -> None:
-        owner = given.borrower(desk)
-        for uuid, days, amount in (("small", -80, 500), ("large", -9, 90_000)):
-            given.account(Kind.LOAN, owner, uuid)
-            told = {"flagged": True, "due_date": days_from_now(days), "amount": amount}
-            Record.objects.filter(uuid=uuid).update(**told)
-        html = servicer.get("/").content.decode()
-        assert html.index("loan small") < html.index("loan large")
-
     def test_a_long_list_begins_with_the_worst_and_tells_how_many_more_wait(
-        self, desk: Sandbox, servicer: Browser
+        self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         for number in range(12):
-            flagged(desk, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
+            flagged(portal_service, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
         assert [fact.split()[0] for fact in facts(servicer)] == [f"${12 - number}.00" for number in range(10)]
         html = servicer.get("/").content.decode()
-        assert "The worst 10; 2 more wait" in html
+        assert "Showing 10 of 12" in html
         assert ">Show all 12</a>" in html
         assert len(facts(servicer, "?all=1")) == 12
 
-    def test_a_loan_whose_installment_is_near_is_in_it(self, desk: Sandbox, servicer: Browser) -> None:
-        owner = given.borrower(desk)
+    def test_a_loan_whose_installment_is_near_is_in_it(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        owner = given.borrower(portal_service)
         near = [
             {
                 "number": 1,
@@ -156,32 +154,60 @@ class TestAttention:
             }
         ]
         for rows in (near, far):
-            made = desk.world.loan(owner.uuid)
-            desk.world.amend(made["uuid"], installments=rows)
+            made = portal_service.world.loan(owner.uuid)
+            portal_service.world.amend(made["uuid"], installments=rows)
             read(owner, Kind.LOAN, made["uuid"])
         (only,) = facts(servicer)
         assert only.startswith("Payment of $101.50 due")
 
-    def test_each_line_leads_to_its_proof_and_to_its_borrower(self, desk: Sandbox, servicer: Browser) -> None:
-        owner = given.borrower(desk)
-        line = read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+    def test_each_line_leads_to_its_proof_and_to_its_borrower(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        owner = given.borrower(portal_service)
+        line = read(
+            owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"]
+        )
         page = servicer.get("/").content.decode()
         assert f'href="{line.get_absolute_url()}"' in page
         assert f'href="{owner.get_absolute_url()}"' in page
         assert servicer.get(line.get_absolute_url()).status_code == 200
 
-    def test_returned_long_ago_is_not_in_it(self, desk: Sandbox, servicer: Browser) -> None:
-        owner = given.borrower(desk)
-        loan = desk.world.loan(owner.uuid)
+    def test_returned_long_ago_is_not_in_it(self, portal_service: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(portal_service)
+        loan = portal_service.world.loan(owner.uuid)
         for days, amount in ((-6, "6.00"), (-8, "8.00")):
-            desk.world.repayment(
+            portal_service.world.repayment(
                 loan["uuid"], amount=amount, payment_type="RETURNED", effective_date=days_from_now(days)
             )
         read(owner, Kind.LOAN, loan["uuid"])
         assert [fact for fact in facts(servicer) if "Repayment" in fact] == ["Repayment of $6.00 returned"]
 
+    def test_a_return_is_news_on_the_day_of_its_message_or_of_the_copy_that_changed(
+        self, portal_service: Sandbox, service_client: Client, servicer: Browser
+    ) -> None:
+        world, owner = portal_service.world, given.borrower(portal_service)
+        loan = world.loan(owner.uuid)
+        told, seen, old = (
+            world.repayment(loan["uuid"], amount=amount, effective_date=days_from_now(-40))
+            for amount in ("11.00", "12.00", "13.00")
+        )
+        world.amend(old["uuid"], status="FAILED_AFTER_SUCCESS")
+        read(owner, Kind.LOAN, loan["uuid"])
+        for payment in (told, seen):
+            world.amend(payment["uuid"], status="FAILED_AFTER_SUCCESS")
+        read(owner, Kind.LOAN, loan["uuid"])
+        for payment, days in ((told, 3), (old, 20)):
+            payload = payment | {"status": "FAILED_AFTER_SUCCESS"}
+            world.message("payment.failed_after_success", payload, at=timezone.now() - timedelta(days=days))
+        save_messages(service_client.messages.list(limit=10).data)
+        returned = [fact for fact in facts(servicer) if "returned" in fact]
+        assert returned == [
+            "Repayment of $12.00 returned after posting",
+            "Repayment of $11.00 returned after posting",
+        ]
+
     def test_messages_that_did_not_arrive_are_one_line_until_there_are_new_ones(
-        self, desk: Sandbox, servicer: Browser
+        self, portal_service: Sandbox, servicer: Browser
     ) -> None:
         now = timezone.now()
         delivered(now, "SUCCESS")
@@ -199,13 +225,15 @@ class TestAttention:
         delivered(now + timedelta(seconds=2), "FAILED")
         assert facts(servicer) == ["3 messages not successful, newest payment.failed"]
 
-    def test_what_was_not_sent_of_a_new_borrower_waits(self, desk: Sandbox, servicer: Browser) -> None:
-        owner = given.borrower(desk)
+    def test_what_was_not_sent_of_a_new_borrower_waits(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        owner = given.borrower(portal_service)
         intent = unknown_write(owner)
         WriteIntent.objects.filter(pk=intent.pk).update(
             operation="borrowers.create_commercial", state="confirmed", finished_at=timezone.now()
         )
-        assert facts(servicer) == ["Asset report not sent and 2 more"]
+        assert facts(servicer) == ["No asset report sent from here and 2 more"]
         assert facts(servicer, "?show=mine") == facts(servicer)
 
     def test_only_my_own_old_drafts_are_in_it(self, servicer: Browser, supervisor: Browser) -> None:
@@ -218,12 +246,12 @@ class TestAttention:
         assert facts(servicer) == ["Draft not sent: Draft of servicer"]
 
     def test_filters_count_and_keep_to_their_kind(
-        self, desk: Sandbox, servicer: Browser, supervisor: Browser
+        self, portal_service: Sandbox, servicer: Browser, supervisor: Browser
     ) -> None:
-        owner = given.borrower(desk)
+        owner = given.borrower(portal_service)
         unknown_write(owner)
         unknown_write(owner, by="supervisor")
-        read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+        read(owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
         counts = {name: count for name, _, count in servicer.get("/").context["attention"].pills}
         assert counts == {"": 3, "mine": 1, "payments": 0, "past_due": 1, "system": 2}
         for name, count in counts.items():
@@ -232,69 +260,78 @@ class TestAttention:
     def test_a_strange_filter_is_no_filter(self, servicer: Browser) -> None:
         assert servicer.get("/?show=%00<script>&numbers=x").status_code == 200
 
-    def test_more_than_fits_is_counted_and_linked(self, desk: Sandbox, servicer: Browser) -> None:
+    def test_more_than_fits_is_counted_and_linked(self, portal_service: Sandbox, servicer: Browser) -> None:
         Record.objects.bulk_create(
-            Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b", flagged=True, past_due=n)
+            Record(
+                kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b", flagged=True, past_due=n, past_due_rank=n
+            )
             for n in range(40)
         )
         page = servicer.get("/").content.decode()
-        assert f"{40 - SHOWN} more lines past due" in page
-        assert "40 in all" in page
+        assert f"{40 - MAX_SHOWN} more lines past due" in page
+        assert "40 items" in page
 
-    def test_navigation_counts_what_waits_on_every_page(self, desk: Sandbox, servicer: Browser) -> None:
-        unknown_write(given.borrower(desk))
+    def test_navigation_counts_what_waits_on_every_page(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        unknown_write(given.borrower(portal_service))
         page = servicer.get("/borrowers/").content.decode()
         assert '<span class="sd-nav-count">1<' in page
 
-    def test_settled_writes_need_nobody(self, desk: Sandbox, viewer: Browser, servicer: Browser) -> None:
-        intent = unknown_write(given.borrower(desk))
+    def test_settled_writes_need_nobody(
+        self, portal_service: Sandbox, viewer: Browser, servicer: Browser
+    ) -> None:
+        intent = unknown_write(given.borrower(portal_service))
         for state in ("sending", "confirmed", "rejected", "not_sent"):
             WriteIntent.objects.filter(pk=intent.pk).update(state=state)
             assert facts(viewer) == []
 
     def test_a_write_cut_off_by_a_crash_turns_up_as_unknown(
-        self, desk: Sandbox, viewer: Browser, servicer: Browser
+        self, portal_service: Sandbox, viewer: Browser, servicer: Browser
     ) -> None:
-        write = unknown_write(given.borrower(desk))
+        write = unknown_write(given.borrower(portal_service))
         WriteIntent.objects.update(state="sending", created_at=timezone.now() - timedelta(minutes=5))
         assert facts(viewer) == ["Outcome unknown: an application for $40,000.00"]
         write.refresh_from_db()
         assert write.state == "unknown"
 
-    def test_a_lost_change_is_called_one(self, desk: Sandbox, viewer: Browser, servicer: Browser) -> None:
-        unknown_write(given.borrower(desk))
+    def test_a_lost_change_is_called_one(
+        self, portal_service: Sandbox, viewer: Browser, servicer: Browser
+    ) -> None:
+        unknown_write(given.borrower(portal_service))
         WriteIntent.objects.update(method="PUT", label="Northwind LLC")
         assert facts(viewer) == ["Outcome unknown: change of Northwind LLC"]
 
-    def test_accounts_come_by_what_is_past_due(self, desk: Sandbox, viewer: Browser) -> None:
-        flagged(desk, Kind.LOAN, None, "Delinquent Loan LLC")
-        flagged(desk, Kind.LINE, "12.50", "Small Debt LLC")
-        flagged(desk, Kind.LINE, "9000.00", "Large Debt LLC")
-        names = re.findall(
-            r"(Delinquent Loan|Small Debt|Large Debt) LLC</a>, ", viewer.get("/").content.decode()
-        )
-        assert names == ["Large Debt", "Small Debt", "Delinquent Loan"]
+    def test_accounts_come_by_what_is_past_due(self, portal_service: Sandbox, viewer: Browser) -> None:
+        flagged(portal_service, Kind.LOAN, None, "Unknown Debt LLC")
+        flagged(portal_service, Kind.LOAN, "700.00", "Middle Debt LLC")
+        flagged(portal_service, Kind.LINE, "12.50", "Small Debt LLC")
+        flagged(portal_service, Kind.LINE, "9000.00", "Large Debt LLC")
+        names = re.findall(r"(Unknown|Small|Middle|Large) Debt LLC</a>, ", viewer.get("/").content.decode())
+        assert names == ["Unknown", "Large", "Middle", "Small"]
 
-    def test_an_archived_account_needs_nobody(self, desk: Sandbox, viewer: Browser) -> None:
-        record = flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
+    def test_an_archived_account_needs_nobody(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = flagged(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
         Record.objects.filter(pk=record.pk).update(archived_at=timezone.now())
         assert facts(viewer) == []
 
-    def test_it_asks_the_service_nothing(self, desk: Sandbox, viewer: Browser) -> None:
-        flagged(desk, Kind.LINE, "310.00", "Acme Farms LLC")
+    def test_it_asks_the_service_nothing(self, portal_service: Sandbox, viewer: Browser) -> None:
+        flagged(portal_service, Kind.LINE, "310.00", "Acme Farms LLC")
         viewer.get("/")
-        assert desk.calls == []
+        assert portal_service.calls == []
 
 
 class TestNumbers:
-    def test_todays_payments_are_counted_summed_and_proved(self, desk: Sandbox, viewer: Browser) -> None:
-        owner = given.borrower(desk)
-        loan, line = desk.world.loan(owner.uuid), desk.world.line(owner.uuid)
+    def test_todays_payments_are_counted_summed_and_proved(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        owner = given.borrower(portal_service)
+        loan, line = portal_service.world.loan(owner.uuid), portal_service.world.line(owner.uuid)
         today = days_from_now(0)
-        desk.world.repayment(loan["uuid"], amount="100.10", effective_date=today)
-        desk.world.repayment(line["uuid"], amount="0.20", effective_date=today)
-        desk.world.repayment(line["uuid"], amount="7.00", status="FAILED", effective_date=today)
-        desk.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-20))
+        portal_service.world.repayment(loan["uuid"], amount="100.10", effective_date=today)
+        portal_service.world.repayment(line["uuid"], amount="0.20", effective_date=today)
+        portal_service.world.repayment(line["uuid"], amount="7.00", status="FAILED", effective_date=today)
+        portal_service.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-20))
         read(owner, Kind.LOAN, loan["uuid"])
         read(owner, Kind.LINE, line["uuid"])
         shown = viewer.get("/").context["numbers"].today
@@ -304,10 +341,10 @@ class TestNumbers:
         for url, count in ((shown.succeeded_url, 2), (shown.failed_url, 1)):
             assert viewer.get(url).context["listing"].total == count
 
-    def test_bars_and_table_are_of_the_same_days(self, desk: Sandbox, viewer: Browser) -> None:
-        owner = given.borrower(desk)
-        loan = desk.world.loan(owner.uuid)
-        desk.world.repayment(loan["uuid"], amount="50.00")
+    def test_bars_and_table_are_of_the_same_days(self, portal_service: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(portal_service)
+        loan = portal_service.world.loan(owner.uuid)
+        portal_service.world.repayment(loan["uuid"], amount="50.00")
         read(owner, Kind.LOAN, loan["uuid"])
         page = viewer.get("/").content.decode()
         table = viewer.get("/?numbers=table", headers=htmx("numbers")).content.decode()
@@ -316,20 +353,20 @@ class TestNumbers:
         assert table.count('scope="row"') == 14
         assert "$50.00" in table
 
-    def test_source_and_coverage_are_said(self, desk: Sandbox, viewer: Browser) -> None:
-        owner = given.borrower(desk)
-        read(owner, Kind.LOAN, desk.world.loan(owner.uuid)["uuid"])
+    def test_source_and_coverage_are_said(self, portal_service: Sandbox, viewer: Browser) -> None:
+        owner = given.borrower(portal_service)
+        read(owner, Kind.LOAN, portal_service.world.loan(owner.uuid)["uuid"])
         given.account(Kind.LINE, owner, "0f0e0d0c-0000-4000-8000-000000000009")
-        assert "Accounts read within a day: 1 of 2." in viewer.get("/").content.decode()
+        assert "1 of 2 accounts updated in the last 24 hours." in viewer.get("/").content.decode()
 
 
 class TestSections:
     def test_recent_borrowers_are_those_i_looked_at(
-        self, desk: Sandbox, servicer: Browser, viewer: Browser
+        self, portal_service: Sandbox, servicer: Browser, viewer: Browser
     ) -> None:
         mine, other = (
-            given.borrower(desk, first_name="Mine LLC"),
-            given.borrower(desk, first_name="Other LLC"),
+            given.borrower(portal_service, first_name="Mine LLC"),
+            given.borrower(portal_service, first_name="Other LLC"),
         )
         servicer.get(mine.get_absolute_url())
         viewer.get(other.get_absolute_url())
@@ -341,8 +378,8 @@ class TestSections:
         assert f'href="{draft.get_absolute_url()}"' in servicer.get("/").content.decode()
         assert "Nothing yet" in supervisor.get("/", headers=htmx("work")).content.decode()
 
-    def test_my_open_follow_ups_are_there(self, desk: Sandbox, servicer: Browser) -> None:
-        owner = given.borrower(desk)
+    def test_my_open_follow_ups_are_there(self, portal_service: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(portal_service)
         user = User.objects.get(username="servicer")
         for title, done in (("Call Priya", None), ("Done already", timezone.now())):
             FollowUp.objects.create(
@@ -353,9 +390,9 @@ class TestSections:
         assert "Done already" not in page
 
     def test_team_activity_tells_acts_and_no_looks(
-        self, desk: Sandbox, servicer: Browser, viewer: Browser
+        self, portal_service: Sandbox, servicer: Browser, viewer: Browser
     ) -> None:
-        owner = given.borrower(desk)
+        owner = given.borrower(portal_service)
         servicer.get(owner.get_absolute_url())
         servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Prefers mornings"})
         assert [text.split()[0] for _, text in viewer.get("/").context["activity"]] == ["wrote"]
@@ -376,13 +413,17 @@ class TestSections:
         assert "data-refresh" in fragment.partition(">")[0]
         assert "<html" not in fragment
 
-    def test_with_the_service_down_the_page_stands_and_says_so(self, desk: Sandbox, viewer: Browser) -> None:
-        owner = given.borrower(desk)
-        line = read(owner, Kind.LINE, desk.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
+    def test_with_the_service_down_the_page_stands_and_says_so(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        owner = given.borrower(portal_service)
+        line = read(
+            owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"]
+        )
         RemoteCall.objects.update(at=timezone.now() - timedelta(minutes=5))
-        desk.fail_next("*", times=10, status=503)
+        portal_service.fail_next("*", times=10, status=503)
         Record.objects.update(asked_at=None)
-        assert not read_again(ME, line)
+        assert not read_live(ME, line)
         cache.clear()
         with no_calls():
             page = viewer.get("/").content.decode()

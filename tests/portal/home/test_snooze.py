@@ -49,8 +49,8 @@ class TestSnooze:
         )
 
     @pytest.fixture
-    def key(self, desk: Sandbox, servicer: Browser) -> str:
-        return f"write:{unknown_write(given.borrower(desk)).pk}"
+    def key(self, portal_service: Sandbox, servicer: Browser) -> str:
+        return f"write:{unknown_write(given.borrower(portal_service)).pk}"
 
     def test_a_line_that_was_put_aside_leaves_everybodys_list(
         self, servicer: Browser, viewer: Browser, key: str

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.jobs.running import Progress
 
 SCRIPTS: dict[str, Callable[[Progress], object]] = {}
 

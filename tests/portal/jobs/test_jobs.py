@@ -5,7 +5,7 @@ from django.core.management import call_command
 
 from portal.audit.models import Entry
 from portal.jobs.models import Job
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(desk: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Record:
     """A borrower with a loan and a line, of which nothing was read yet."""
-    record = given.borrower(desk)
-    given.loan(desk, record)
-    given.line(desk, record)
+    record = given.borrower(portal_service)
+    given.loan(portal_service, record)
+    given.line(portal_service, record)
     return record
 
 
@@ -28,7 +28,7 @@ def work() -> None:
 
 
 def test_what_is_started_is_worked_off_and_tells_how_it_went(owner: Record) -> None:
-    job = start(refresh_portfolio, rate=1000)
+    job = start_job(refresh_portfolio, rate=1000)
     assert (job.state, job.actor_name) == ("waiting", "system")
     work()
     job.refresh_from_db()
@@ -41,6 +41,6 @@ def test_what_is_started_is_worked_off_and_tells_how_it_went(owner: Record) -> N
 
 
 def test_a_second_start_joins_the_first(owner: Record) -> None:
-    assert start(refresh_portfolio, rate=1000) == start(refresh_portfolio, rate=1000)
+    assert start_job(refresh_portfolio, rate=1000) == start_job(refresh_portfolio, rate=1000)
     work()
-    assert start(refresh_portfolio) != Job.objects.earliest("created_at")
+    assert start_job(refresh_portfolio) != Job.objects.earliest("created_at")

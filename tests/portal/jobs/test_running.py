@@ -10,21 +10,21 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from portal.jobs import running, upkeep
-from portal.jobs.kinds import Kind
-from portal.jobs.models import LOOK_AGAIN, Job, Worker
-from portal.jobs.queue import start
-from portal.jobs.running import PAUSE, SLICE, Progress
+from portal.jobs import execution, queue
+from portal.jobs.execution import MIN_SLICE, RETRY_PAUSE, Progress
+from portal.jobs.kinds import JobKind
+from portal.jobs.models import RESEND_AFTER, Job, Worker
+from portal.jobs.queue import start_job
 from tests import databases
 from tests.portal.jobs.scripted import SCRIPTS, patient, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def begun(work: Callable[[Progress], object], kind: Kind = scripted) -> Job:
+def begun(work: Callable[[Progress], object], kind: JobKind = scripted) -> Job:
     """A job that does this once it is worked off."""
     SCRIPTS["this"] = work
-    return start(kind, script="this")
+    return start_job(kind, script="this")
 
 
 def worked_off(job: Job) -> Job:
@@ -41,8 +41,8 @@ def test_what_it_returns_is_its_result() -> None:
 def test_what_raises_is_tried_again_later_and_given_up_in_the_end() -> None:
     job = begun(lambda progress: {}["nothing"])
     assert worked_off(job).state == "waiting"
-    assert "KeyError; it is tried again" in job.words
-    assert job.due_at > job.created_at + PAUSE
+    assert "KeyError. Retrying" in job.words
+    assert job.due_at > job.created_at + RETRY_PAUSE
     assert worked_off(job).state == "failed"
     assert job.words == "Failed 2 times; the last time with KeyError."
 
@@ -69,34 +69,34 @@ def test_one_that_was_cancelled_and_then_raises_is_not_tried_again() -> None:
 def test_a_worker_that_lost_its_job_changes_nothing_any_more() -> None:
     def frozen(progress: Progress) -> None:
         with time_machine.travel(timedelta(hours=1) + progress.job.created_at):
-            upkeep.hand_on()
+            queue.recover_lost_jobs()
         progress.begin(total=1)
 
     left = worked_off(begun(frozen))
     assert (left.state, left.attempts, left.words) == (
         "waiting",
         1,
-        "Its worker was lost at attempt 1; it goes on.",
+        "The worker was lost at attempt 1. Resuming.",
     )
 
 
 def test_a_job_that_kills_its_worker_every_time_is_given_up() -> None:
     job = begun(lambda progress: None)
     for _ in range(scripted.attempts):
-        assert running.claim(str(job.pk))
+        assert execution.claim(str(job.pk))
         with time_machine.travel(timedelta(hours=1)):
-            upkeep.hand_on()
+            queue.recover_lost_jobs()
     job.refresh_from_db()
-    assert (job.state, job.words) == ("failed", "Given up: its worker was lost 2 times.")
+    assert (job.state, job.words) == ("failed", "Stopped: the worker was lost 2 times.")
 
 
 def test_a_long_one_lets_another_go_first() -> None:
     def long(progress: Progress) -> None:
-        start(scripted, script="another")
+        start_job(scripted, script="another")
         progress.resume(remaining=1)
-        progress._began -= SLICE.total_seconds()
+        progress._started -= MIN_SLICE.total_seconds()
         progress.resume(remaining=1)
-        progress.end("failed")
+        progress.finish("failed")
 
     job = worked_off(begun(long, patient))
     assert (job.state, job.attempts) == ("waiting", 0)
@@ -104,31 +104,31 @@ def test_a_long_one_lets_another_go_first() -> None:
 
 def test_a_second_delivery_does_nothing() -> None:
     job = begun(lambda progress: None)
-    running.run(str(job.pk))
-    running.run(str(job.pk))
+    execution.run_job(str(job.pk))
+    execution.run_job(str(job.pk))
     assert Job.objects.get(pk=job.pk).attempts == 1
 
 
 def test_what_the_engine_lost_is_sent_again_and_what_it_has_is_not() -> None:
     begun(lambda progress: None)
-    with time_machine.travel(LOOK_AGAIN + timedelta(seconds=1)):
-        upkeep.send_due()
+    with time_machine.travel(RESEND_AFTER + timedelta(seconds=1)):
+        queue.send_due_jobs()
         assert DBTaskResult.objects.count() == 1
     DBTaskResult.objects.all().delete()
-    with time_machine.travel(2 * LOOK_AGAIN + timedelta(seconds=2)):
-        upkeep.send_due()
+    with time_machine.travel(2 * RESEND_AFTER + timedelta(seconds=2)):
+        queue.send_due_jobs()
     assert DBTaskResult.objects.count() == 1
 
 
 def test_what_could_not_be_sent_stays_due() -> None:
     begun(lambda progress: None)
     DBTaskResult.objects.all().delete()
-    with time_machine.travel(timezone.now() + LOOK_AGAIN + timedelta(seconds=1), tick=False):
+    with time_machine.travel(timezone.now() + RESEND_AFTER + timedelta(seconds=1), tick=False):
         databases.fill_the_disk(DBTaskResult._meta.db_table)
         with pytest.raises(DatabaseError, match="disk is full"):
-            upkeep.send_due()
+            queue.send_due_jobs()
         databases.free_the_disk(DBTaskResult._meta.db_table)
-        upkeep.send_due()
+        queue.send_due_jobs()
     assert DBTaskResult.objects.count() == 1
 
 

@@ -20,7 +20,7 @@ from django_tasks_db.models import DBTaskResult
 
 from portal.audit.models import Entry
 from portal.jobs.models import Job, Worker
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
@@ -34,10 +34,14 @@ ACCOUNTS = 8
 
 @contextmanager
 def worker(
-    desk: Sandbox, stderr: IO[bytes] | None = None, **settings: str
+    portal_service: Sandbox, stderr: IO[bytes] | None = None, **settings: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """``manage.py work`` beside this test."""
-    service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
+    service = {
+        "SERVICING_URL": portal_service.url,
+        "SERVICING_CLIENT_ID": CLIENT_ID,
+        "SERVICING_SECRET": SECRET,
+    }
     quick = {
         "JOB_LEASE_SECONDS": "3",
         "JOB_GRACE_SECONDS": "1",
@@ -66,35 +70,35 @@ def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def job(desk: Sandbox) -> Job:
+def job(portal_service: Sandbox) -> Job:
     """A portfolio to read that takes about two seconds."""
-    owner = given.borrower(desk)
+    owner = given.borrower(portal_service)
     for _ in range(ACCOUNTS // 2):
-        given.loan(desk, owner)
-    return start(refresh_portfolio, rate=4)
+        given.loan(portal_service, owner)
+    return start_job(refresh_portfolio, rate=4)
 
 
 def now(job: Job) -> Job:
     return Job.objects.get(pk=job.pk)
 
 
-def test_another_worker_takes_over_what_a_killed_one_left(desk: Sandbox, job: Job) -> None:
-    with worker(desk) as first:
+def test_another_worker_takes_over_what_a_killed_one_left(portal_service: Sandbox, job: Job) -> None:
+    with worker(portal_service) as first:
         until(lambda: now(job).done > 1)
         first.kill()
     assert now(job).state == "running"
-    with worker(desk):
+    with worker(portal_service):
         until(lambda: not now(job).is_open)
     ended = now(job)
     assert (ended.state, ended.done, ended.total) == ("done", ACCOUNTS, ACCOUNTS)
     assert (
-        ACCOUNTS <= len(desk.calls) < ACCOUNTS + ended.attempts
+        ACCOUNTS <= len(portal_service.calls) < ACCOUNTS + ended.attempts
     )  # What was under way when it died is read again.
     assert Entry.objects.filter(action="lookup.refresh_portfolio").count() == 1
 
 
-def test_a_worker_that_is_told_to_stop_gives_its_job_back(desk: Sandbox, job: Job) -> None:
-    with worker(desk) as process:
+def test_a_worker_that_is_told_to_stop_gives_its_job_back(portal_service: Sandbox, job: Job) -> None:
+    with worker(portal_service) as process:
         until(lambda: now(job).done > 1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
@@ -105,23 +109,23 @@ def test_a_worker_that_is_told_to_stop_gives_its_job_back(desk: Sandbox, job: Jo
         False,
     )
     call_command("work", batch=True)
-    assert (now(job).state, now(job).done, len(desk.calls)) == ("done", ACCOUNTS, ACCOUNTS)
+    assert (now(job).state, now(job).done, len(portal_service.calls)) == ("done", ACCOUNTS, ACCOUNTS)
 
 
-def test_a_step_that_does_not_end_is_broken_off_after_the_grace(desk: Sandbox, job: Job) -> None:
-    desk.fail_next("loans.get", delay=20)
-    with worker(desk) as process:
-        until(lambda: desk.calls)
+def test_a_step_that_does_not_end_is_broken_off_after_the_grace(portal_service: Sandbox, job: Job) -> None:
+    portal_service.fail_next("loans.get", delay=20)
+    with worker(portal_service) as process:
+        until(lambda: portal_service.calls)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     assert (now(job).state, now(job).attempts) == ("waiting", 0)
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="a table away is an operational error there alone")
-def test_a_worker_outlives_a_database_that_does_not_answer(desk: Sandbox, job: Job) -> None:
+def test_a_worker_outlives_a_database_that_does_not_answer(portal_service: Sandbox, job: Job) -> None:
     table = DBTaskResult._meta.db_table
     databases.run(f"ALTER TABLE {table} RENAME TO away")
-    with worker(desk) as process:
+    with worker(portal_service) as process:
         until(Worker.objects.exists)
         time.sleep(1)
         assert process.poll() is None
@@ -130,12 +134,12 @@ def test_a_worker_outlives_a_database_that_does_not_answer(desk: Sandbox, job: J
 
 
 def test_a_worker_outlives_any_error_of_the_database_and_says_so(
-    desk: Sandbox, job: Job, tmp_path: Path
+    portal_service: Sandbox, job: Job, tmp_path: Path
 ) -> None:
     tables = [DBTaskResult._meta.db_table, Worker._meta.db_table, Job._meta.db_table]
     databases.run(*(f"ALTER TABLE {table} RENAME TO away_{table}" for table in tables))
     log = tmp_path / "log"
-    with log.open("wb") as stderr, worker(desk, stderr, LOG_FORMAT="json") as process:
+    with log.open("wb") as stderr, worker(portal_service, stderr, LOG_FORMAT="json") as process:
         until(lambda: log.read_text().count("\n") > 2)
         assert process.poll() is None
         databases.run(*(f"ALTER TABLE away_{table} RENAME TO {table}" for table in tables))
@@ -144,8 +148,8 @@ def test_a_worker_outlives_any_error_of_the_database_and_says_so(
     assert {"OperationalError", "ProgrammingError"} & {line.get("error") for line in lines}
 
 
-def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:
-    with worker(desk, REFRESH_MINUTES="1440"), worker(desk, REFRESH_MINUTES="1440"):
+def test_two_workers_begin_what_is_due_once(portal_service: Sandbox) -> None:
+    with worker(portal_service, REFRESH_MINUTES="1440"), worker(portal_service, REFRESH_MINUTES="1440"):
         until(lambda: Worker.objects.count() == 2)
         seen = {one.pk: one.beat_at for one in Worker.objects.all()}
         until(lambda: all(one.beat_at > seen[one.pk] for one in Worker.objects.all()))
@@ -154,11 +158,11 @@ def test_two_workers_begin_what_is_due_once(desk: Sandbox) -> None:
     assert len(names) == len(set(names))
 
 
-def test_another_engine_carries_what_the_clock_hands_on(desk: Sandbox, job: Job) -> None:
+def test_another_engine_carries_what_the_clock_hands_on(portal_service: Sandbox, job: Job) -> None:
     long_ago = timezone.now() - timedelta(minutes=1)
     Job.objects.filter(pk=job.pk).update(state="running", worker="gone", attempts=1, lease_until=long_ago)
     DBTaskResult.objects.all().delete()
-    with worker(desk, TASK_BACKEND="django_tasks.backends.immediate.ImmediateBackend"):
+    with worker(portal_service, TASK_BACKEND="django_tasks.backends.immediate.ImmediateBackend"):
         until(lambda: not now(job).is_open)
     assert (now(job).state, now(job).done, now(job).attempts) == ("done", ACCOUNTS, 2)
     assert not DBTaskResult.objects.exists()

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.audit.models import Entry, Sighting
+from portal.audit.models import Entry, RecordView
 from portal.loans.chart import chart
 from portal.loans.figures import distance
 from portal.registry.models import Kind, Record
@@ -22,8 +22,8 @@ from tests.portal.pages import an_hour_later, forget, page, panel, plain
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 def owners(loan: Record) -> set[str]:
@@ -43,54 +43,67 @@ def read(browser: Browser, record: Record, query: str = "") -> str:
 class TestFigures:
     @pytest.mark.parametrize("shape", ["snake", "pascal"])
     def test_both_shapes_give_the_five_figures(
-        self, viewer: Browser, desk: Sandbox, borrower: Record, shape: str
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record, shape: str
     ) -> None:
-        loan = given.loan(desk, borrower, amount="12000.00", interest_rate="0", paid=3, shape=shape)
+        loan = given.loan(portal_service, borrower, amount="12000.00", interest_rate="0", paid=3, shape=shape)
         shown = read(viewer, loan)
-        for words in ("$1,000.00", "3 of 12 installments, 25.0% of the total", "$3,000.00", "$9,000.00"):
+        for words in (
+            "$1,000.00",
+            "3 of 12 installments paid, per the schedule",
+            "$9,000.00",
+            "Payoff isn’t provided",
+        ):
             assert words in shown
 
     def test_what_is_overdue_is_counted_and_summed(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         opened = timezone.localdate() - timedelta(days=100)
-        loan = given.loan(desk, borrower, amount="1200.00", interest_rate="0", opened=opened)
-        desk.world.amend(loan.uuid, delinquent=True)
+        loan = given.loan(portal_service, borrower, amount="1200.00", interest_rate="0", opened=opened)
+        portal_service.world.amend(loan.uuid, delinquent=True)
         shown = read(viewer, loan)
-        assert "3 installments, since" in shown
+        assert "3 installments, " in shown
         assert '<b class="sd-figure-2 sd-bad">$300.00</b>' in shown
         assert "Delinquent" in shown
 
     def test_without_installments_each_figure_says_why(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, installments=0, repayments_start_date="2027-07-24")
+        loan = given.loan(portal_service, borrower, installments=0, repayments_start_date="2027-07-24")
         shown = read(viewer, loan)
-        assert shown.count("The service lists no installments") == 4
-        assert "No installments exist yet" in shown
+        assert shown.count("The service lists no installments") == 2
+        assert "Nothing is past due" in shown
+        assert "Not known" in shown
+        assert "No schedule yet" in shown
         assert "Repayments start on Saturday 24 Jul 2027." in shown
         assert '<svg class="sd-chart-plot"' not in shown
 
     def test_a_loan_that_names_another_borrower_says_so(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan, other = given.loan(desk, borrower), given.borrower(desk, first_name="Cedar Mill Dental PC")
-        desk.world.amend(loan.uuid, user_uuid=other.uuid)
+        loan, other = (
+            given.loan(portal_service, borrower),
+            given.borrower(portal_service, first_name="Cedar Mill Dental PC"),
+        )
+        portal_service.world.amend(loan.uuid, user_uuid=other.uuid)
         shown = read(viewer, loan)
         assert "The service names a different borrower for this loan:" in shown
         assert "Cedar Mill Dental PC" in shown
 
     def test_a_loan_that_names_another_borrower_counts_for_nobody_until_that_is_corrected(
-        self, viewer: Browser, supervisor: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan, other = given.loan(desk, borrower), given.borrower(desk, first_name="Cedar Mill Dental PC")
+        loan, other = (
+            given.loan(portal_service, borrower),
+            given.borrower(portal_service, first_name="Cedar Mill Dental PC"),
+        )
         address = loan.get_absolute_url()
         panel(viewer, address, "loan-repayments")
         read(viewer, loan)
         assert owners(loan) == {borrower.uuid}
 
         forget(loan)
-        desk.world.amend(loan.uuid, user_uuid=other.uuid)
+        portal_service.world.amend(loan.uuid, user_uuid=other.uuid)
         read(viewer, loan)
         panel(viewer, address, "loan-repayments")
         assert owners(loan) == {""}
@@ -106,69 +119,79 @@ class TestFigures:
         assert "Its borrower here was confirmed by staff." in page(viewer, address)
 
     def test_what_does_not_add_up_is_noticed_quietly(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, apr=Decimal("1.0"), interest_rate="9.5")
+        loan = given.loan(portal_service, borrower, apr=Decimal("1.0"), interest_rate="9.5")
         assert "Data check: APR below interest rate." in read(viewer, loan)
 
-    def test_a_total_that_adds_up_is_said_too(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        loan = given.loan(desk, borrower, amount="1200.00", interest_rate="0")
-        desk.world.amend(loan.uuid, total_repayment_amount=Decimal("1200.0"))
-        assert "the total equals the total repayment amount of the service, $1,200.00" in read(viewer, loan)
+    def test_a_total_that_adds_up_is_said_too(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(portal_service, borrower, amount="1200.00", interest_rate="0")
+        portal_service.world.amend(loan.uuid, total_repayment_amount=Decimal("1200.0"))
+        assert "Installments add up to the reported total, $1,200.00" in read(viewer, loan)
 
 
 class TestSchedule:
     def test_a_long_one_opens_where_somebody_has_to_look(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, installments=360, paid=40)
+        loan = given.loan(portal_service, borrower, installments=360, paid=40)
         shown = read(viewer, loan)
         assert "360 installments, 12 shown" in shown
         assert "Show the 37 earlier installments" in shown
         assert "Show the 311 later installments" in shown
         assert 'id="next-installment"' in shown
 
-    def test_all_of_it_is_one_click_away(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        loan = given.loan(desk, borrower, installments=360, paid=40)
+    def test_all_of_it_is_one_click_away(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(portal_service, borrower, installments=360, paid=40)
         read(viewer, loan)
         shown = panel(viewer, f"{loan.get_absolute_url()}?rows=all", "loan-schedule")
         assert shown.startswith('<section class="sd-card" id="loan-schedule"')
         assert shown.count('<th scope="row" class=') == 360
 
-    def test_its_sums_are_exact(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
+    def test_its_sums_are_exact(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
         rows = [{"number": n, "due_date": f"2027-0{n}-01", "total": Decimal("0.1")} for n in range(1, 4)]
-        loan = given.loan(desk, borrower, installments=0)
-        desk.world.amend(loan.uuid, installments=rows)
+        loan = given.loan(portal_service, borrower, installments=0)
+        portal_service.world.amend(loan.uuid, installments=rows)
         shown = read(viewer, loan)
         assert "Total, 3 installments" in shown
         assert "$0.30" in shown
 
     def test_years_have_subtotals_unless_they_are_unwanted(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         loan = given.loan(
-            desk, borrower, amount="1200.00", interest_rate="0", opened=date(2026, 10, 24), installments=12
+            portal_service,
+            borrower,
+            amount="1200.00",
+            interest_rate="0",
+            opened=date(2026, 10, 24),
+            installments=12,
         )
         assert "Subtotal 2026, 2 installments" in read(viewer, loan)
         assert "Subtotal" not in panel(viewer, f"{loan.get_absolute_url()}?subtotals=off", "loan-schedule")
 
     def test_an_unknown_shape_keeps_its_keys_and_gives_no_figures(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, installments=0)
-        desk.world.amend(
+        loan = given.loan(portal_service, borrower, installments=0)
+        portal_service.world.amend(
             loan.uuid, installments=[{"Rate": 3, "Memo": "<b>x</b>", "When": {"from": "2027-01-01"}}]
         )
         shown = read(viewer, loan)
         for words in ("Rate", "Memo", "&lt;b&gt;x&lt;/b&gt;", "2027-01-01"):
             assert words in shown
-        assert shown.count("Not every installment has a day and an amount") == 5
+        assert "An unpaid installment has no due date" in shown
+        assert "Some installments are missing a date or amount" in shown
         assert "sd-chart-plot" not in shown
 
     def test_the_chart_draws_every_installment_for_any_width(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, installments=12, paid=3)
+        loan = given.loan(portal_service, borrower, installments=12, paid=3)
         shown = read(viewer, loan)
         assert shown.count("<g><title>") == 12
         assert "12 installments from" in shown
@@ -178,7 +201,7 @@ class TestSchedule:
 
 class TestChart:
     def drawn(self, *rows: dict[str, Any]) -> Any:
-        return chart(schedule_of(Loan(uuid="l-1", installments=rows)), date(2026, 11, 20))
+        return chart(schedule_of(Loan(uuid="l-1", installments=rows), date(2026, 11, 20)), date(2026, 11, 20))
 
     def test_it_is_absent_rather_than_wrong(self) -> None:
         row = {"due_date": "2026-12-01", "total": 5}
@@ -190,8 +213,8 @@ class TestChart:
 
     def test_bars_stand_in_the_order_of_their_days_beside_today(self) -> None:
         found = self.drawn(
-            {"due_date": "2026-12-01", "principal": 60, "interest": 40},
-            {"due_date": "2026-11-01", "principal": 80, "interest": 20},
+            {"due_date": "2026-12-01", "principal": 60, "interest": 40, "status": "SCHEDULED"},
+            {"due_date": "2026-11-01", "principal": 80, "interest": 20, "status": "SCHEDULED"},
         )
         assert [bar.words for bar in found.bars] == ["1 Nov 2026: $100.00", "1 Dec 2026: $100.00"]
         assert found.today == 50
@@ -209,88 +232,90 @@ class TestChart:
 
 class TestPanels:
     def test_the_page_asks_nothing_and_its_panels_once_in_half_a_minute(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower)
-        assert "Not read yet" in page(viewer, loan.get_absolute_url())
-        assert desk.calls == []
+        loan = given.loan(portal_service, borrower)
+        assert "Not loaded yet" in page(viewer, loan.get_absolute_url())
+        assert portal_service.calls == []
         for name in ("loan", "loan-repayments", "loan", "loan-repayments", "loan-schedule"):
             panel(viewer, loan.get_absolute_url(), name)
-        assert [call.operation for call in desk.calls] == ["loans.get", "repayments.of_loan"]
+        assert [call.operation for call in portal_service.calls] == ["loans.get", "repayments.of_loan"]
 
-    def test_whoever_wants_it_now_gets_it_now(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        loan = given.loan(desk, borrower)
+    def test_whoever_wants_it_now_gets_it_now(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(portal_service, borrower)
         read(viewer, loan)
-        desk.world.amend(loan.uuid, status="CHARGED_OFF")
+        portal_service.world.amend(loan.uuid, status="CHARGED_OFF")
         assert "CHARGED_OFF" in read(viewer, loan, "?refresh=1")
 
     def test_one_failing_call_spoils_one_panel_and_keeps_its_copy(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, amount="12345.00")
+        loan = given.loan(portal_service, borrower, amount="12345.00")
         read(viewer, loan)
         forget(loan)
-        desk.fail_next("loans.get", status=500, message="Out of order", times=None)
+        portal_service.fail_next("loans.get", status=500, message="Out of order", times=None)
         spoilt = read(viewer, loan)
         assert "Showing copy of" in spoilt
         assert "$12,345.00" in spoilt
-        assert "Not answering" not in panel(viewer, loan.get_absolute_url(), "loan-repayments")
+        assert "Not responding" not in panel(viewer, loan.get_absolute_url(), "loan-repayments")
 
     def test_without_any_copy_a_failure_is_a_card_of_its_own(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower)
-        desk.fail_next("loans.get", status=500, message="Out of order")
+        loan = given.loan(portal_service, borrower)
+        portal_service.fail_next("loans.get", status=500, message="Out of order")
         shown = read(viewer, loan)
-        assert "The loan could not be read" in shown
+        assert "The loan couldn’t be loaded" in shown
         assert "Out of order" in shown
 
     def test_repayments_that_cannot_be_read_do_not_look_like_none(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower)
-        desk.fail_next("repayments.of_loan", status=500, message="Out of order")
+        loan = given.loan(portal_service, borrower)
+        portal_service.fail_next("repayments.of_loan", status=500, message="Out of order")
         shown = panel(viewer, loan.get_absolute_url(), "loan-repayments")
-        assert "The repayments could not be read" in shown
-        assert "No repayment is known" not in shown
+        assert "The repayments couldn’t be loaded" in shown
+        assert "No repayments on file" not in shown
 
     @pytest.mark.django_db(transaction=True)
     def test_without_scripts_the_page_asks_before_it_comes(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, amount="12345.00")
-        desk.world.repayment(loan.uuid, amount="310.00")
+        loan = given.loan(portal_service, borrower, amount="12345.00")
+        portal_service.world.repayment(loan.uuid, amount="310.00")
         shown = plain(viewer, loan.get_absolute_url())
         assert "$12,345.00" in shown
         assert "$310.00" in shown
 
     @pytest.mark.django_db(transaction=True)
     def test_without_scripts_a_silent_service_is_not_waited_for(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, amount="12345.00")
-        desk.world.repayment(loan.uuid, amount="310.00")
-        desk.fail_next("loans.get", delay=2)
+        loan = given.loan(portal_service, borrower, amount="12345.00")
+        portal_service.world.repayment(loan.uuid, amount="310.00")
+        portal_service.fail_next("loans.get", delay=2)
         shown = plain(viewer, loan.get_absolute_url())
-        assert "Asking the lending service" in shown
+        assert "Loading…" in shown
         assert "$310.00" in shown
         assert "$12,345.00" not in shown
 
 
 class TestLooks:
     def test_the_first_look_says_that_it_is_one(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        assert "for the first time" in read(viewer, given.loan(desk, borrower))
+        assert "First visit" in read(viewer, given.loan(portal_service, borrower))
 
     def test_what_changed_since_somebody_looked_is_marked(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower, amount="12000.00")
+        loan = given.loan(portal_service, borrower, amount="12000.00")
         page(viewer, loan.get_absolute_url())
         read(viewer, loan)
         an_hour_later()
-        desk.world.amend(loan.uuid, amount=Decimal("11000.00"), delinquent=True)
+        portal_service.world.amend(loan.uuid, amount=Decimal("11000.00"), delinquent=True)
         forget(loan)
         page(viewer, loan.get_absolute_url())
         shown = read(viewer, loan)
@@ -298,31 +323,33 @@ class TestLooks:
             assert words in shown
 
     def test_what_a_colleague_saw_is_still_new_to_others(
-        self, viewer: Browser, servicer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower)
+        loan = given.loan(portal_service, borrower)
         page(viewer, loan.get_absolute_url())
         read(viewer, loan)
         an_hour_later()
-        desk.world.amend(loan.uuid, status="CHARGED_OFF")
+        portal_service.world.amend(loan.uuid, status="CHARGED_OFF")
         assert "CHARGED_OFF" in read(servicer, loan, "?refresh=1")
         page(servicer, loan.get_absolute_url())
         assert "CHARGED_OFF</ins>" in page(viewer, loan.get_absolute_url())
 
-    def test_a_look_is_recorded_once(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        loan = given.loan(desk, borrower)
+    def test_a_look_is_recorded_once(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(portal_service, borrower)
         for _ in range(2):
             page(viewer, loan.get_absolute_url())
         panel(viewer, loan.get_absolute_url(), "loan")
         assert Entry.objects.get(action="loans.detail").subject_uuid == loan.uuid
-        assert Sighting.objects.get(subject_uuid=loan.uuid).count == 2
+        assert RecordView.objects.get(subject_uuid=loan.uuid).count == 2
 
 
 class TestAround:
     def test_a_loan_under_another_borrower_leads_to_its_own_address(
-        self, viewer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower)
+        loan = given.loan(portal_service, borrower)
         answer = viewer.get(f"/borrowers/somebody/loans/{loan.uuid}/")
         assert (answer.status_code, answer["Location"]) == (302, loan.get_absolute_url())
 
@@ -330,22 +357,24 @@ class TestAround:
         assert viewer.get(f"/borrowers/{borrower.uuid}/loans/nothing/").status_code == 404
 
     def test_a_servicer_may_note_and_a_viewer_is_told_why_not(
-        self, viewer: Browser, servicer: Browser, desk: Sandbox, borrower: Record
+        self, viewer: Browser, servicer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
-        loan = given.loan(desk, borrower)
+        loan = given.loan(portal_service, borrower)
         servicer.post(f"/notes/new/loan/{loan.uuid}/", {"text": "Calls on Mondays"})
         assert "Calls on Mondays" in page(viewer, loan.get_absolute_url())
         assert "needs role servicer or supervisor" in page(viewer, loan.get_absolute_url())
         assert f'href="/notes/new/loan/{loan.uuid}/"' in page(servicer, loan.get_absolute_url())
 
-    def test_its_schedule_can_be_printed(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        loan = given.loan(desk, borrower)
+    def test_its_schedule_can_be_printed(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        loan = given.loan(portal_service, borrower)
         shown = read(viewer, loan)
         assert f'href="{loan.get_absolute_url()}schedule/" data-key="p"' in shown
         assert viewer.get(f"{loan.get_absolute_url()}schedule/").status_code == 200
 
-    def test_the_lists_lead_to_it(self, viewer: Browser, desk: Sandbox, borrower: Record) -> None:
-        loan = given.loan(desk, borrower)
+    def test_the_lists_lead_to_it(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
+        loan = given.loan(portal_service, borrower)
         assert loan.get_absolute_url() == f"/borrowers/{borrower.uuid}/loans/{loan.uuid}/"
         assert loan.get_absolute_url() in page(viewer, "/loans/")
         assert Record(kind=Kind.LOAN, uuid="l-1").get_absolute_url() == "/registry/loan/l-1/"
@@ -356,10 +385,13 @@ class TestAround:
     [
         (date(2027, 6, 1), "In 6 months"),
         (date(2027, 6, 21), "In 7 months"),
-        (date(2029, 11, 20), "In 35 months"),
+        (date(2027, 11, 18), "In 12 months"),
+        (date(2029, 10, 20), "In 35 months"),
+        (date(2029, 11, 20), "In 3 years"),
         (date(2054, 3, 31), "In 27 years"),
-        (date(2026, 6, 30), "4 months ago"),
+        (date(2026, 6, 30), "5 months ago"),
+        (date(2026, 2, 4), "10 months ago"),
     ],
 )
-def test_only_whole_months_and_years_are_counted(day: date, words: str) -> None:
+def test_a_far_day_is_the_nearest_number_of_months_or_years_away(day: date, words: str) -> None:
     assert distance(day, date(2026, 11, 21)) == words

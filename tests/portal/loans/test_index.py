@@ -1,13 +1,17 @@
 """Loans that this desk knows, across borrowers."""
 
 from datetime import timedelta
-from decimal import Decimal
+from typing import ClassVar
 
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal import live
+from portal.audit.models import Actor
 from portal.registry.models import Kind
 from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal import pages
 from tests.portal.portfolios import PortfolioList
 
 
@@ -17,17 +21,49 @@ class TestList(PortfolioList):
     kind = Kind.LOAN
     area = "loans"
     noun = "loan"
-    heads = ["Product", "Status", "Delinquent", "Amount", "Rate", "Next unpaid", "Last checked"]
+    heads: ClassVar[list[str]] = [
+        *(
+            "Amount",
+            "Remaining payments",
+            "Past due",
+            "Days past due",
+            "Aging",
+            "Due next",
+            "Amount due next",
+        ),
+        *("Status", "Last updated"),
+    ]
 
-    def test_amount_rate_and_delinquency_are_shown(self, viewer: Browser, desk: Sandbox) -> None:
-        told = {"amount": Decimal("12000.5"), "rate": Decimal("9.25"), "status": "ACTIVE", "flagged": True}
-        self.known(desk, **told, due_date=timezone.localdate() - timedelta(days=9))
-        found = self.fragment(viewer)
-        for text in ("$12,000.50", "9.25%", "Active", "Delinquent", "overdue, 9 days ago"):
+    def test_amount_rate_and_delinquency_are_shown(self, viewer: Browser, portal_service: Sandbox) -> None:
+        opened = timezone.localdate() - timedelta(days=100)
+        made = given.loan(
+            portal_service, given.borrower(portal_service), amount="1200.00", interest_rate="0", opened=opened
+        )
+        live.read_live(Actor(name="Maya Chen"), made)
+        found = pages.words(self.fragment(viewer))
+        for text in ("$1,200.00", "$300.00", "Active"):
             assert text in found
 
-    def test_it_is_narrowed_to_a_status(self, viewer: Browser, desk: Sandbox) -> None:
-        active, odd = self.known(desk, status="ACTIVE"), self.known(desk, status="CHARGED_OFF")
+    def test_those_that_need_a_data_check_are_a_preset(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        owner = given.borrower(portal_service)
+        odd, fine = given.loan(portal_service, owner, delinquent=True), given.loan(portal_service, owner)
+        for loan in (odd, fine):
+            live.read_live(Actor(name="Maya Chen"), loan)
+        found = self.fragment(viewer, "?check=yes")
+        assert odd.get_absolute_url() in found
+        assert fine.get_absolute_url() not in found
+        assert "Needs a data check" in viewer.get("/loans/").content.decode()
+        portal_service.world.amend(odd.uuid, delinquent=False)
+        live.read_live(Actor(name="Maya Chen"), odd)
+        assert odd.get_absolute_url() not in self.fragment(viewer, "?check=yes")
+
+    def test_it_is_narrowed_to_a_status(self, viewer: Browser, portal_service: Sandbox) -> None:
+        active, odd = (
+            self.known(portal_service, status="ACTIVE"),
+            self.known(portal_service, status="CHARGED_OFF"),
+        )
         found = self.fragment(viewer, "?status=CHARGED_OFF")
         assert odd.get_absolute_url() in found
         assert active.get_absolute_url() not in found

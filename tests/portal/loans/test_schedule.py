@@ -20,29 +20,29 @@ def lines(browser: Browser, address: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("count", [0, 12, 360])
-def test_every_installment_is_a_line(viewer: Browser, desk: Sandbox, count: int) -> None:
-    loan = given.loan(desk, given.borrower(desk), installments=count)
+def test_every_installment_is_a_line(viewer: Browser, portal_service: Sandbox, count: int) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), installments=count)
     panel(viewer, loan.get_absolute_url(), "loan")
     heads, *rows = lines(viewer, loan.get_absolute_url())
     assert len(rows) == count
-    assert heads[-1] == "State here"
+    assert heads[-1] == "Status here"
     assert count == 0 or heads[:4] == ["No.", "Due", "Principal", "Interest"]
 
 
-def test_what_the_service_words_cannot_run(viewer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk), installments=0)
-    desk.world.amend(loan.uuid, installments=[{"Memo": "=1+1"}])
+def test_what_the_service_words_cannot_run(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), installments=0)
+    portal_service.world.amend(loan.uuid, installments=[{"Memo": "=1+1"}])
     panel(viewer, loan.get_absolute_url(), "loan")
     assert lines(viewer, loan.get_absolute_url())[1][0] == "'=1+1"
 
 
-def test_a_loan_that_was_never_read_gives_an_empty_file(viewer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk))
-    assert lines(viewer, loan.get_absolute_url()) == [["State here"]]
+def test_a_loan_that_was_never_read_gives_an_empty_file(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    assert lines(viewer, loan.get_absolute_url()) == [["Status here"]]
 
 
-def test_whoever_takes_it_is_recorded(viewer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk))
+def test_whoever_takes_it_is_recorded(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
     panel(viewer, loan.get_absolute_url(), "loan")
     lines(viewer, loan.get_absolute_url())
     entry = Entry.objects.get(action="loans.schedule")

@@ -1,4 +1,4 @@
-"""Adding a record that exists at the service and is not known here yet."""
+"""Adding a record that exists at the service and is not on file yet."""
 
 import pytest
 from django.test import Client as Browser
@@ -26,20 +26,20 @@ def test_a_borrower_is_added_by_identifier_and_name(servicer: Browser) -> None:
     assert "Northwind Baking Co LLC was added." in servicer.get(answer["Location"]).content.decode()
 
 
-def test_a_loan_is_added_under_its_borrower(servicer: Browser, desk: Sandbox) -> None:
-    owner = given.borrower(desk)
+def test_a_loan_is_added_under_its_borrower(servicer: Browser, portal_service: Sandbox) -> None:
+    owner = given.borrower(portal_service)
     servicer.post("/registry/add/", {"kind": "loan", "uuid": LOAN, "borrower_uuid": owner.uuid})
     assert Record.objects.get(kind=Kind.LOAN).borrower_uuid == owner.uuid
 
 
-def test_what_is_wrong_is_told_in_the_order_of_the_fields(servicer: Browser, desk: Sandbox) -> None:
-    record = given.loan(desk, given.borrower(desk))
+def test_what_is_wrong_is_told_in_the_order_of_the_fields(servicer: Browser, portal_service: Sandbox) -> None:
+    record = given.loan(portal_service, given.borrower(portal_service))
     page = servicer.post("/registry/add/", {"kind": "loan", "uuid": record.uuid}).content.decode()
     summary = page[page.index("sd-errors") : page.index("</ul>", page.index("sd-errors"))]
-    assert summary.index("Already known here") < summary.index("Say whose it is")
+    assert summary.index("Already on file") < summary.index("Choose the borrower")
 
 
-def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, desk: Sandbox) -> None:
+def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, portal_service: Sandbox) -> None:
     servicer.post("/registry/add/", BORROWER)
     entry = Entry.objects.get(action="lookup.add")
     assert (entry.actor_name, entry.subject_uuid, entry.subject_label) == (
@@ -47,7 +47,7 @@ def test_it_leaves_one_entry_and_asks_the_service_nothing(servicer: Browser, des
         OWNER,
         BORROWER["label"],
     )
-    assert desk.calls == []
+    assert portal_service.calls == []
 
 
 def test_the_identifier_is_found_in_whatever_was_pasted(servicer: Browser) -> None:
@@ -57,13 +57,15 @@ def test_the_identifier_is_found_in_whatever_was_pasted(servicer: Browser) -> No
     assert Record.objects.get().uuid == OWNER
 
 
-def test_a_borrower_is_proven_by_a_loan_or_a_line_of_theirs(servicer: Browser, desk: Sandbox) -> None:
-    owner, other = (desk.world.borrower()["uuid"] for _ in range(2))
+def test_a_borrower_is_proven_by_a_loan_or_a_line_of_theirs(
+    servicer: Browser, portal_service: Sandbox
+) -> None:
+    owner, other = (portal_service.world.borrower()["uuid"] for _ in range(2))
     typed = {"kind": "borrower", "label": "Northwind Baking Co LLC"}
-    loan, line = desk.world.loan(owner)["uuid"], desk.world.line(owner)["uuid"]
+    loan, line = portal_service.world.loan(owner)["uuid"], portal_service.world.line(owner)["uuid"]
     answer = servicer.post("/registry/add/", typed | {"uuid": other, "proof": loan})
     assert answer.status_code == 422
-    assert "knows no loan or line with this identifier of this borrower" in answer.content.decode()
+    assert "has no loan or line with this ID for this borrower" in answer.content.decode()
     assert not Record.objects.filter(kind=Kind.BORROWER).exists()
     for proof in (loan, line):
         Record.objects.filter(kind=Kind.BORROWER).delete()
@@ -80,16 +82,16 @@ def test_an_identifier_from_the_search_is_filled_in(servicer: Browser) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"label": ""}, "Give the borrower&#x27;s name"),
-        ({"kind": "loan"}, "Say whose it is"),
-        ({"kind": "repayment"}, "Choose one from the list."),
+        ({"label": ""}, "Enter the borrower’s name"),
+        ({"kind": "loan"}, "Choose the borrower"),
+        ({"kind": "repayment"}, "Choose an option from the list."),
         ({"kind": "", "uuid": ""}, "Choose one."),
         ({"uuid": "a b"}, "letters, digits, dashes and underscores only"),
         ({"uuid": "../../v1/users"}, "letters, digits, dashes and underscores only"),
         ({"uuid": "x" * 65}, "at most 64"),
         ({"kind": "loan", "borrower_uuid": "a/b"}, "letters, digits, dashes and underscores only"),
-        ({"label": "x" * 301}, "at most 300"),
-        ({"label": "Nul \0 byte"}, "could not be read"),
+        ({"label": "x" * 301}, "Up to 300"),
+        ({"label": "Nul \0 byte"}, "unreadable character"),
     ],
 )
 def test_what_cannot_be_is_refused_with_everything_kept(
@@ -103,8 +105,8 @@ def test_what_cannot_be_is_refused_with_everything_kept(
         assert not text.isalnum() or f'value="{text}"' in page
 
 
-def test_what_is_known_already_is_shown_instead(servicer: Browser, desk: Sandbox) -> None:
-    owner = given.borrower(desk)
+def test_what_is_known_already_is_shown_instead(servicer: Browser, portal_service: Sandbox) -> None:
+    owner = given.borrower(portal_service)
     answer = servicer.post("/registry/add/", BORROWER | {"uuid": owner.uuid})
     assert answer.status_code == 422
     assert f'href="/borrowers/{owner.uuid}/"' in answer.content.decode()

@@ -11,8 +11,8 @@ from tests import given
 
 
 @pytest.fixture
-def borrower(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Northwind Baking Co LLC")
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Northwind Baking Co LLC")
 
 
 def archive(browser: Browser, record: Record, act: str = "archive", reason: str = "Doubled") -> HttpResponse:
@@ -72,14 +72,18 @@ def test_what_cannot_be_is_refused(supervisor: Browser, borrower: Record, act: s
 
 
 def test_what_stays_is_said_before_a_borrower_is_archived(
-    supervisor: Browser, desk: Sandbox, borrower: Record
+    supervisor: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
-    loan, _, line = given.loan(desk, borrower), given.loan(desk, borrower), given.line(desk, borrower)
-    archive(supervisor, given.loan(desk, borrower))
-    given.loan(desk, given.borrower(desk))
+    loan, _, line = (
+        given.loan(portal_service, borrower),
+        given.loan(portal_service, borrower),
+        given.line(portal_service, borrower),
+    )
+    archive(supervisor, given.loan(portal_service, borrower))
+    given.loan(portal_service, given.borrower(portal_service))
     page = supervisor.get(f"/registry/borrower/{borrower.uuid}/archive/").content.decode()
-    assert "stays in lists and search: 1 key person, 2 loans, 1 line of credit." in page
-    assert "The borrower’s name no longer finds its accounts" in page
+    assert "stay in lists and search: 1 key person, 2 loans, 1 line of credit." in page
+    assert "Its accounts no longer match" in page
 
     def leads_to(account: Record, address: str) -> bool:
         return f'href="{account.get_absolute_url()}"' in supervisor.get(address).content.decode()
@@ -91,19 +95,19 @@ def test_what_stays_is_said_before_a_borrower_is_archived(
     assert leads_to(loan, f"/search/?q={loan.uuid}")
     assert not leads_to(loan, "/loans/?q=northwind")
     restoring = supervisor.get(f"/registry/borrower/{borrower.uuid}/archive/").content.decode()
-    assert "stays in lists and search" not in restoring
+    assert "stay in lists and search" not in restoring
 
 
 def test_what_stays_is_said_before_an_account_is_archived(
-    supervisor: Browser, desk: Sandbox, borrower: Record
+    supervisor: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
-    loan = given.loan(desk, borrower)
+    loan = given.loan(portal_service, borrower)
     address = f"/registry/loan/{loan.uuid}/archive/"
-    assert "stays in lists and search" not in supervisor.get(address).content.decode()
+    assert "stay in lists and search" not in supervisor.get(address).content.decode()
     payment = Record.objects.create(
         kind="repayment", uuid="p-1", borrower_uuid=borrower.uuid, parent_uuid=loan.uuid
     )
-    assert "stays in lists and search: 1 repayment." in supervisor.get(address).content.decode()
+    assert "stay in lists and search: 1 repayment." in supervisor.get(address).content.decode()
     archive(supervisor, loan)
     assert payment.get_absolute_url() in supervisor.get("/repayments/").content.decode()
 
@@ -114,9 +118,9 @@ def test_only_a_supervisor_archives(servicer: Browser, borrower: Record) -> None
 
 
 def test_the_page_of_an_account_leads_there(
-    servicer: Browser, supervisor: Browser, desk: Sandbox, borrower: Record
+    servicer: Browser, supervisor: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
-    for account in (given.loan(desk, borrower), given.line(desk, borrower)):
+    for account in (given.loan(portal_service, borrower), given.line(portal_service, borrower)):
         page = supervisor.get(account.get_absolute_url()).content.decode()
         for act in ("correct", "archive"):
             assert f'href="/registry/{account.kind}/{account.uuid}/{act}/"' in page

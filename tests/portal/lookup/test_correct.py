@@ -1,20 +1,20 @@
-"""Correcting what this desk calls a record, and whose it is."""
+"""Correcting the name of a record, and its borrower."""
 
 import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.registry.search import matching
+from portal.registry.search.find import matching
 from servicing import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
 
 
 @pytest.fixture
-def loan(desk: Sandbox) -> Record:
-    return given.account(Kind.LOAN, given.borrower(desk), "loan-1", label="Oven")
+def loan(portal_service: Sandbox) -> Record:
+    return given.account(Kind.LOAN, given.borrower(portal_service), "loan-1", label="Oven")
 
 
 def correct(browser: Browser, record: Record, **typed: str) -> object:
@@ -28,8 +28,10 @@ def test_a_name_is_corrected_and_found_by_the_new_one(servicer: Browser, loan: R
     assert matching(Record.objects.filter(kind=Kind.LOAN), "bread oven").get().label == "Bread oven of 2026"
 
 
-def test_a_record_is_given_to_its_right_borrower(servicer: Browser, desk: Sandbox, loan: Record) -> None:
-    right = given.borrower(desk, first_name="Acme Farms LLC")
+def test_a_record_is_given_to_its_right_borrower(
+    servicer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    right = given.borrower(portal_service, first_name="Acme Farms LLC")
     correct(servicer, loan, borrower_uuid=right.uuid)
     loan.refresh_from_db()
     assert loan.borrower_uuid == right.uuid
@@ -44,21 +46,21 @@ def test_it_leaves_one_entry_with_before_after_and_reason(servicer: Browser, loa
 
 def test_nothing_to_correct_changes_and_records_nothing(servicer: Browser, loan: Record) -> None:
     answer = correct(servicer, loan)
-    assert "there was nothing to correct" in servicer.get(answer["Location"]).content.decode()
+    assert "No changes to save" in servicer.get(answer["Location"]).content.decode()
     assert not Entry.objects.filter(action="lookup.correct").exists()
 
 
-def test_an_answer_that_came_meanwhile_is_not_lost(servicer: Browser, desk: Sandbox) -> None:
-    user = desk.world.borrower(email="then@northwind.example")
-    owner = given.told(user)
-    given.told(user | {"email": "now@northwind.example"})
+def test_an_answer_that_came_meanwhile_is_not_lost(servicer: Browser, portal_service: Sandbox) -> None:
+    user = portal_service.world.borrower(email="then@northwind.example")
+    owner = given.save_answer(user)
+    given.save_answer(user | {"email": "now@northwind.example"})
     correct(servicer, owner, label="Northwind")
     owner.refresh_from_db()
-    assert (owner.label, memory.last(owner, Borrower).email) == ("Northwind", "now@northwind.example")
+    assert (owner.label, store.last_answer(owner, Borrower).email) == ("Northwind", "now@northwind.example")
 
 
-def test_a_borrower_belongs_to_nobody_else(servicer: Browser, desk: Sandbox) -> None:
-    owner, other = given.borrower(desk), given.borrower(desk)
+def test_a_borrower_belongs_to_nobody_else(servicer: Browser, portal_service: Sandbox) -> None:
+    owner, other = given.borrower(portal_service), given.borrower(portal_service)
     correct(servicer, owner, borrower_uuid=other.uuid, label="Northwind")
     owner.refresh_from_db()
     assert (owner.label, owner.borrower_uuid) == ("Northwind", owner.uuid)
@@ -68,9 +70,9 @@ def test_a_borrower_belongs_to_nobody_else(servicer: Browser, desk: Sandbox) -> 
     ("typed", "sentence"),
     [
         ({"borrower_uuid": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"}, "Add the borrower first"),
-        ({"borrower_uuid": ""}, "This is needed; nothing was entered."),
-        ({"reason": " "}, "This is needed; nothing was entered."),
-        ({"label": "x" * 301}, "at most 300"),
+        ({"borrower_uuid": ""}, "This field is required."),
+        ({"reason": " "}, "This field is required."),
+        ({"label": "x" * 301}, "Up to 300"),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -97,9 +99,9 @@ def test_who_only_looks_cannot_correct(viewer: Browser, loan: Record) -> None:
     assert correct(viewer, loan, label="Bread oven").status_code == 403
 
 
-def test_a_borrower_keeps_a_name(servicer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk, first_name="Acme Farms LLC")
+def test_a_borrower_keeps_a_name(servicer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service, first_name="Acme Farms LLC")
     answer = correct(servicer, borrower, label=" ")
-    assert (answer.status_code, "Give the borrower" in answer.content.decode()) == (422, True)
+    assert (answer.status_code, "Enter the borrower" in answer.content.decode()) == (422, True)
     borrower.refresh_from_db()
     assert borrower.label == "Acme Farms LLC"

@@ -15,9 +15,9 @@ KINDS = [Kind.LOAN, Kind.LINE, Kind.LOAN_REPAYMENTS, Kind.LINE_REPAYMENTS, Kind.
 
 
 @pytest.fixture
-def accounts(desk: Sandbox) -> None:
+def accounts(portal_service: Sandbox) -> None:
     """Three records of each kind; two of each were read, one of these long ago."""
-    owner, now = given.borrower(desk), timezone.now()
+    owner, now = given.borrower(portal_service), timezone.now()
     for kind in KINDS:
         for number, checked in enumerate((now, now - timedelta(hours=25), None)):
             record = given.account(kind, owner, f"{kind.value}-{number}")
@@ -35,7 +35,7 @@ def accounts(desk: Sandbox) -> None:
     ],
 )
 def test_a_list_says_how_young_it_is(viewer: Browser, accounts: None, address: str, words: str) -> None:
-    assert f"{words}</span> checked in the last 24 hours." in plain(viewer, address)
+    assert f"{words}</span> updated in the last 24 hours." in plain(viewer, address)
 
 
 def test_a_list_of_nothing_says_nothing_of_it(viewer: Browser) -> None:

@@ -18,7 +18,7 @@ from django.utils import timezone
 from portal.audit.models import Entry
 from portal.jobs.models import Job
 from portal.lookup.models import Upload
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Record, Source
 from servicing import Borrower
 from servicing.sandbox import Sandbox
@@ -42,14 +42,14 @@ def upload(browser: Browser, **files: str | bytes) -> HttpResponse:
         return answer
     call_command("work", batch=True)
     pages = [browser.get(one.get_absolute_url()).content for one in Upload.objects.all()]
-    return HttpResponse(b"".join(pages))
+    return HttpResponse(b" ".join(b"".join(pages).split()))
 
 
-def test_ids_and_profiles_are_taken(supervisor: Browser, desk: Sandbox) -> None:
-    profile = dumps(desk.world.borrower(first_name="Acme Farms LLC")).decode()
+def test_ids_and_profiles_are_taken(supervisor: Browser, portal_service: Sandbox) -> None:
+    profile = dumps(portal_service.world.borrower(first_name="Acme Farms LLC")).decode()
     page = upload(supervisor, ids=IDS, profiles=profile).content.decode()
-    assert "2 lines taken, 0 refused" in page
-    assert "1 line taken, 0 refused" in page
+    assert "2 lines imported, 0 rejected" in page
+    assert "1 line imported, 0 rejected" in page
     assert set(Record.objects.filter(kind="borrower").values_list("label", flat=True)) == {
         "Northwind Baking Co LLC",
         "Acme Farms LLC",
@@ -70,10 +70,10 @@ def test_a_file_is_taken_in_by_a_worker_and_not_kept(supervisor: Browser) -> Non
         "ids": SimpleUploadedFile("mine.csv", IDS.encode()),
     }
     page = supervisor.get(supervisor.post("/registry/import/", typed)["Location"]).content.decode()
-    assert "Begins as soon as a worker is free" in page
+    assert "Starts when a worker is free" in page
     assert not Record.objects.exists()
     call_command("work", batch=True)
-    assert "2 taken, 0 refused" in supervisor.get("/registry/import/").content.decode()
+    assert "2 imported, 0 rejected" in " ".join(supervisor.get("/registry/import/").content.decode().split())
     assert Upload.objects.defer(None).get().content is None
 
 
@@ -105,7 +105,7 @@ def test_one_file_is_shown_at_once_and_two_among_the_latest(supervisor: Browser)
         answer = supervisor.post("/registry/import/", files | {"exported_on": day})
         assert re.fullmatch(way, answer["Location"])
         said = supervisor.get(answer["Location"]).content.decode()
-        assert ("Both files are being taken in" in said) == (len(names) == 2)
+        assert ("Both imports started" in said) == (len(names) == 2)
 
 
 def test_the_way_to_it_is_where_records_are_added(supervisor: Browser, viewer: Browser) -> None:
@@ -123,7 +123,7 @@ def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> Non
 
 def test_the_file_of_refused_lines_holds_more_than_the_page(supervisor: Browser) -> None:
     page = upload(supervisor, ids="\n".join([HEAD, *(["ship,x,,"] * 1234)])).content.decode()
-    assert "The first 200 of 1,234 refused lines" in page
+    assert "The first 200 of 1,234 rejected lines" in page
     assert page.count("is not one of") == 200
     file = re.search(r'href="(/registry/import/\d+/refused/)"', page)
     assert b"".join(supervisor.get(file[1]).streaming_content).decode().count("is not one of") == 1234
@@ -132,7 +132,7 @@ def test_the_file_of_refused_lines_holds_more_than_the_page(supervisor: Browser)
 def test_a_line_that_is_no_csv_hides_no_other(supervisor: Browser) -> None:
     lines = ["loan,l-1,b-1,", "", 'loan,"l-2,b-1,', 'loan,l-3,b-1,"Oven, ""large"""']
     page = upload(supervisor, ids="\r\n".join([HEAD, *lines])).content.decode()
-    assert "2 lines taken, 1 refused" in page
+    assert "2 lines imported, 1 rejected" in page
     assert [line for line, _ in Upload.objects.get().refused] == [4]
     assert Record.objects.get(uuid="l-3").label == 'Oven, "large"'
 
@@ -146,7 +146,7 @@ def test_a_file_too_large_for_a_page_is_refused(supervisor: Browser, settings: L
 
 def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
     page = upload(supervisor, ids=IDS.replace(HEAD, "Kind,UUID,Borrower_UUID,Label")).content.decode()
-    assert "2 lines taken, 0 refused" in page
+    assert "2 lines imported, 0 rejected" in page
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,15 @@ def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason:
         (b'{"first_name": "Nobody"}', "not a user object"),
         (b'{"uuid": "../x"}', "uuid may hold letters"),
         (b"x" * 1_000_001, "longer than a million"),
-        (f"{HEAD}\n".encode(), "identifiers as CSV belong into the other field"),
+        (f"{HEAD}\n".encode(), "IDs as CSV belong in the other field"),
         (b'{"uuid": "B00C63B8-0000-4000-8000-000000000001"}', "is not written as the service does"),
+        (b'{"uuid": "b", "first_name": "Acme EIN 12-3456789"}', "name holds nine digits"),
+        (
+            b'{"uuid": "b", "first_name": "Acme", "key_people": [{"uuid": "p", "last_name": "SSN 219-09-9999"}]}',
+            "name holds nine digits",
+        ),
     ],
-    ids=["not UTF-8", "list", "no uuid", "path", "long", "ids", "capitals"],
+    ids=["not UTF-8", "list", "no uuid", "path", "long", "ids", "capitals", "EIN", "SSN of a person"],
 )
 def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, profiles=data).content.decode()
@@ -213,15 +218,15 @@ def test_the_mark_that_spreadsheets_write_is_read_over(supervisor: Browser) -> N
 
 def test_a_file_without_records_says_so(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\n").content.decode()
-    assert "Nothing was taken: the file holds no record." in page
-    assert "Every line was taken" not in page
+    assert "Nothing was imported: the file has no records." in page
+    assert "All lines were imported" not in page
 
 
 def test_rows_that_a_spreadsheet_left_empty_are_passed_over(supervisor: Browser) -> None:
     page = upload(
         supervisor, ids=f"{IDS.replace(HEAD, HEAD + ',,')},,,\n,,,,,,\n  \n\t\nship,x,,,,\n"
     ).content.decode()
-    assert "2 lines taken, 1 refused" in page
+    assert "2 lines imported, 1 rejected" in page
 
 
 def test_a_file_that_was_cancelled_says_what_stays(supervisor: Browser) -> None:
@@ -229,43 +234,47 @@ def test_a_file_that_was_cancelled_says_what_stays(supervisor: Browser) -> None:
     address = supervisor.post(
         "/registry/import/", typed | {"ids": SimpleUploadedFile("mine.csv", IDS.encode())}
     )["Location"]
-    assert "What was taken until then stays" not in supervisor.get(address).content.decode()
+    assert "Imported lines are saved" not in supervisor.get(address).content.decode()
     assert Job.objects.get().cancel()
-    assert "What was taken until then stays" in supervisor.get(address).content.decode()
+    assert "Imported lines are saved" in supervisor.get(address).content.decode()
 
 
 def test_a_large_file_is_taken_whole(supervisor: Browser) -> None:
     lines = [f"borrower,b-{number},,Borrower {number}" for number in range(1100)]
     page = upload(supervisor, ids="\n".join([HEAD, *lines, "ship,x,,"])).content.decode()
-    assert "1,100 lines taken, 1 refused" in page
+    assert "1,100 lines imported, 1 rejected" in page
     assert Record.objects.count() == 1100
 
 
-def test_an_old_export_hides_no_newer_answer(supervisor: Browser, desk: Sandbox) -> None:
-    user = desk.world.borrower(email="now@northwind.example")
-    record = given.told(user)
+def test_an_old_export_hides_no_newer_answer(supervisor: Browser, portal_service: Sandbox) -> None:
+    user = portal_service.world.borrower(email="now@northwind.example")
+    record = given.save_answer(user)
     old = dumps(user | {"email": "then@northwind.example"}).decode()
     upload(supervisor, profiles=old, exported_on=(timezone.localdate() - timedelta(days=30)).isoformat())
     record.refresh_from_db()
-    assert memory.last(record, Borrower).email == "now@northwind.example"
+    assert store.last_answer(record, Borrower).email == "now@northwind.example"
     assert (record.source, record.snapshots.get().source) == (Source.SERVICE, Source.FILE)
 
 
-def test_the_same_old_export_twice_is_one_earlier_copy(supervisor: Browser, desk: Sandbox) -> None:
-    user = desk.world.borrower()
-    record = given.told(user)
+def test_the_same_old_export_twice_is_one_earlier_copy(supervisor: Browser, portal_service: Sandbox) -> None:
+    user = portal_service.world.borrower()
+    record = given.save_answer(user)
     day = (timezone.localdate() - timedelta(days=30)).isoformat()
     for _ in range(2):
         upload(supervisor, profiles=dumps(user | {"email": "then@northwind.example"}), exported_on=day)
     assert record.snapshots.count() == 1
 
 
-def test_a_newer_export_becomes_the_copy_marked_with_its_day(supervisor: Browser, desk: Sandbox) -> None:
-    record = given.told(desk.world.borrower())
+def test_a_newer_export_becomes_the_copy_marked_with_its_day(
+    supervisor: Browser, portal_service: Sandbox
+) -> None:
+    record = given.save_answer(portal_service.world.borrower())
     Record.objects.update(answer_at=timezone.now() - timedelta(days=30))
     yesterday = timezone.localdate() - timedelta(days=1)
     upload(
-        supervisor, profiles=dumps(desk.world.user(record.uuid)).decode(), exported_on=yesterday.isoformat()
+        supervisor,
+        profiles=dumps(portal_service.world.user(record.uuid)).decode(),
+        exported_on=yesterday.isoformat(),
     )
     record.refresh_from_db()
     assert record.source == Source.FILE
@@ -276,10 +285,10 @@ def test_a_newer_export_becomes_the_copy_marked_with_its_day(supervisor: Browser
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ({}, "Choose a file of identifiers, a file of profiles, or both."),
+        ({}, "Choose a file of IDs, a file of profiles, or both."),
         ({"ids": ""}, "The submitted file is empty."),
-        ({"ids": IDS, "exported_on": ""}, "This is needed"),
-        ({"ids": IDS, "exported_on": "2999-01-01"}, "has not come yet"),
+        ({"ids": IDS, "exported_on": ""}, "This field is required"),
+        ({"ids": IDS, "exported_on": "2999-01-01"}, "is in the future"),
     ],
     ids=["nothing", "empty", "no day", "tomorrow"],
 )
@@ -294,11 +303,11 @@ def test_what_cannot_be_imported_is_refused(
 def test_identifiers_are_taken_in_their_usual_form(supervisor: Browser) -> None:
     uuid = "5fffffff-0000-4000-8000-0000000000ff"
     rows = f"Line,{uuid.upper()},b-1,\nline,{{{uuid}}},b-1,Till\nline,line-{uuid},b-1,\n"
-    assert "3 lines taken, 0 refused" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
+    assert "3 lines imported, 0 rejected" in upload(supervisor, ids=f"{HEAD}\n{rows}").content.decode()
     assert set(Record.objects.values_list("uuid", "label")) == {(uuid, "Till"), (f"line-{uuid}", "")}
 
 
-@pytest.mark.parametrize("between", [0, memory.BATCH])
+@pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
 def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
     supervisor: Browser, between: int
 ) -> None:
@@ -308,7 +317,7 @@ def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
     assert Record.objects.get(uuid="l-1").borrower_uuid == "b-1"
 
 
-@pytest.mark.parametrize("between", [0, memory.BATCH])
+@pytest.mark.parametrize("between", [0, store.BATCH_SIZE])
 def test_borrowers_that_nobody_knows_after_the_whole_file_are_named(
     supervisor: Browser, between: int
 ) -> None:
@@ -319,10 +328,10 @@ def test_borrowers_that_nobody_knows_after_the_whole_file_are_named(
         *("borrower,told-later,,Acme", "loan,l-4,b-8,", "application,a-1,b-9,", "loan,l-1,b-7,"),
     ]
     page = upload(supervisor, ids="\n".join([HEAD, *rows])).content.decode()
-    assert f"{between + 7:,} lines taken, 1 refused" in page
-    assert "4 lines name 2 borrowers that are not known here: b-8, b-9." in page
+    assert f"{between + 7:,} lines imported, 1 rejected" in page
+    assert "4 lines name 2 borrowers that are not on file: b-8, b-9." in page
     again = upload(supervisor, ids=f"{HEAD}\nborrower,b-8,,\nborrower,b-9,,\nloan,l-1,b-8,\n")
-    assert again.content.decode().count("not known here") == 1
+    assert again.content.decode().count("not on file") == 1
 
 
 def test_a_borrower_is_its_own(supervisor: Browser) -> None:
@@ -345,7 +354,7 @@ class TestCommand:
         (tmp_path / "ids.csv").write_text(IDS + "ship,x,,\n")
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()) + b"\n{\n")
         said = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
-        assert "ids.csv: 2 lines taken, 1 refused." in said
+        assert "ids.csv: 2 lines imported, 1 rejected." in said
         assert "ids.csv line 4: kind 'ship' is not one of" in said
         assert "users.jsonl line 2: not a user object" in said
         assert set(Entry.objects.values_list("actor_name", "action")) == {("system", "lookup.import_records")}
@@ -355,10 +364,10 @@ class TestCommand:
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))
         said = self.run(tmp_path / "ids.csv", profiles=tmp_path / "users.jsonl")
         first = ", ".join(f"b-{n}" for n in range(10))
-        assert f"1,200 lines name 1,200 borrowers that are not known here: {first} and 1,190 more." in said
-        assert said.count("not known here") == 1
+        assert f"1,200 lines name 1,200 borrowers that are not on file: {first} and 1,190 more." in said
+        assert said.count("not on file") == 1
         (tmp_path / "ids.csv").write_text(f"{HEAD}\nloan,l-1,b-1,\n")
-        assert "1 line names a borrower that is not known here: b-1." in self.run(tmp_path / "ids.csv")
+        assert "1 line names a borrower that is not on file: b-1." in self.run(tmp_path / "ids.csv")
 
     def test_profiles_are_marked_with_the_day_of_their_file(self, tmp_path: Path, sandbox: Sandbox) -> None:
         (tmp_path / "users.jsonl").write_bytes(dumps(sandbox.world.borrower()))

@@ -16,11 +16,15 @@ def opened(browser: Browser, kind: str, uuid: str, owner: str) -> object:
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAN, Kind.LINE, Kind.APPLICATION])
-def test_what_the_service_has_becomes_known_and_opens(viewer: Browser, desk: Sandbox, kind: Kind) -> None:
-    owner = given.borrower(desk)
-    make = {"loan": desk.world.loan, "line": desk.world.line, "application": desk.world.line_application}[
-        kind
-    ]
+def test_what_the_service_has_becomes_known_and_opens(
+    viewer: Browser, portal_service: Sandbox, kind: Kind
+) -> None:
+    owner = given.borrower(portal_service)
+    make = {
+        "loan": portal_service.world.loan,
+        "line": portal_service.world.line,
+        "application": portal_service.world.line_application,
+    }[kind]
     uuid = make(owner.uuid)["uuid"]
     answer = opened(viewer, kind, uuid, owner.uuid)
     record = Record.objects.get(kind=kind, uuid=uuid)
@@ -28,25 +32,25 @@ def test_what_the_service_has_becomes_known_and_opens(viewer: Browser, desk: San
     assert (record.borrower_uuid, record.source) == (owner.uuid, Source.SERVICE)
 
 
-def test_what_the_service_does_not_have_is_said_and_nothing_is_kept(viewer: Browser, desk: Sandbox) -> None:
-    owner = given.borrower(desk, first_name="Acme LLC")
+def test_what_the_service_does_not_have_is_said_and_nothing_is_kept(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
+    owner = given.borrower(portal_service, first_name="Acme LLC")
     answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
     assert answer.status_code == 404
     html = answer.content.decode()
-    assert (
-        "The lending service has no loan with this identifier under “Acme LLC”. Nothing was changed." in html
-    )
+    assert "The service has no loan with this ID under “Acme LLC”. Nothing was changed." in html
     assert "as line of credit" in html
     assert not Record.objects.filter(uuid=UNKNOWN).exists()
 
 
-def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, desk: Sandbox) -> None:
-    owner = given.borrower(desk)
+def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, portal_service: Sandbox) -> None:
+    owner = given.borrower(portal_service)
     for _ in range(3):
-        desk.fail_next("loans.get", status=503)
+        portal_service.fail_next("loans.get", status=503)
     answer = opened(viewer, "loan", UNKNOWN, owner.uuid)
     assert answer.status_code == 503
-    assert "The lending service is not answering" in answer.content.decode()
+    assert "The service isn’t responding" in answer.content.decode()
     assert "as line of credit" in answer.content.decode()
 
 
@@ -61,9 +65,9 @@ def test_a_service_that_does_not_answer_is_told_as_such(viewer: Browser, desk: S
     ],
 )
 def test_what_cannot_be_asked_is_not_asked(
-    viewer: Browser, desk: Sandbox, kind: str, uuid: str, owner: str | None
+    viewer: Browser, portal_service: Sandbox, kind: str, uuid: str, owner: str | None
 ) -> None:
-    known = given.borrower(desk)
+    known = given.borrower(portal_service)
     assert opened(viewer, kind, uuid, known.uuid if owner is None else owner).status_code == 422
     assert not RemoteCall.objects.exists()
 

@@ -1,10 +1,10 @@
-"""One known record: what was last told, when, by whom, and whose it is."""
+"""One known record: its latest copy, when and by whom, and its borrower."""
 
 import pytest
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal.registry import memory
+from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from servicing import Loan, codec
 from servicing.sandbox import Sandbox
@@ -15,30 +15,30 @@ from tests import given
 def told_loan(sandbox: Sandbox, **changes: object) -> Record:
     owner = given.borrower(sandbox, first_name="Northwind Baking Co LLC")
     loan = codec.decode(Loan, dumps(sandbox.world.loan(owner.uuid) | changes))
-    return memory.remember(memory.known(loan, borrower_uuid=owner.uuid), source=Source.SERVICE)[0]
+    return store.save(store.observe(loan, borrower_uuid=owner.uuid), source=Source.SERVICE)[0]
 
 
-def test_it_shows_what_was_told_and_leads_to_the_borrower(viewer: Browser, desk: Sandbox) -> None:
-    loan = told_loan(desk, risk_grade="B <2>")
+def test_it_shows_what_was_told_and_leads_to_the_borrower(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = told_loan(portal_service, risk_grade="B <2>")
     page = viewer.get(f"/registry/loan/{loan.uuid}/").content.decode()
     assert "B &lt;2&gt;" in page
     assert "12 entries" in page
     assert f'href="/borrowers/{loan.borrower_uuid}/">Northwind Baking Co LLC</a>' in page
 
 
-def test_an_earlier_answer_is_listed(viewer: Browser, desk: Sandbox) -> None:
-    loan = told_loan(desk)
+def test_an_earlier_answer_is_listed(viewer: Browser, portal_service: Sandbox) -> None:
+    loan = told_loan(portal_service)
     later = codec.decode(Loan, dumps({"uuid": loan.uuid, "status": "CLOSED"}))
-    memory.remember(memory.known(later), source=Source.SERVICE)
+    store.save(store.observe(later), source=Source.SERVICE)
     page = viewer.get(f"/registry/loan/{loan.uuid}/").content.decode()
     assert "From the lending service" in page
-    assert "No earlier answer differs" not in page
+    assert "No earlier copies" not in page
 
 
-def test_a_bare_identifier_says_so(viewer: Browser, desk: Sandbox) -> None:
-    given.account(Kind.LOAN, given.borrower(desk), "loan-1")
+def test_a_bare_identifier_says_so(viewer: Browser, portal_service: Sandbox) -> None:
+    given.account(Kind.LOAN, given.borrower(portal_service), "loan-1")
     page = viewer.get("/registry/loan/loan-1/").content.decode()
-    assert "Only the identifier is known" in page
+    assert "Only the ID is on file" in page
 
 
 def test_whose_borrower_is_not_known_here_is_shown_all_the_same(viewer: Browser) -> None:
@@ -48,17 +48,17 @@ def test_whose_borrower_is_not_known_here_is_shown_all_the_same(viewer: Browser)
 
 @pytest.mark.parametrize(("role", "offered"), [("viewer", False), ("servicer", True)])
 def test_only_who_may_correct_is_offered_it(
-    request: pytest.FixtureRequest, desk: Sandbox, role: str, offered: bool
+    request: pytest.FixtureRequest, portal_service: Sandbox, role: str, offered: bool
 ) -> None:
     browser = request.getfixturevalue(role)
-    given.account(Kind.LOAN, given.borrower(desk), "loan-1")
+    given.account(Kind.LOAN, given.borrower(portal_service), "loan-1")
     page = browser.get("/registry/loan/loan-1/").content.decode()
     assert ('href="/registry/loan/loan-1/correct/"' in page) == offered
     assert 'href="/registry/loan/loan-1/archive/"' not in page
 
 
-def test_an_archived_one_is_marked_and_may_be_restored(supervisor: Browser, desk: Sandbox) -> None:
-    given.account(Kind.LOAN, given.borrower(desk), "loan-1")
+def test_an_archived_one_is_marked_and_may_be_restored(supervisor: Browser, portal_service: Sandbox) -> None:
+    given.account(Kind.LOAN, given.borrower(portal_service), "loan-1")
     Record.objects.filter(uuid="loan-1").update(archived_at=timezone.now())
     page = supervisor.get("/registry/loan/loan-1/").content.decode()
     assert "Archived" in page

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from portal import readings
+from portal import live
 from portal.audit.models import Entry, RemoteCall
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(desk: Sandbox) -> Record:
+def owner(portal_service: Sandbox) -> Record:
     """A borrower with a loan and a line of which only the uuids are known."""
-    record = given.borrower(desk)
-    given.account(Kind.LOAN, record, desk.world.loan(record.uuid)["uuid"])
-    given.account(Kind.LINE, record, desk.world.line(record.uuid)["uuid"])
+    record = given.borrower(portal_service)
+    given.account(Kind.LOAN, record, portal_service.world.loan(record.uuid)["uuid"])
+    given.account(Kind.LINE, record, portal_service.world.line(record.uuid)["uuid"])
     return record
 
 
@@ -31,22 +31,22 @@ def refresh(**options: object) -> str:
     return out.getvalue()
 
 
-def test_accounts_and_their_repayments_are_read(desk: Sandbox, owner: Record) -> None:
+def test_accounts_and_their_repayments_are_read(portal_service: Sandbox, owner: Record) -> None:
     assert "4 read, 0 failed" in refresh()
-    assert {call.operation for call in desk.calls} == {
+    assert {call.operation for call in portal_service.calls} == {
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
     }  # fmt: skip
-    assert readings.coverage() == readings.coverage(Kind.LINE, Kind.LINE_REPAYMENTS) == (2, 2)
+    assert live.coverage() == live.coverage(Kind.LINE, Kind.LINE_REPAYMENTS) == (2, 2)
     assert set(RemoteCall.objects.values_list("actor_name", flat=True)) == {"system"}
 
 
-def test_what_was_just_read_is_left_alone(desk: Sandbox, owner: Record) -> None:
+def test_what_was_just_read_is_left_alone(portal_service: Sandbox, owner: Record) -> None:
     refresh()
     assert "0 read" in refresh()
 
 
-def test_what_failed_is_read_the_next_time(desk: Sandbox, owner: Record) -> None:
-    desk.fail_next("loans.get", status=500)
+def test_what_failed_is_read_the_next_time(portal_service: Sandbox, owner: Record) -> None:
+    portal_service.fail_next("loans.get", status=500)
     assert "4 read, 1 failed" in refresh()
     loan = Record.objects.get(kind=Kind.LOAN)
     assert loan.failing_since
@@ -57,27 +57,27 @@ def test_what_failed_is_read_the_next_time(desk: Sandbox, owner: Record) -> None
 
 
 def test_what_is_due_is_found_at_the_same_cost_however_many_accounts_there_are(
-    desk: Sandbox, owner: Record, django_assert_num_queries: Any
+    portal_service: Sandbox, owner: Record, django_assert_num_queries: Any
 ) -> None:
     for number in range(20):
         given.account(Kind.LOAN, owner, f"loan-{number}")
     long_ago = timezone.now()
-    assert len(readings.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
+    assert len(live.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
     with django_assert_num_queries(2):
-        assert len(readings.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
+        assert len(live.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
 
 
-def test_one_kind_alone(desk: Sandbox, owner: Record) -> None:
+def test_one_kind_alone(portal_service: Sandbox, owner: Record) -> None:
     assert "2 read" in refresh(kind="loan")
-    assert {call.operation for call in desk.calls} == {"loans.get", "repayments.of_loan"}
+    assert {call.operation for call in portal_service.calls} == {"loans.get", "repayments.of_loan"}
 
 
-def test_the_run_is_in_the_trail(desk: Sandbox, owner: Record) -> None:
+def test_the_run_is_in_the_trail(portal_service: Sandbox, owner: Record) -> None:
     refresh()
     entry = Entry.objects.get(action="lookup.refresh_portfolio")
     assert entry.detail == {"read": 4, "failed": 0}
 
 
-def test_an_impossible_rate_is_said(desk: Sandbox) -> None:
+def test_an_impossible_rate_is_said(portal_service: Sandbox) -> None:
     with pytest.raises(CommandError, match="--rate must be above 0"):
         call_command("refresh_portfolio", rate=0)

@@ -27,13 +27,13 @@ PRODUCTS = ["LOAN", "LOC", "BUILD_CREDIT"]
 PAYMENTS = ["SUCCEEDED", "FAILED", "SCHEDULED"]
 NOTES = ["Ångström Bridge", "plain paper", 'a "b" <c> & paper']
 WORDS = {"angstrom": NOTES[:1], "PAPER": NOTES[1:], '"plain paper"': NOTES[1:2], "bridge ström": NOTES[:1]}
-MILLION = {"FEW": 8, "MANY": 30, "PROBED": 10, "MET": 3, "COMMON": 6}
+MILLION = {"FEW": 8, "MANY": 30, "PROBED": 10, "COMMON_FOR_PAGES": 3, "COMMON_FOR_COUNTS": 6}
 """Eighty messages are asked for as a million are."""
 ZONES = ["US/Pacific", "PST", ""]
 
 
 @dataclass(frozen=True)
-class Told:
+class SentMessage:
     """A message as the service has it."""
 
     at: datetime
@@ -69,11 +69,11 @@ class Filter(NamedTuple):
     """What is asked for, and which messages it leaves."""
 
     asked: dict[str, Any]
-    leaves: Callable[[Told], bool]
+    leaves: Callable[[SentMessage], bool]
 
 
-def any_message(chance: Random, number: int) -> Told:
-    return Told(
+def any_message(chance: Random, number: int) -> SentMessage:
+    return SentMessage(
         at=NEWEST - timedelta(minutes=chance.randrange(15 * 24 * 60)),
         event=chance.choice(EVENTS),
         status=chance.choice(STATUSES),
@@ -85,7 +85,7 @@ def any_message(chance: Random, number: int) -> Told:
     )
 
 
-def filters(chance: Random, borrower: str, sample: Told) -> list[Filter]:
+def filters(chance: Random, borrower: str, sample: SentMessage) -> list[Filter]:
     """One of each kind: three that the service applies, and all that are applied here."""
     first, last = sorted(chance.choices(DAYS, k=2))
     event = chance.choice(EVENTS)

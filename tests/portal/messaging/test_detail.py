@@ -34,8 +34,10 @@ def views(browser: Browser, uuid: str, tab: str) -> list[str]:
     ],
     ids=["5 MB", "script", "marks", "list", "none"],
 )
-def test_a_payload_of_any_shape_is_shown_safely(viewer: Browser, desk: Sandbox, payload: Any) -> None:
-    uuid = desk.world.message("payment.succeeded", payload)["uuid"]
+def test_a_payload_of_any_shape_is_shown_safely(
+    viewer: Browser, portal_service: Sandbox, payload: Any
+) -> None:
+    uuid = portal_service.world.message("payment.succeeded", payload)["uuid"]
     for tab in TABS:
         for page in views(viewer, uuid, tab):
             assert "<script>alert" not in page
@@ -47,36 +49,36 @@ def test_a_payload_of_any_shape_is_shown_safely(viewer: Browser, desk: Sandbox, 
     "uuid", ["x" * 9000, "../a?b=c", "nul\0", "\u00fc mlaut"], ids=["long", "path", "NUL", "words"]
 )
 def test_a_message_whose_identifier_no_address_can_hold_is_kept_under_another(
-    servicer: Browser, desk: Sandbox, uuid: str
+    servicer: Browser, portal_service: Sandbox, uuid: str
 ) -> None:
     payload = {"borrower_bank_account_uuid": ACCOUNT, "amount": 12}
-    desk.world.message("payment.succeeded", payload, uuid=uuid)
+    portal_service.world.message("payment.succeeded", payload, uuid=uuid)
     for query in ("", "?source=copy"):
         assert servicer.get(f"/messages/{query}").status_code == 200
     kept = Message.objects.get()
     assert json.loads(kept.body)["uuid"] == uuid
     for tab in TABS:
-        assert all("Not usable as one" in page for page in views(servicer, kept.uuid, tab))
+        assert all("Not a usable ID" in page for page in views(servicer, kept.uuid, tab))
     assert servicer.get(f"/messages/{kept.uuid}/link/").status_code == 200
     assert json.loads(servicer.get("/messages/export/?all=1&format=jsonl").getvalue())["Message"] == uuid
 
 
-def test_a_payload_200_levels_deep_is_shown_and_found(viewer: Browser, desk: Sandbox) -> None:
+def test_a_payload_200_levels_deep_is_shown_and_found(viewer: Browser, portal_service: Sandbox) -> None:
     deep: Any = "bottom of it"
     for _ in range(200):
         deep = {"in": deep}
-    uuid = desk.world.message("odd.depth", deep)["uuid"]
+    uuid = portal_service.world.message("odd.depth", deep)["uuid"]
     for tab in TABS[:3]:
         assert all("bottom of it" in page for page in views(viewer, uuid, tab))
     found = viewer.get("/messages/?q=bottom", headers=htmx("messages")).content.decode()
     assert found.count(f'data-message="{uuid}"') == 1
 
 
-def test_the_bank_account_is_kept_and_nothing_secret(viewer: Browser, desk: Sandbox) -> None:
+def test_the_bank_account_is_kept_and_nothing_secret(viewer: Browser, portal_service: Sandbox) -> None:
     ssn, ein, dob = SECRETS
     people = [{"SSN": ssn, "dob": dob, "name": "Ana"}]
     payload = {"borrower_bank_account_uuid": ACCOUNT, "EIN": ein, "people": people, "status": "SUCCEEDED"}
-    uuid = desk.world.message("payment.succeeded", payload)["uuid"]
+    uuid = portal_service.world.message("payment.succeeded", payload)["uuid"]
     told = [page for tab in TABS[:3] for page in views(viewer, uuid, tab)]
     told.append(viewer.get(f"/messages/{uuid}/json/").content.decode())
     for form in ("csv", "jsonl"):

@@ -14,8 +14,8 @@ from django.test import Client as Browser
 
 from portal.accounts.roles import Role
 from portal.audit.models import Entry, Outage, RemoteCall
-from portal.messaging.facts import FACT
 from portal.messaging.models import Day, Message
+from portal.messaging.search_index import DIGEST_MARK
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of, htmx
 from tests.portal.messaging.conftest import START, emit
@@ -43,15 +43,15 @@ def shown(browser: Browser, query: str = "") -> list[str]:
 
 
 class TestLive:
-    def test_it_shows_what_the_service_keeps(self, viewer: Browser, desk: Sandbox) -> None:
-        message(desk, amount=310, status="SUCCEEDED")
+    def test_it_shows_what_the_service_keeps(self, viewer: Browser, portal_service: Sandbox) -> None:
+        message(portal_service, amount=310, status="SUCCEEDED")
         page = viewer.get("/messages/").content.decode()
         for words in ("payment.succeeded", "$310.00", "Succeeded", "1 message", "Live from the service"):
             assert words in page
 
-    def test_filters_go_to_the_service(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_filters_go_to_the_service(self, viewer: Browser, portal_service: Sandbox) -> None:
         rows(viewer, "?start_date=2026-11-02&end_date=2026-11-05&event=payment.failed&limit=50")
-        (call,) = desk.calls
+        (call,) = portal_service.calls
         assert call.query == {
             "start_date": "2026-11-02",
             "end_date": "2026-11-05",
@@ -59,16 +59,18 @@ class TestLive:
             "limit": "50",
         }
 
-    def test_each_look_costs_one_call(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_each_look_costs_one_call(self, viewer: Browser, portal_service: Sandbox) -> None:
         viewer.get("/messages/")
-        assert (len(desk.calls), RemoteCall.objects.count()) == (1, 1)
+        assert (len(portal_service.calls), RemoteCall.objects.count()) == (1, 1)
 
-    def test_with_javascript_the_page_waits_for_nobody(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_with_javascript_the_page_waits_for_nobody(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         viewer.cookies["js"] = "1"
         page = viewer.get("/messages/").content.decode()
         assert 'hx-trigger="load"' in page
         assert "Loading" in page
-        assert desk.calls == []
+        assert portal_service.calls == []
 
     def test_paging_loses_and_doubles_nothing(self, service: Sandbox) -> None:
         emit(service, 130)
@@ -81,34 +83,38 @@ class TestLive:
         "fault", [{"status": 500}, {"html": True}, {"status": 400, "message": "limit is too large"}]
     )
     def test_a_service_that_fails_is_said_above_the_last_known_messages(
-        self, viewer: Browser, desk: Sandbox, fault: dict[str, object]
+        self, viewer: Browser, portal_service: Sandbox, fault: dict[str, object]
     ) -> None:
-        uuid = message(desk)
+        uuid = message(portal_service)
         rows(viewer)
-        desk.fail_next("messages.list", **fault)
+        portal_service.fail_next("messages.list", **fault)
         page = text(viewer)
-        assert "Messages could not be read" in page
+        assert "Messages couldn’t be loaded" in page
         assert str(fault.get("message", "")) in page
         assert uuid in page
         assert "No message" not in page
 
-    def test_without_scripts_a_silent_service_is_not_waited_for(self, viewer: Browser, desk: Sandbox) -> None:
-        uuid = message(desk)
+    def test_without_scripts_a_silent_service_is_not_waited_for(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        uuid = message(portal_service)
         rows(viewer)
-        later = message(desk)
-        desk.fail_next("messages.list", delay=2)
+        later = message(portal_service)
+        portal_service.fail_next("messages.list", delay=2)
         page = viewer.get("/messages/").content.decode()
-        assert "Messages could not be read" in page
+        assert "Messages couldn’t be loaded" in page
         assert (uuid in page, later in page) == (True, False)
 
-    def test_nothing_matches_and_nothing_yet_are_two_things(self, viewer: Browser, desk: Sandbox) -> None:
-        assert "No message yet" in text(viewer)
-        assert "No message matches" in text(viewer, "?event=payment.failed")
+    def test_nothing_matches_and_nothing_yet_are_two_things(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        assert "No messages yet" in text(viewer)
+        assert "No messages match" in text(viewer, "?event=payment.failed")
 
     def test_an_event_never_seen_before_is_offered_once_it_was_seen(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        message(desk, "loan.frozen")
+        message(portal_service, "loan.frozen")
         assert 'value="loan.frozen"' in text(viewer)
 
 
@@ -116,55 +122,58 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("query", "reason"),
         [
-            ("start_date=2026-02-30", "There is no such day"),
-            ("start_date=yesterday", "There is no such day"),
-            ("start_date=0001-01-01", "There is no such day"),
-            ("start_date=2026-11-02&end_date=2026-11-01", "The end lies before the start"),
-            ("start_time=10:00", "Say of which day"),
+            ("start_date=2026-02-30", "That date doesn’t exist"),
+            ("start_date=yesterday", "That date doesn’t exist"),
+            ("start_date=0001-01-01", "Nothing is on file from before 1970"),
+            ("start_date=1899-12-31", "Nothing is on file from before 1970"),
+            ("start_date=2026-11-02&end_date=2026-11-01", "The end is before the start"),
+            ("start_time=10:00", "Choose a day"),
             ("limit=0", "25, 50 or 100"),
             ("limit=-1", "25, 50 or 100"),
             ("limit=1000000000", "25, 50 or 100"),
             ("limit=many", "25, 50 or 100"),
-            ("event=" + "x" * 101, "There can be no such value"),
-            ("status=%00", "There can be no such value"),
-            ("q=%7B%22payload%22%3A", "This is no JSON"),
-            ("q=%7B%22a%22%3A%5B1%5D%7D", "A list cannot be looked for"),
+            ("event=" + "x" * 101, "Not a valid value"),
+            ("status=%00", "Not a valid value"),
+            ("q=%7B%22payload%22%3A", "Not valid JSON"),
+            ("q=%7B%22a%22%3A%5B1%5D%7D", "Lists can’t be searched"),
             ("q=ab", "at least 3 characters"),
             ("least=ten", "Enter an amount"),
-            ("least=5&most=4", "less than the amount"),
-            ("borrower=Nobody+at+all", "No borrower known here matches"),
+            ("least=5&most=4", "Must be at least"),
+            ("borrower=Nobody+at+all", "No borrower on file matches"),
             ("order=sideways", "not one of the available choices"),
         ],
     )
     def test_the_reason_stands_at_the_field_and_the_list_is_kept(
-        self, viewer: Browser, desk: Sandbox, query: str, reason: str
+        self, viewer: Browser, portal_service: Sandbox, query: str, reason: str
     ) -> None:
-        uuid = message(desk, amount=310)
+        uuid = message(portal_service, amount=310)
         rows(viewer)
         answer = rows(viewer, f"?{query}")
         assert (answer.status_code, uuid in answer.content.decode()) == (422, True)
         assert reason in answer.content.decode()
 
     @pytest.mark.parametrize("query", ["least=ten", "q=ab", "start_time=10:00", "borrower=Nobody+at+all"])
-    def test_the_field_itself_says_that_it_is_wrong(self, viewer: Browser, desk: Sandbox, query: str) -> None:
+    def test_the_field_itself_says_that_it_is_wrong(
+        self, viewer: Browser, portal_service: Sandbox, query: str
+    ) -> None:
         assert 'aria-invalid="true"' not in text(viewer)
         assert 'aria-invalid="true"' in viewer.get(f"/messages/?{query}").content.decode()
 
     @pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 30, "beyond_x", "before_5", "beyond_" + "9" * 30])
     @pytest.mark.parametrize("source", ["", "copy"])
     def test_a_place_that_cannot_be_is_no_error(
-        self, viewer: Browser, desk: Sandbox, source: str, page: str
+        self, viewer: Browser, portal_service: Sandbox, source: str, page: str
     ) -> None:
-        message(desk)
+        message(portal_service)
         assert rows(viewer, f"?source={source}&page={page}").status_code == 200
 
 
 class TestCopy:
     @pytest.fixture(autouse=True)
-    def _kept(self, desk: Sandbox) -> None:
+    def _kept(self, portal_service: Sandbox) -> None:
         statuses = ("SUCCEEDED", "FAILED", "SCHEDULED")
         for number in range(40):
-            desk.world.message(
+            portal_service.world.message(
                 f"payment.{statuses[number % 3].lower()}",
                 {
                     "uuid": f"p-{number}",
@@ -198,15 +207,17 @@ class TestCopy:
         ],
     )
     def test_every_filter_finds_what_the_service_has(
-        self, viewer: Browser, desk: Sandbox, query: str, keeps: Any
+        self, viewer: Browser, portal_service: Sandbox, query: str, keeps: Any
     ) -> None:
-        wanted = [one["uuid"] for one in desk.world.messages() if keeps(one)]
+        wanted = [one["uuid"] for one in portal_service.world.messages() if keeps(one)]
         assert wanted
         assert shown(viewer, f"?{query}&limit=50") == wanted
         assert shown(viewer, f"?{query}&limit=50&order=oldest") == wanted[::-1]
 
-    def test_pages_forth_and_back_lose_and_double_nothing(self, viewer: Browser, desk: Sandbox) -> None:
-        wanted = [one["uuid"] for one in desk.world.messages()]
+    def test_pages_forth_and_back_lose_and_double_nothing(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        wanted = [one["uuid"] for one in portal_service.world.messages()]
         first = rows(viewer, "?source=copy")
         forth = next_link(first.content.decode(), "next")
         second = rows(viewer, forth)
@@ -214,48 +225,50 @@ class TestCopy:
         assert "26 to 40 of 40" in second.content.decode()
         assert shown(viewer, next_link(second.content.decode(), "prev")) == wanted[:25]
 
-    def test_the_line_says_who_filtered_what(self, viewer: Browser, desk: Sandbox) -> None:
-        Message.objects.filter(uuid=desk.world.messages()[3]["uuid"]).delete()
+    def test_the_line_says_who_filtered_what(self, viewer: Browser, portal_service: Sandbox) -> None:
+        Message.objects.filter(uuid=portal_service.world.messages()[3]["uuid"]).delete()
         page = viewer.get("/messages/?start_date=2026-01-01&status=FAILED").content.decode()
         honest = " ".join(page.partition('class="sd-honest"')[2].partition("</section>")[0].split())
-        assert "The service filtered by date: <b>40</b> found; <b>39</b> of them are kept here" in honest
+        assert "The service filtered by date: <b>40</b> found; <b>39</b> saved here" in honest
         assert "1 are missing" in honest
         assert "We filtered the local copy by message status: <b>10</b> match" in honest
         assert 'class="sd-chip"' in page
         assert 'class="sd-chip sd-chip-here"' in page
 
-    def test_a_word_is_found_in_values_alone(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_a_word_is_found_in_values_alone(self, viewer: Browser, portal_service: Sandbox) -> None:
         """Search texts hold digests too, of which a short word is easily a part."""
-        values, *digests = Message.objects.earliest("id").search_text.split(FACT)
+        values, *digests = Message.objects.earliest("id").search_text.split(DIGEST_MARK)
         part = next(digest[1:4] for digest in digests if digest[1:4] not in values)
-        found = [one.uuid for one in Message.objects.all() if part in one.search_text.partition(FACT)[0]]
+        found = [
+            one.uuid for one in Message.objects.all() if part in one.search_text.partition(DIGEST_MARK)[0]
+        ]
         assert sorted(shown(viewer, f"?q={part}")) == sorted(found)
 
     def test_what_was_not_looked_at_is_said(
-        self, viewer: Browser, desk: Sandbox, monkeypatch: pytest.MonkeyPatch
+        self, viewer: Browser, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert "40 messages" in text(viewer, "?link=unlinked")
-        monkeypatch.setattr("portal.messaging.query.LOOKED_AT", 5)
+        monkeypatch.setattr("portal.messaging.query.MAX_SEARCHED", 5)
         for order in ("newest", "oldest"):
             page = text(viewer, f"?link=unlinked&order={order if order == 'oldest' else ''}")
             assert f"Only the {order} 5 messages of these days were looked at" in page
             assert "5+ messages" in page
 
     def test_counts_are_exact_as_far_as_is_counted(
-        self, viewer: Browser, desk: Sandbox, monkeypatch: pytest.MonkeyPatch
+        self, viewer: Browser, portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for most, words in ((21, "20 messages"), (20, "20+ messages")):
             for module in ("query", "explorer"):
-                monkeypatch.setattr(f"portal.messaging.{module}.COUNTED", most)
+                monkeypatch.setattr(f"portal.messaging.{module}.MAX_COUNTED", most)
             assert f'data-announce="{words}' in text(viewer, "?product=LOAN")
 
     def test_a_page_behind_the_last_one_is_not_taken_for_an_empty_list(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for query in ("?page=9", "?product=LOAN&page=beyond_1_26"):
-            assert "No message on this page" in text(viewer, query)
+            assert "This page no longer exists" in text(viewer, query)
 
-    def test_a_day_that_lost_messages_turns_amber(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_a_day_that_lost_messages_turns_amber(self, viewer: Browser, portal_service: Sandbox) -> None:
         query = "?source=copy&start_date=2026-11-01&end_date=2026-11-03"
         assert "sd-bar-missing" not in text(viewer, query)
         day = Day.objects.get(day=date(2026, 11, 2))
@@ -264,8 +277,8 @@ class TestCopy:
         assert text(viewer, query).count('class="sd-bar-missing"') == 1
         assert f"{day.claimed} reported, {day.claimed - 1} saved" in text(viewer, query)
 
-    def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, desk: Sandbox) -> None:
-        wanted = [one for one in desk.world.messages() if one["status"] == "FAILED"]
+    def test_files_hold_exactly_what_is_filtered(self, viewer: Browser, portal_service: Sandbox) -> None:
+        wanted = [one for one in portal_service.world.messages() if one["status"] == "FAILED"]
         lines = viewer.get("/messages/export/?status=FAILED&all=1&format=jsonl").getvalue().decode()
         assert [json.loads(line)["As received"] for line in lines.splitlines()] == json.loads(
             json.dumps(wanted, default=int)
@@ -276,23 +289,25 @@ class TestCopy:
         assert entry
         assert entry.detail["rows"] == len(wanted)
 
-    def test_a_message_has_neighbours_in_the_list(self, viewer: Browser, desk: Sandbox) -> None:
-        uuids = [one["uuid"] for one in desk.world.messages() if one["status"] == "FAILED"]
+    def test_a_message_has_neighbours_in_the_list(self, viewer: Browser, portal_service: Sandbox) -> None:
+        uuids = [one["uuid"] for one in portal_service.world.messages() if one["status"] == "FAILED"]
         page = text(viewer, f"?status=FAILED&message={uuids[1]}").replace("&amp;", "&")
         for key, uuid in (("k", uuids[0]), ("j", uuids[2])):
             link = page.partition(f' data-key="{key}"')[0].rpartition("<a ")[2]
             assert f'href="?status=FAILED&message={uuid}"' in link
 
-    def test_what_arrives_is_counted_and_nothing_moves(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_what_arrives_is_counted_and_nothing_moves(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         since = urlencode({"since": Message.objects.latest("stored_at").stored_at.isoformat()})
-        message(desk, "payment.failed", day=20)
-        message(desk, "payment.succeeded", day=20)
+        message(portal_service, "payment.failed", day=20)
+        message(portal_service, "payment.succeeded", day=20)
         assert "2 new, show" in rows(viewer, f"?{since}", "message-news").content.decode()
         assert (
             "1 new, show" in rows(viewer, f"?event=payment.failed&{since}", "message-news").content.decode()
         )
-        desk.fail_next("messages.list", status=403)
-        assert "Not answering" in rows(viewer, f"?{since}", "message-news").content.decode()
+        portal_service.fail_next("messages.list", status=403)
+        assert "Not responding" in rows(viewer, f"?{since}", "message-news").content.decode()
 
 
 def link_of(browser: Browser, query: str, rel: str) -> str:
@@ -384,9 +399,12 @@ def test_what_is_gone_at_the_service_is_shown_so(service: Sandbox) -> None:
     call_command("work", batch=True)
     assert browser.get(job).status_code == 200
     page = text(browser, f"?source=copy&{days}")
-    assert page.count("Gone at the service") == 2  # The row and the column of the table.
+    assert page.count("Gone at the service") == 3  # The row, the column of the table, and the filter.
     assert "<b>5</b> reported, <b>5</b> saved; <b>1</b> gone at the service" in page
     assert "Not listed since" in browser.get(f"/messages/{lost}/").content.decode()
+    assert (shown(browser, "?gone=gone"), shown(browser, f"?gone=gone&id={lost}")) == ([lost], [lost])
+    assert shown(browser, "?gone=gone&event=payment.failed") == []
+    assert 'href="?gone=gone"' in browser.get("/messages/").content.decode()
     assert (
         "0 new, 5 already here, 5 in all; 1 gone at the service" in browser.get("/messages/").content.decode()
     )
@@ -403,16 +421,16 @@ def next_link(page: str, rel: str) -> str:
 
 class TestWholeFilesFromTheService:
     @pytest.fixture(autouse=True)
-    def _told(self, desk: Sandbox) -> None:
-        emit(desk, 250)
+    def _told(self, portal_service: Sandbox) -> None:
+        emit(portal_service, 250)
 
     @pytest.mark.parametrize("form", ["csv", "jsonl"])
     def test_one_that_breaks_off_says_so_in_its_last_line(
-        self, viewer: Browser, desk: Sandbox, form: str
+        self, viewer: Browser, portal_service: Sandbox, form: str
     ) -> None:
         answer = iter(viewer.get(f"/messages/export/?all=1&format={form}"))
         got = b"".join(islice(answer, 3))
-        desk.fail_next("messages.list", times=None, status=403)
+        portal_service.fail_next("messages.list", times=None, status=403)
         *_, last = (got + b"".join(answer)).decode().splitlines()
         assert "INCOMPLETE" in last
         assert "This file has 100 of 250 messages" in last
@@ -420,16 +438,18 @@ class TestWholeFilesFromTheService:
     def test_one_that_is_too_long_comes_from_the_copy(
         self, viewer: Browser, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("portal.messaging.explorer.MOST_AT_ONCE", 200)
+        monkeypatch.setattr("portal.messaging.explorer.MAX_LIVE_EXPORT", 200)
         answer = viewer.get("/messages/export/?all=1", follow=True)
         assert answer.redirect_chain == [("/messages/?source=copy", 303)]
-        assert "So many are exported from the local copy" in answer.content.decode()
+        assert "Exports this large come from the local copy" in answer.content.decode()
 
 
-def test_the_last_24_hours_are_days_for_the_service_and_a_time_here(viewer: Browser, desk: Sandbox) -> None:
+def test_the_last_24_hours_are_days_for_the_service_and_a_time_here(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
     now = datetime.now(UTC)
     new, old = (
-        desk.world.message("payment.failed", {}, at=now - timedelta(hours=hours))["uuid"]
+        portal_service.world.message("payment.failed", {}, at=now - timedelta(hours=hours))["uuid"]
         for hours in (22, 26)
     )
     call_command("sync_messages", verbosity=0)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from django.test import Client as Browser
 
 from portal.audit.models import Actor
-from portal.gateway import reading
+from portal.gateway import client_for
 from portal.messaging.sync import read_front
 from servicing.sandbox import Sandbox
 from tests import given
@@ -14,34 +14,36 @@ STATES = {"SCHEDULED": 1, "SUCCEEDED": 3, "FAILED_AFTER_SUCCESS": 9}
 WORDS = ["Message: scheduled", "Effective", "Message: succeeded", "Message: returned after"]
 
 
-def payment_with_messages(desk: Sandbox, *states: str) -> tuple[str, str]:
+def payment_with_messages(portal_service: Sandbox, *states: str) -> tuple[str, str]:
     """The address of a loan, and the identifier of its payment, about which the service has told."""
-    loan = given.loan(desk, given.borrower(desk))
-    payment = desk.world.repayment(loan.uuid, status=states[-1], effective_date="2026-10-02")
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    payment = portal_service.world.repayment(loan.uuid, status=states[-1], effective_date="2026-10-02")
     for state in states:
         at = datetime(2026, 10, STATES[state], 18, tzinfo=UTC)
-        desk.world.message(f"payment.{state.lower()}", payment | {"status": state}, at=at)
-    read_front(reading(Actor.system("test")))
+        portal_service.world.message(f"payment.{state.lower()}", payment | {"status": state}, at=at)
+    read_front(client_for(Actor.system("test")))
     return loan.get_absolute_url(), payment["uuid"]
 
 
 def life_on(browser: Browser, address: str) -> str:
     page = browser.get(address).content.decode()
-    return page.partition("Life of this payment")[2]
+    return page.partition("Payment history")[2]
 
 
-def test_three_messages_give_one_ordered_line_on_every_page_of_it(viewer: Browser, desk: Sandbox) -> None:
-    loan, payment = payment_with_messages(desk, *STATES)
+def test_three_messages_give_one_ordered_line_on_every_page_of_it(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
+    loan, payment = payment_with_messages(portal_service, *STATES)
     viewer.get(loan)
     for address in (f"/repayments/{payment}/", f"{loan}?payment={payment}"):
         life = life_on(viewer, address)
         places = [life.index(word) for word in WORDS]
         assert places == sorted(places)
-        assert "no message here tells when" not in life
+        assert "time not on file" not in life
         assert 'href="/messages/' in life
 
 
-def test_a_success_without_a_message_is_a_gap(viewer: Browser, desk: Sandbox) -> None:
-    loan, payment = payment_with_messages(desk, "SCHEDULED", "FAILED_AFTER_SUCCESS")
+def test_a_success_without_a_message_is_a_gap(viewer: Browser, portal_service: Sandbox) -> None:
+    loan, payment = payment_with_messages(portal_service, "SCHEDULED", "FAILED_AFTER_SUCCESS")
     viewer.get(loan)
-    assert "It had succeeded before; no message here tells when" in life_on(viewer, f"/repayments/{payment}/")
+    assert "Succeeded before; time not on file" in life_on(viewer, f"/repayments/{payment}/")

@@ -10,20 +10,22 @@ from tests import given
 ACCOUNT = "bank-1"
 
 
-def payment(desk: Sandbox, uuid: str = "p-1") -> str:
+def payment(portal_service: Sandbox, uuid: str = "p-1") -> str:
     payload = {"uuid": uuid, "status": "SUCCEEDED", "borrower_bank_account_uuid": ACCOUNT}
-    return str(desk.world.message("payment.succeeded", payload)["uuid"])
+    return str(portal_service.world.message("payment.succeeded", payload)["uuid"])
 
 
 def text(browser: Browser, address: str = "/messages/") -> str:
     return browser.get(address).content.decode()
 
 
-def test_a_payment_that_is_known_tells_its_loan_and_borrower(viewer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk, first_name="Northwind Baking Co LLC"))
-    repayment = desk.world.repayment(loan.uuid)
+def test_a_payment_that_is_known_tells_its_loan_and_borrower(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
+    repayment = portal_service.world.repayment(loan.uuid)
     viewer.get(loan.get_absolute_url())
-    message = desk.world.message("payment.scheduled", repayment)["uuid"]
+    message = portal_service.world.message("payment.scheduled", repayment)["uuid"]
     assert "Northwind Baking Co LLC" in text(viewer)
     page = text(viewer, f"/messages/{message}/")
     assert f'href="{loan.get_absolute_url()}"' in page
@@ -31,9 +33,11 @@ def test_a_payment_that_is_known_tells_its_loan_and_borrower(viewer: Browser, de
     assert "Northwind Baking Co LLC" in text(viewer, f"/messages/?borrower={loan.borrower_uuid}")
 
 
-def test_a_bank_account_is_remembered_for_every_message_from_it(servicer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk, first_name="Cedar Mill Dental PC")
-    message, other = payment(desk), payment(desk, "p-2")
+def test_a_bank_account_is_remembered_for_every_message_from_it(
+    servicer: Browser, portal_service: Sandbox
+) -> None:
+    borrower = given.borrower(portal_service, first_name="Cedar Mill Dental PC")
+    message, other = payment(portal_service), payment(portal_service, "p-2")
     assert f'href="/messages/{message}/link/"' in text(servicer)
     answer = servicer.post(f"/messages/{message}/link/", {"borrower": "cedar mill"})
     assert answer.status_code == 303
@@ -43,9 +47,9 @@ def test_a_bank_account_is_remembered_for_every_message_from_it(servicer: Browse
     assert (entry.subject_uuid, entry.changes) == (ACCOUNT, {"borrower_uuid": ["", borrower.uuid]})
 
 
-def test_a_link_can_be_taken_away(servicer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk)
-    message = payment(desk)
+def test_a_link_can_be_taken_away(servicer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    message = payment(portal_service)
     text(servicer)
     servicer.post(f"/messages/{message}/link/", {"borrower": borrower.uuid})
     servicer.post(f"/messages/{message}/link/", {"borrower": ""})
@@ -55,10 +59,10 @@ def test_a_link_can_be_taken_away(servicer: Browser, desk: Sandbox) -> None:
     assert Entry.objects.filter(action="messaging.link").count() == 2
 
 
-def test_a_name_of_several_is_refused(servicer: Browser, desk: Sandbox) -> None:
+def test_a_name_of_several_is_refused(servicer: Browser, portal_service: Sandbox) -> None:
     for name in ("Harbor Bakery LLC", "Harbor Pine LLP"):
-        given.borrower(desk, first_name=name)
-    message = payment(desk)
+        given.borrower(portal_service, first_name=name)
+    message = payment(portal_service)
     text(servicer)
     answer = servicer.post(f"/messages/{message}/link/", {"borrower": "harbor"})
     assert answer.status_code == 422
@@ -66,28 +70,28 @@ def test_a_name_of_several_is_refused(servicer: Browser, desk: Sandbox) -> None:
     assert not BankAccount.objects.exists()
 
 
-def test_what_is_known_cannot_be_said_otherwise(servicer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk))
-    repayment = desk.world.repayment(loan.uuid)
+def test_what_is_known_cannot_be_said_otherwise(servicer: Browser, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    repayment = portal_service.world.repayment(loan.uuid)
     servicer.get(loan.get_absolute_url())
-    message = desk.world.message("payment.scheduled", repayment)["uuid"]
+    message = portal_service.world.message("payment.scheduled", repayment)["uuid"]
     text(servicer)
     assert servicer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 303
     assert not BankAccount.objects.exists()
 
 
-def test_a_viewer_may_not(viewer: Browser, desk: Sandbox) -> None:
-    message = payment(desk)
+def test_a_viewer_may_not(viewer: Browser, portal_service: Sandbox) -> None:
+    message = payment(portal_service)
     assert f"/messages/{message}/link/" not in text(viewer)
     assert viewer.post(f"/messages/{message}/link/", {"borrower": "x"}).status_code == 403
 
 
-def test_what_nobody_can_say_the_borrower_of_is_listed(servicer: Browser, desk: Sandbox) -> None:
-    loan = given.loan(desk, given.borrower(desk))
-    repayment = desk.world.repayment(loan.uuid)
+def test_what_nobody_can_say_the_borrower_of_is_listed(servicer: Browser, portal_service: Sandbox) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    repayment = portal_service.world.repayment(loan.uuid)
     servicer.get(loan.get_absolute_url())
-    known = desk.world.message("payment.scheduled", repayment)["uuid"]
-    unknown, other = payment(desk), desk.world.message("user.updated", {})["uuid"]
+    known = portal_service.world.message("payment.scheduled", repayment)["uuid"]
+    unknown, other = payment(portal_service), portal_service.world.message("user.updated", {})["uuid"]
     assert known in text(servicer)
     page = text(servicer, "/messages/?link=unlinked")
     assert [uuid in page for uuid in (known, unknown, other)] == [False, True, True]
@@ -95,9 +99,9 @@ def test_what_nobody_can_say_the_borrower_of_is_listed(servicer: Browser, desk: 
     assert "<b>1</b> matches" in text(servicer, "/messages/?link=unlinked")
 
 
-def test_a_note_stands_at_its_message_and_at_the_borrower(servicer: Browser, desk: Sandbox) -> None:
-    borrower = given.borrower(desk)
-    message = payment(desk)
+def test_a_note_stands_at_its_message_and_at_the_borrower(servicer: Browser, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    message = payment(portal_service)
     text(servicer)
     servicer.post(f"/messages/{message}/link/", {"borrower": borrower.uuid})
     answer = servicer.post(f"/messages/{message}/note/", {"text": "Called the bank"})

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Actor
-from portal.gateway import reading
+from portal.gateway import client_for
 from portal.messaging.sync import read_front
 from servicing.sandbox import Sandbox
 from tests import given
@@ -13,16 +13,16 @@ from tests.portal.pages import page, panel
 
 @pytest.mark.parametrize("kind", ["loan", "line"])
 def test_a_page_tells_the_messages_about_its_own_repayments(
-    viewer: Browser, desk: Sandbox, kind: str
+    viewer: Browser, portal_service: Sandbox, kind: str
 ) -> None:
-    owner = given.borrower(desk)
-    one, other = (getattr(given, kind)(desk, owner) for _ in range(2))
+    owner = given.borrower(portal_service)
+    one, other = (getattr(given, kind)(portal_service, owner) for _ in range(2))
     for account, amount in ((one, "310.00"), (other, "77.00")):
-        payment = desk.world.repayment(account.uuid, amount=amount)
-        desk.world.message("payment.succeeded", payment)
+        payment = portal_service.world.repayment(account.uuid, amount=amount)
+        portal_service.world.message("payment.succeeded", payment)
         panel(viewer, account.get_absolute_url(), f"{kind}-repayments")
-    assert "No message about repayments" in page(viewer, one.get_absolute_url())
-    read_front(reading(Actor.system("test")))
+    assert "No messages yet" in page(viewer, one.get_absolute_url())
+    read_front(client_for(Actor.system("test")))
     told = page(viewer, one.get_absolute_url()).partition("Messages about its repayments")[2]
     assert "payment.succeeded" in told
     assert "$310.00" in told

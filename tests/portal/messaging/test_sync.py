@@ -3,7 +3,9 @@
 import json
 import os
 import signal
+import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from random import Random
@@ -18,19 +20,19 @@ from django.utils import timezone
 from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
-from portal.gateway import reading
+from portal.gateway import client_for
 from portal.jobs.models import Job
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.messaging import sync
 from portal.messaging.coverage import coverage
-from portal.messaging.keeping import service_zone
 from portal.messaging.models import Day, Message, Run
-from portal.messaging.sync import Sync, begin, read_front
+from portal.messaging.store import service_zone
+from portal.messaging.sync import Sync, read_front
 from portal.operations.tasks import forget_old
 from servicing import IncompleteList, Unavailable
 from servicing.sandbox import Sandbox
 from tests.conftest import browser_of
-from tests.databases import forget_connections
+from tests.databases import forget_connections, locked
 from tests.portal.messaging.conftest import START, emit, kept, service_has
 
 DAY = timedelta(days=1)
@@ -44,17 +46,14 @@ def synced(
     read_before: datetime | None = None,
     **stretch: date | None,
 ) -> Run:
-    actor = Actor.system("test")
-    run = Run.objects.create(by=actor.name, **stretch)
     sync = Sync(
-        reading(actor),
-        run,
-        actor=actor,
+        Actor.system("test"),
         report=report,
         sleep=lambda seconds: None,
         read_before=read_before,
+        **stretch,
     )
-    done = sync()
+    done = sync.read_missing()
     assert done.added + done.already_here == done.claimed
     return done
 
@@ -83,7 +82,7 @@ def test_a_second_run_reads_nothing_again(service: Sandbox) -> None:
     assert [call for call in service.calls[before:] if call.query["limit"] != "1"] == []
 
 
-def test_messages_that_arrive_during_the_walk_cost_no_old_one(
+def test_messages_that_arrive_while_iterating_lose_no_older_one(
     service: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sync, "BATCH", 100)
@@ -226,7 +225,7 @@ def test_messages_that_are_removed_during_the_walk_cost_no_other(
 
 def test_what_others_saved_is_compared_before_it_counts_as_complete(service: Sandbox) -> None:
     emit(service, 5)
-    read_front(reading(Actor.system("test")))
+    read_front(client_for(Actor.system("test")))
     Message.objects.filter(uuid=kept()[0]).update(uuid="never-at-the-service")
     run = synced()
     assert (run.added, run.claimed, run.gone) == (1, 5, 1)
@@ -234,7 +233,7 @@ def test_what_others_saved_is_compared_before_it_counts_as_complete(service: San
 
 
 def test_a_service_that_ignores_days_is_read_whole(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "WALK_LIMIT", 20)
+    monkeypatch.setattr(sync, "MESSAGES_PER_PAGE", 20)
     monkeypatch.setattr(sync, "LIMITS", (20, 5, 1))
     for days in (0, 1, 40):
         emit(service, 30, at=START - days * DAY)
@@ -283,15 +282,15 @@ def test_only_the_days_that_are_asked_for_are_read(service: Sandbox) -> None:
 
 def test_a_message_without_a_certain_time_stands_in_the_day_of_the_service(service: Sandbox) -> None:
     emit(service, 3, at=datetime(2026, 11, 3, 7, 30, tzinfo=UTC), zone="IST")  # The evening of the 2nd there.
-    read_front(reading(Actor.system("test")))  # A guess; what the service says of the day comes later.
+    read_front(client_for(Actor.system("test")))  # A guess; what the service says of the day comes later.
     synced()
     assert is_whole(service)
-    days = {(row.day, row.at.astimezone(service_zone()).date()) for row in Message.objects.all()}
+    days = {(row.day, row.recorded_at.astimezone(service_zone()).date()) for row in Message.objects.all()}
     assert days == {(date(2026, 11, 2), date(2026, 11, 2))}
 
 
 def test_messages_of_one_second_are_all_kept(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("portal.messaging.keeping._salt", lambda uuid: 7)
+    monkeypatch.setattr("portal.messaging.store._key_suffix", lambda uuid: 7)
     for _ in range(5):
         emit(service, 1)
     synced()
@@ -312,7 +311,7 @@ def test_an_identifier_that_no_index_can_hold_stops_nothing(service: Sandbox) ->
 
 
 def test_what_is_new_costs_one_call_while_nothing_is(service: Sandbox) -> None:
-    client = reading(Actor.system("test"))
+    client = client_for(Actor.system("test"))
     emit(service, 230)
     assert (read_front(client), read_front(client)) == (230, 0)
     before = len(service.calls)
@@ -356,7 +355,7 @@ class TestCommand:
         emit(service, 12)
         browser = browser_of(Role.SERVICER)
         answer = browser.post("/messages/sync/")
-        assert "Reading messages that are missing" in browser.get(answer["Location"]).content.decode()
+        assert "Sync messages" in browser.get(answer["Location"]).content.decode()
         call_command("work", batch=True)
         job = Job.latest("messaging.sync")
         assert job
@@ -367,11 +366,11 @@ class TestCommand:
     def test_one_that_makes_way_says_so_and_goes_on(
         self, service: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("portal.jobs.running.SLICE", timedelta(0))
+        monkeypatch.setattr("portal.jobs.execution.MIN_SLICE", timedelta(0))
         emit(service, 12)
         browser = browser_of(Role.SERVICER)
         browser.post("/messages/sync/")
-        other = start(forget_old)
+        other = start_job(forget_old)
         for _ in range(2):
             call_command("work", batch=True)
         other.refresh_from_db()
@@ -379,14 +378,14 @@ class TestCommand:
         assert job
         assert (other.state, job.state, job.attempts, job.result) == ("done", "done", 1, RESULT)
         early, whole = Run.objects.order_by("id")
-        assert (early.failure, whole.failure) == ("It made way, and goes on by itself.", "")
+        assert (early.failure, whole.failure) == ("It was stopped; the next run goes on there.", "")
         assert is_whole(service)
 
     def test_a_service_that_is_gone_is_said(self, service: Sandbox) -> None:
         service.fail_next("messages.list", status=403, times=None)
         with pytest.raises(CommandError, match="goes on where this one stopped"):
             call_command("sync_messages")
-        assert begin(Actor.system("x"), since=None, until=None, report=print).run.is_alive
+        assert Sync(Actor.system("x"), report=print).run.is_alive
 
 
 @pytest.mark.django_db(transaction=True)
@@ -394,7 +393,7 @@ class TestCommand:
 def test_killed_at_twenty_moments_and_begun_again_it_ends_as_what_the_service_has(
     service: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"BATCH": 50, "WALK_LIMIT": 20, "LIMITS": (20, 5, 1)}.items():
+    for name, value in {"BATCH": 50, "MESSAGES_PER_PAGE": 20, "LIMITS": (20, 5, 1)}.items():
         monkeypatch.setattr(sync, name, value)
     chance = Random(20261121)
     for _ in range(20):
@@ -407,10 +406,33 @@ def test_killed_at_twenty_moments_and_begun_again_it_ends_as_what_the_service_ha
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_batch_waits_while_another_program_holds_the_database(
+    service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "BATCH", 20)
+    emit(service, 300)
+    pauses: list[float] = []
+    with ExitStack() as other:
+
+        def hold(run: Run) -> None:
+            if run.added == 100 and not pauses:
+                other.enter_context(locked())
+
+        def let_go(seconds: float) -> None:
+            pauses.append(seconds)
+            other.close()
+
+        run = Sync(Actor.system("test"), report=hold, sleep=let_go).read_missing()
+    assert pauses == [1]
+    assert (run.added, run.failure) == (300, "")
+    assert is_whole(service)
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("service", ["pages", "rows"], indirect=True)
 def test_two_at_once_end_as_what_the_service_has(service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "BATCH", 20)
-    monkeypatch.setattr("portal.messaging.sync.WALK_LIMIT", 20)
+    monkeypatch.setattr("portal.messaging.sync.MESSAGES_PER_PAGE", 20)
     for days in (0, 1, 9):
         emit(service, 100, at=START - days * DAY)
     children = [apart(synced) for _ in range(2)]
@@ -445,6 +467,9 @@ def apart(work: Callable[[], object]) -> int:
         try:
             work()
             code = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
         finally:
             os._exit(code)
     return child

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def record(desk: Sandbox) -> Record:
-    return given.borrower(desk)
+def record(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service)
 
 
 def day_after(days: int) -> str:
@@ -47,11 +47,11 @@ def test_a_pinned_note_warns_until_its_day(servicer: Browser, record: Record) ->
 @pytest.mark.parametrize(
     ("sent", "reason"),
     [
-        ({"text": ""}, "nothing was entered"),
-        ({"text": "x" * 2001}, "at most 2,000"),
-        ({"text": "x", "pinned_until": "2020-01-01"}, "This day has passed"),
-        ({"text": "x", "pinned_until": "2026-02-30"}, "There is no such day"),
-        ({"text": "a\0b"}, "could not be read"),
+        ({"text": ""}, "field is required"),
+        ({"text": "x" * 2001}, "Up to 2,000"),
+        ({"text": "x", "pinned_until": "2020-01-01"}, "Choose today or later"),
+        ({"text": "x", "pinned_until": "2026-02-30"}, "That date doesn’t exist"),
+        ({"text": "a\0b"}, "unreadable character"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_kept(
@@ -61,6 +61,11 @@ def test_what_is_wrong_is_said_and_nothing_is_kept(
     assert answer.status_code == 422
     assert reason in answer.content.decode()
     assert not Note.objects.exists()
+
+
+def test_a_pasted_tab_becomes_a_space(servicer: Browser, record: Record) -> None:
+    servicer.post(f"/notes/new/borrower/{record.uuid}/", {"text": "Loan\t$25,000.00\tpast due"})
+    assert Note.objects.get().text == "Loan $25,000.00 past due"
 
 
 def test_a_follow_up_is_planned_and_finished_once(servicer: Browser, record: Record) -> None:

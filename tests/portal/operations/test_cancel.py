@@ -8,7 +8,7 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
 from portal.jobs.models import Job
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from servicing.sandbox import Sandbox
 from tests import given
@@ -16,11 +16,11 @@ from tests.conftest import browser_of, htmx
 
 
 @pytest.fixture
-def address(desk: Sandbox, servicer: Browser) -> str:
+def address(portal_service: Sandbox, servicer: Browser) -> str:
     """Where the servicer's waiting job is cancelled."""
-    given.loan(desk, given.borrower(desk))
+    given.loan(portal_service, given.borrower(portal_service))
     maker = Actor(id=User.objects.get(username="servicer").pk, name="Servicer")
-    return f"/jobs/{start(refresh_portfolio, by=maker).pk}/cancel/"
+    return f"/jobs/{start_job(refresh_portfolio, by=maker).pk}/cancel/"
 
 
 def test_one_that_waits_never_begins(servicer: Browser, address: str) -> None:
@@ -47,16 +47,18 @@ def test_a_viewer_may_look_and_not_cancel(viewer: Browser, address: str) -> None
     assert "Cancel</button>" not in viewer.get(address.removesuffix("cancel/")).content.decode()
 
 
-def test_another_servicer_may_not_cancel_it_and_sees_why(desk: Sandbox, address: str) -> None:
+def test_another_servicer_may_not_cancel_it_and_sees_why(portal_service: Sandbox, address: str) -> None:
     Job.objects.update(actor_id=4711)
     browser = browser_of(Role.SERVICER)
     refused = browser.post(address)
     assert (refused.status_code, Job.objects.get().state) == (403, "waiting")
-    assert "Somebody else started it. Needs role supervisor or administrator" in refused.content.decode()
-    assert "Somebody else started it" in browser.get(address.removesuffix("cancel/")).content.decode()
+    assert "Someone else started it. Needs role supervisor or administrator" in refused.content.decode()
+    assert "Someone else started it" in browser.get(address.removesuffix("cancel/")).content.decode()
 
 
 @pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.ADMIN])
-def test_who_looks_after_the_desk_may_cancel_anything(desk: Sandbox, address: str, role: Role) -> None:
+def test_who_looks_after_the_desk_may_cancel_anything(
+    portal_service: Sandbox, address: str, role: Role
+) -> None:
     browser_of(role).post(address)
     assert Job.objects.get().state == "cancelled"

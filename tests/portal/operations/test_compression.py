@@ -9,7 +9,7 @@ from servicing.sandbox import Sandbox
 GZIP = {"Accept-Encoding": "gzip"}
 
 
-def test_a_page_travels_compressed_and_says_the_same(viewer: Browser, desk: Sandbox) -> None:
+def test_a_page_travels_compressed_and_says_the_same(viewer: Browser, portal_service: Sandbox) -> None:
     plain, small = viewer.get("/borrowers/"), viewer.get("/borrowers/", headers=GZIP)
     assert small.headers["Content-Encoding"] == "gzip"
     assert "Accept-Encoding" in small.headers["Vary"]
@@ -17,12 +17,12 @@ def test_a_page_travels_compressed_and_says_the_same(viewer: Browser, desk: Sand
     assert b"<h1>Borrowers</h1>" in gzip.decompress(small.content)
 
 
-def test_how_long_a_page_becomes_is_blurred(viewer: Browser, desk: Sandbox) -> None:
+def test_how_long_a_page_becomes_is_blurred(viewer: Browser, portal_service: Sandbox) -> None:
     lengths = {len(viewer.get("/help/nowhere/", headers=GZIP).content) for _ in range(8)}
     assert len(lengths) > 1
 
 
-def test_a_file_goes_as_it_is(viewer: Browser, desk: Sandbox) -> None:
+def test_a_file_goes_as_it_is(viewer: Browser, portal_service: Sandbox) -> None:
     answer = viewer.get("/borrowers/export/", headers=GZIP)
     assert answer.status_code == 200
     assert "Content-Encoding" not in answer.headers

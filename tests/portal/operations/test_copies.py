@@ -16,7 +16,7 @@ from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.jobs.models import Worker
 from portal.registry.models import Record
-from portal.registry.search import matching
+from portal.registry.search.find import matching
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -33,18 +33,18 @@ def run(command: str, *words: object, **options: object) -> str:
 
 
 @pytest.fixture
-def copy(desk: Sandbox, tmp_path: Path) -> Path:
+def copy(portal_service: Sandbox, tmp_path: Path) -> Path:
     """A copy with one borrower and the trail of that moment."""
     if connection.vendor == "postgresql" and not shutil.which("pg_dump"):
         pytest.skip("pg_dump is not installed")
-    given.borrower(desk)
+    given.borrower(portal_service)
     append(Actor.system("test"), "lookup.add")
     file = tmp_path / "copy"
     assert "Written" in run("backup", file)
     return file
 
 
-def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, desk: Sandbox) -> None:
+def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service: Sandbox) -> None:
     entries = Entry.objects.count()
     Record.objects.all().delete()
     append(Actor.system("test"), "lookup.archive")
@@ -57,12 +57,12 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, desk: Sandbox)
         cursor.execute("UPDATE audit_entry SET action = 'x'")
 
 
-def test_a_copy_of_an_earlier_form_is_brought_to_this_one(tmp_path: Path, desk: Sandbox) -> None:
-    borrower = given.borrower(desk)
+def test_a_copy_of_an_earlier_form_is_brought_to_this_one(tmp_path: Path, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
     databases.go_back()
     run("backup", tmp_path / "copy")
     call_command("migrate", verbosity=0)
-    given.borrower(desk)
+    given.borrower(portal_service)
     assert "entries of its audit trail fit each other" in run("restore", tmp_path / "copy", replace=True)
     assert list(matching(Record.objects.filter(kind="borrower"), borrower.label)) == [borrower]
 
@@ -90,9 +90,9 @@ def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
     assert Entry.objects.filter(action="lookup.archive").exists()
 
 
-def test_nothing_is_replaced_while_somebody_works(copy: Path, desk: Sandbox) -> None:
+def test_nothing_is_replaced_while_somebody_works(copy: Path, portal_service: Sandbox) -> None:
     append(Actor.system("test"), "lookup.archive")
-    with worker(desk):
+    with worker(portal_service):
         until(Worker.objects.exists)
         connections.close_all()
         with pytest.raises(CommandError, match="Web or worker processes use the database"):
@@ -102,7 +102,7 @@ def test_nothing_is_replaced_while_somebody_works(copy: Path, desk: Sandbox) -> 
 
 
 @sqlite_only
-def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, desk: Sandbox) -> None:
+def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, portal_service: Sandbox) -> None:
     with open(f"{connection.settings_dict['NAME']}.in-use", "w") as mark:
         fcntl.flock(mark, fcntl.LOCK_SH)
         assert "fit each other" in run("restore", copy, replace=True, while_in_use=True)

@@ -44,6 +44,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 @contextmanager
 def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> Iterator[subprocess.Popen[str]]:
     """The demo from its greeting on; stopped at the end, whatever happens."""
+    # The tests may run where a hangup is ignored, as under nohup; the demo would inherit that.
+    command = ["env", "--default-signal=HUP", *command]
     demo = subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
     impatience = threading.Timer(120, demo.terminate)
     impatience.start()

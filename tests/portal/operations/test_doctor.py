@@ -17,9 +17,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from portal import gateway
+from portal.accounts.encryption import encrypt
 from portal.accounts.models import User
-from portal.accounts.seal import seal
-from portal.audit import checkpoints, guard
+from portal.audit import guard, integrity
 from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
@@ -34,16 +34,16 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def healthy(desk: Sandbox, settings: LazySettings, tmp_path: Path) -> Sandbox:
+def healthy(portal_service: Sandbox, settings: LazySettings, tmp_path: Path) -> Sandbox:
     """A deployment in which nothing is wrong, but that it has the settings of local use."""
     settings.DEBUG = True
-    settings.AUDIT_CHECKPOINT_KEY = checkpoints.new_key()[0]
+    settings.AUDIT_CHECKPOINT_KEY = integrity.new_key()[0]
     settings.ENV_FILE = tmp_path / "env"
     if connection.vendor == "sqlite":
         Path(connection.settings_dict["NAME"]).chmod(0o600)
     Worker.objects.create(id="one", beat_at=timezone.now())
     call_command("verify_audit", stdout=StringIO())
-    return desk
+    return portal_service
 
 
 def said() -> str:
@@ -145,7 +145,7 @@ def test_settings_that_were_given_otherwise_than_meant_are_said(
     settings.ENV_FILE.chmod(0o600)
     words = said()
     assert f"WRONG  METRICS_TOKEN_FILE names an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
-    assert "ok     No metrics are told: METRICS_TOKEN is not set." in words
+    assert "ok     Metrics are off: METRICS_TOKEN is not set." in words
     assert (
         "WRONG  OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE are both given, and the file counts." in words
     )
@@ -163,7 +163,7 @@ def test_every_name_of_the_example_is_read(healthy: Sandbox, settings: LazySetti
 def test_that_monitoring_may_read_is_said(settings: LazySettings) -> None:
     settings.METRICS_TOKEN = "m" * 16
     (found,) = doctor.metrics()
-    assert (found.grade, found.words) == ("ok", "The metrics are told to whoever has METRICS_TOKEN.")
+    assert (found.grade, found.words) == ("ok", "Metrics are available with METRICS_TOKEN.")
 
 
 def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sandbox) -> None:
@@ -216,7 +216,9 @@ def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
     healthy: Sandbox, settings: LazySettings
 ) -> None:
     person = User.objects.create_user("maya")
-    Authenticator.objects.create(user=person, type=Authenticator.Type.TOTP, data={"secret": seal("shared")})
+    Authenticator.objects.create(
+        user=person, type=Authenticator.Type.TOTP, data={"secret": encrypt("shared")}
+    )
     before, settings.SECRET_KEY = settings.SECRET_KEY, "another-" + "0" * 60
     assert "WRONG  1 of the last 1 second factors do not open: SECRET_KEY was changed." in said()
     settings.SECRET_KEY_FALLBACKS = [before]
@@ -242,10 +244,10 @@ def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings
 
 
 def test_a_trail_that_is_unguarded_and_unchecked_is_said(healthy: Sandbox) -> None:
-    guard.remove(connection)
+    guard.remove_triggers(connection)
     with time_machine.travel(timezone.now() + timedelta(days=3)):
         words = said()
-    guard.install(connection)
+    guard.install_triggers(connection)
     assert words.count("WRONG  The trigger audit_entry_") == 3
     assert "not checked for two days" in words
     assert "The worker has not signed the audit trail for two days" in words
@@ -262,7 +264,18 @@ def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, setti
         Actor.system("verify"), "audit.verify", result="broken", detail={"problem": "Entry 1 was altered."}
     )
     redis = "redis://127.0.0.1:9/0"
-    settings.CACHES = {"default": {"BACKEND": "portal.cache.ForgivingCache", "LOCATION": redis}}
+    settings.CACHES = {"default": {"BACKEND": "portal.runtime.cache.ForgivingCache", "LOCATION": redis}}
     words = said()
-    assert "WRONG  The cache does not answer. Look at CACHE_URL. CacheAway: Error 111" in words
+    assert "WRONG  The cache does not answer. Look at CACHE_URL. CacheUnavailable: Error 111" in words
     assert "WRONG  The audit trail is broken. Entry 1 was altered." in words
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has its own index")
+def test_an_extension_that_search_needs_is_missed(healthy: Sandbox) -> None:
+    assert "pg_trgm" not in said()
+    with connection.cursor() as cursor:
+        cursor.execute("DROP EXTENSION pg_trgm CASCADE")
+    assert (
+        "WRONG  Search reads every record, because PostgreSQL lacks the extension pg_trgm. Run CREATE"
+        in said()
+    )

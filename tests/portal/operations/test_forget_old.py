@@ -13,9 +13,9 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.audit.models import Entry, RemoteCall
 from portal.borrowers.models import Draft
-from portal.jobs import upkeep
+from portal.jobs import queue
 from portal.jobs.models import Job, Worker
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from portal.registry.models import Record, Snapshot
 from servicing.sandbox import Sandbox
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def record(desk: Sandbox, settings: LazySettings) -> Record:
-    """A borrower whose e-mail changed twice, 20 and 10 days ago, where answers are kept for five."""
+def record(portal_service: Sandbox, settings: LazySettings) -> Record:
+    """A borrower whose email changed twice, 20 and 10 days ago, where answers are kept for five."""
     settings.SNAPSHOT_DAYS = 5
-    user = desk.world.borrower()
+    user = portal_service.world.borrower()
     for number in range(3):
-        found = given.told(user | {"email": f"mail{number}@north.example"})
+        found = given.save_answer(user | {"email": f"mail{number}@north.example"})
     for days, snapshot in zip((10, 20), found.snapshots.all(), strict=True):
         Snapshot.objects.filter(pk=snapshot.pk).update(at=timezone.now() - timedelta(days=days))
     return found
@@ -69,8 +69,8 @@ def test_the_trail_stays_and_says_so(record: Record) -> None:
     }
 
 
-def test_old_calls_and_ended_jobs_go_and_what_is_open_stays(desk: Sandbox) -> None:
-    open_one, ended = start(refresh_portfolio), Job.objects.create(name="old", state="done")
+def test_old_calls_and_ended_jobs_go_and_what_is_open_stays(portal_service: Sandbox) -> None:
+    open_one, ended = start_job(refresh_portfolio), Job.objects.create(name="old", state="done")
     RemoteCall.objects.create(operation="loans.get", outcome="answered", duration_ms=1)
     Worker.objects.create(id="gone", beat_at=timezone.now())
     with time_machine.travel(timedelta(days=91)):
@@ -79,10 +79,10 @@ def test_old_calls_and_ended_jobs_go_and_what_is_open_stays(desk: Sandbox) -> No
     assert not Job.objects.filter(pk=ended.pk).exists()
 
 
-def test_the_worker_does_it_once_a_day(desk: Sandbox, settings: LazySettings) -> None:
+def test_the_worker_does_it_once_a_day(portal_service: Sandbox, settings: LazySettings) -> None:
     settings.REFRESH_MINUTES = settings.MESSAGE_SYNC_MINUTES = 0
     for hours in (0, 23, 25):
         with time_machine.travel(timedelta(hours=hours)):
-            upkeep.begin_due()
+            queue.start_scheduled_jobs()
             call_command("work", batch=True)
     assert Entry.objects.filter(action="operations.forget_old").count() == 2

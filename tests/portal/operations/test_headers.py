@@ -16,7 +16,9 @@ USED = {"clipboard-write": "navigator.clipboard.writeText", "publickey-credentia
 @pytest.mark.parametrize(
     "address", ["/", "/sign-in/", "/healthz", "/readyz", "/nowhere/", "/static/icon.svg"]
 )
-def test_no_answer_lets_a_page_use_the_machine(viewer: Browser, desk: Sandbox, address: str) -> None:
+def test_no_answer_lets_a_page_use_the_machine(
+    viewer: Browser, portal_service: Sandbox, address: str
+) -> None:
     answer = viewer.get(address)
     answer.close()
     policy = answer.headers["Permissions-Policy"]
@@ -25,8 +27,8 @@ def test_no_answer_lets_a_page_use_the_machine(viewer: Browser, desk: Sandbox, a
     assert "*" not in policy
 
 
-def test_a_pdf_has_it_too(viewer: Browser, desk: Sandbox) -> None:
-    answer = viewer.get(f"/borrowers/{given.borrower(desk).uuid}/summary.pdf?data=copies")
+def test_a_pdf_has_it_too(viewer: Browser, portal_service: Sandbox) -> None:
+    answer = viewer.get(f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies")
     assert "camera=()" in answer.headers["Permissions-Policy"]
 
 

@@ -11,17 +11,17 @@ from tests.conftest import htmx
 
 
 @pytest.fixture
-def loan(desk: Sandbox) -> Record:
+def loan(portal_service: Sandbox) -> Record:
     """Two things to read: the loan and its repayments."""
-    return given.loan(desk, given.borrower(desk))
+    return given.loan(portal_service, given.borrower(portal_service))
 
 
 def test_whoever_starts_it_follows_it_to_its_end(supervisor: Browser, loan: Record) -> None:
     page = supervisor.post("/registry/refresh/", follow=True)
-    assert "Begins as soon as a worker is free" in page.content.decode()
+    assert "Starts when a worker is free" in page.content.decode()
     call_command("work", batch=True)
     news = supervisor.get(page.request["PATH_INFO"], headers=htmx("job"))
-    assert (news["HX-Trigger"], "2 of 2" in news.content.decode()) == ("job:ended", True)
+    assert (news["HX-Trigger"], "2 of 2" in news.content.decode()) == ('{"job:ended": {}}', True)
     assert "hx-trigger" not in news.content.decode()
 
 
@@ -32,8 +32,10 @@ def test_while_it_waits_the_region_asks_again(supervisor: Browser, loan: Record)
     assert "HX-Trigger" not in news
 
 
-def test_failures_are_told_beside_what_was_done(supervisor: Browser, loan: Record, desk: Sandbox) -> None:
-    desk.fail_next("loans.get", status=500)
+def test_failures_are_told_beside_what_was_done(
+    supervisor: Browser, loan: Record, portal_service: Sandbox
+) -> None:
+    portal_service.fail_next("loans.get", status=500)
     page = supervisor.post("/registry/refresh/", follow=True).request["PATH_INFO"]
     call_command("work", batch=True)
     told = supervisor.get(page).content.decode()

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from django.test import Client as Browser
 
-from portal.audit.redaction import LogFilter
 from portal.operations.logs import JsonFormatter
+from portal.runtime.redaction import LogFilter
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -55,8 +55,10 @@ def test_a_request_is_a_line_with_its_reference_and_without_its_words(
     assert "Lindqvist" not in log.getvalue()
 
 
-def test_what_failed_bears_the_same_reference(viewer: Browser, desk: Sandbox, log: io.StringIO) -> None:
-    desk.fail_next("messages.list", status=401, times=3)
+def test_what_failed_bears_the_same_reference(
+    viewer: Browser, portal_service: Sandbox, log: io.StringIO
+) -> None:
+    portal_service.fail_next("messages.list", status=401, times=3)
     answer = viewer.get("/messages/maya@harbor.example/")
     assert answer.status_code == 404
     failed = next(line for line in lines(log) if line["logger"] == "django.request")
@@ -87,7 +89,7 @@ def test_an_exception_tells_where_it_happened_and_not_what_was_there(log: io.Str
             "No row for %s, %s or %s.", "maya@harbor.example", SSN, "(541) 555-0142"
         )
     (told,) = lines(log)
-    assert told["message"].startswith("No row for [e-mail], ")
+    assert told["message"].startswith("No row for [email], ")
     assert told["error"] == "ValueError"
     assert told["trace"][0].startswith("tests/portal/operations/test_logs.py:")
     assert not any(word in log.getvalue() for word in ("maya@", SSN, "555-0142", "Lindqvist"))

@@ -14,7 +14,7 @@ from django.test import Client as Browser
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from portal.operations import tallies
 from portal.operations.models import Tally
@@ -29,7 +29,7 @@ TOKEN = "a-token-for-the-metrics"
 
 
 @pytest.fixture
-def token(desk: Sandbox, settings: LazySettings) -> Iterator[str]:
+def token(portal_service: Sandbox, settings: LazySettings) -> Iterator[str]:
     """Monitoring is wanted."""
     settings.METRICS_TOKEN = TOKEN
     yield TOKEN
@@ -54,10 +54,12 @@ def test_only_the_token_opens_them(anonymous: Browser, viewer: Browser, token: s
         assert browser.get("/metrics", headers={"Authorization": "Bearer another"}).status_code == 401
 
 
-def test_requests_and_calls_are_counted_by_how_they_ended(viewer: Browser, desk: Sandbox, token: str) -> None:
+def test_requests_and_calls_are_counted_by_how_they_ended(
+    viewer: Browser, portal_service: Sandbox, token: str
+) -> None:
     viewer.get("/messages/")
     viewer.get("/messages/")
-    desk.fail_next("messages.list", status=401)
+    portal_service.fail_next("messages.list", status=401)
     viewer.get("/messages/")
     viewer.get("/nowhere/")
     told = metrics(viewer)
@@ -71,7 +73,7 @@ def test_requests_and_calls_are_counted_by_how_they_ended(viewer: Browser, desk:
 
 
 def test_what_waits_and_how_old_things_are_is_told(viewer: Browser, token: str) -> None:
-    start(refresh_portfolio)
+    start_job(refresh_portfolio)
     call_command("sync_messages")
     call_command("verify_audit")
     told = metrics(viewer)
@@ -110,16 +112,16 @@ def test_another_process_counts_on(anonymous: Browser, token: str) -> None:
     assert told[f'{name}_bucket{{view="loans:index",status="200",le="10"}}'] == 0
 
 
-def test_nothing_is_counted_while_nobody_may_read_it(viewer: Browser, desk: Sandbox) -> None:
-    given.borrower(desk)
+def test_nothing_is_counted_while_nobody_may_read_it(viewer: Browser, portal_service: Sandbox) -> None:
+    given.borrower(portal_service)
     viewer.get("/borrowers/")
     tallies.flush()
     assert Tally.objects.count() == 0
 
 
-def test_that_the_database_is_away_is_said_at_once(desk: Sandbox) -> None:
+def test_that_the_database_is_away_is_said_at_once(portal_service: Sandbox) -> None:
     port, away = free_port(), "postgres://desk@127.0.0.1:9/desk"
-    with serving(desk, port, DATABASE_URL=away, METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="1"):
+    with serving(portal_service, port, DATABASE_URL=away, METRICS_TOKEN=TOKEN, WEB_CONCURRENCY="1"):
         base = f"http://127.0.0.1:{port}"
         requests.get(f"{base}/healthz", timeout=60)
         ready = requests.get(f"{base}/readyz", timeout=5)

@@ -27,17 +27,21 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def serving(
-    desk: Sandbox,
+    portal_service: Sandbox,
     port: int,
     stderr: IO[bytes] | None = None,
     level: str = "error",
     recycled_after: int = 2000,
     **settings: str,
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Two processes of gunicorn, as ``portal.serving`` sets them up."""
-    service = {"SERVICING_URL": desk.url, "SERVICING_CLIENT_ID": CLIENT_ID, "SERVICING_SECRET": SECRET}
+    """Two processes of gunicorn, as ``portal.gunicorn`` sets them up."""
+    service = {
+        "SERVICING_URL": portal_service.url,
+        "SERVICING_CLIENT_ID": CLIENT_ID,
+        "SERVICING_SECRET": SECRET,
+    }
     environment = os.environ | service | {"DATABASE_URL": database_url(), "WEB_CONCURRENCY": "2"} | settings
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi"]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.gunicorn", "portal.wsgi"]
     process = subprocess.Popen(
         [
             *(*command, "--bind", f"127.0.0.1:{port}", "--log-level", level),
@@ -55,15 +59,17 @@ def serving(
         process.wait(40)
 
 
-def test_a_request_under_way_is_answered_and_then_nobody_is_left(viewer: Browser, desk: Sandbox) -> None:
+def test_a_request_under_way_is_answered_and_then_nobody_is_left(
+    viewer: Browser, portal_service: Sandbox
+) -> None:
     port = free_port()
     cookies = {"sessionid": viewer.cookies["sessionid"].value}
-    with serving(desk, port) as server, ThreadPoolExecutor() as beside:
+    with serving(portal_service, port) as server, ThreadPoolExecutor() as beside:
         base = f"http://127.0.0.1:{port}"
         until(lambda: requests.get(f"{base}/readyz", timeout=10).ok)
-        desk.fail_next("messages.list", delay=2)
+        portal_service.fail_next("messages.list", delay=2)
         slow = beside.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=30)
-        until(lambda: desk.calls)
+        until(lambda: portal_service.calls)
         server.send_signal(signal.SIGTERM)
         assert slow.result().status_code == 200
         assert server.wait(40) == 0
@@ -72,30 +78,30 @@ def test_a_request_under_way_is_answered_and_then_nobody_is_left(viewer: Browser
 
 
 def test_pages_and_checks_do_not_wait_for_panels_and_writes(
-    viewer: Browser, servicer: Browser, desk: Sandbox
+    viewer: Browser, servicer: Browser, portal_service: Sandbox
 ) -> None:
-    port, loan = free_port(), given.loan(desk, given.borrower(desk))
+    port, loan = free_port(), given.loan(portal_service, given.borrower(portal_service))
     base = f"http://127.0.0.1:{port}"
 
     def get(path: str, **options: Any) -> requests.Response:
         cookies = {"sessionid": viewer.cookies["sessionid"].value, "js": "1"}
         return requests.get(base + path, cookies=cookies, timeout=30, **options)
 
-    with serving(desk, port, WEB_CONCURRENCY="1"), ThreadPoolExecutor(60) as beside:
+    with serving(portal_service, port, WEB_CONCURRENCY="1"), ThreadPoolExecutor(60) as beside:
         until(lambda: get("/loans/").ok)
-        desk.fail_next("*", times=None, delay=8)
+        portal_service.fail_next("*", times=None, delay=8)
         panels = [
             beside.submit(get, f"/messages/?page={number}", headers=htmx("messages")) for number in range(40)
         ]
-        until(lambda: len(desk.calls) >= 16)
+        until(lambda: len(portal_service.calls) >= 16)
         for path in ("/healthz", "/readyz", "/loans/"):
             assert get(path).ok
         assert not any(panel.done() for panel in panels)
-        desk.heal()
+        portal_service.heal()
     assert loan.uuid
 
 
-def test_a_process_that_is_replaced_refuses_nobody(desk: Sandbox) -> None:
+def test_a_process_that_is_replaced_refuses_nobody(portal_service: Sandbox) -> None:
     port = free_port()
 
     def statuses(_: int) -> set[int]:
@@ -106,7 +112,7 @@ def test_a_process_that_is_replaced_refuses_nobody(desk: Sandbox) -> None:
             }
 
     with (
-        serving(desk, port, WEB_CONCURRENCY="1", recycled_after=50) as server,
+        serving(portal_service, port, WEB_CONCURRENCY="1", recycled_after=50) as server,
         ThreadPoolExecutor(4) as beside,
     ):
         first = children(server)
@@ -115,9 +121,9 @@ def test_a_process_that_is_replaced_refuses_nobody(desk: Sandbox) -> None:
         until(lambda: len(children(server)) == 1 and children(server) != first)
 
 
-def test_what_the_server_says_of_itself_is_json_too(desk: Sandbox, tmp_path: Path) -> None:
+def test_what_the_server_says_of_itself_is_json_too(portal_service: Sandbox, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
-    with log.open("wb") as out, serving(desk, port, out, "info", LOG_FORMAT="json"):
+    with log.open("wb") as out, serving(portal_service, port, out, "info", LOG_FORMAT="json"):
         requests.get(f"http://127.0.0.1:{port}/borrowers/?q=Lindqvist", timeout=30)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["logger"] for line in lines} >= {"gunicorn.error"}

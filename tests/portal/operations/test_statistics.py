@@ -8,13 +8,13 @@ from django.db import OperationalError, connection
 
 from portal.audit.models import Actor
 from portal.jobs.models import Job
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.imports import import_ids
 from portal.messaging import sync
 from portal.operations.tasks import forget_old
-from portal.registry import planning
+from portal.registry import table_statistics
 from portal.registry.models import Kind, Record
-from portal.registry.planning import LITTLE, MANY
+from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, NEGLIGIBLE_RATIO
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -33,38 +33,43 @@ def is_counted(table: str = "registry_record") -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def test_it_is_counted_in_the_background(desk: Sandbox) -> None:
-    given.borrower(desk)
+def test_it_is_counted_in_the_background(portal_service: Sandbox) -> None:
+    given.borrower(portal_service)
     assert not is_counted()
-    start(forget_old, by=Actor.system("test"))
+    start_job(forget_old, by=Actor.system("test"))
     call_command("work", batch=True)
     assert Job.objects.get(name="operations.forget_old").state == Job.State.DONE
     assert is_counted()
 
 
 def test_it_is_counted_after_a_large_import_only() -> None:
-    head, lines = "kind,uuid,borrower_uuid,label\n", [f"loan,loan-{n},owner-{n},\n" for n in range(MANY)]
+    head, lines = (
+        "kind,uuid,borrower_uuid,label\n",
+        [f"loan,loan-{n},owner-{n},\n" for n in range(ANALYZE_AFTER_ROWS)],
+    )
     import_ids([head, *lines[:10]], by="test")
     assert not is_counted()
-    assert import_ids([head, *lines], by="test").taken == MANY
+    assert import_ids([head, *lines], by="test").taken == ANALYZE_AFTER_ROWS
     assert is_counted()
 
 
 def test_it_is_counted_only_after_an_import_of_much_beside_what_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(planning, "MANY", 2)
-    Record.objects.bulk_create(Record(kind=Kind.LOAN, uuid=f"known-{n}") for n in range(2 * LITTLE))
+    monkeypatch.setattr(table_statistics, "ANALYZE_AFTER_ROWS", 2)
+    Record.objects.bulk_create(Record(kind=Kind.LOAN, uuid=f"known-{n}") for n in range(2 * NEGLIGIBLE_RATIO))
     for kind, is_much in (("loan", False), ("line", True)):
         lines = [f"{kind},new-{n},owner,\n" for n in range(2)]
         assert import_ids(["kind,uuid,borrower_uuid,label\n", *lines], by="test").taken == 2
         assert is_counted() == is_much
 
 
-def test_it_is_counted_after_a_large_sync_only(desk: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "MANY", 2)
+def test_it_is_counted_after_a_large_sync_only(
+    portal_service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "ANALYZE_AFTER_ROWS", 2)
     for number, is_large in enumerate((False, True)):
         for _ in range(number + 1):
-            desk.world.message("payment.failed", {})
+            portal_service.world.message("payment.failed", {})
         call_command("sync_messages", stdout=StringIO())
         assert is_counted("messaging_message") == is_large

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.test import Client as Browser
 
 from portal.audit.models import Actor, Entry, RemoteCall
-from portal.gateway import reading
+from portal.gateway import client_for
 from servicing import NewKeyPerson
 from servicing.sandbox import Sandbox
 from tests import given
@@ -37,16 +37,16 @@ def create_a_borrower() -> None:
         ssn=SSN,
         dob=BORN,
     )
-    reading(Actor.system("test")).borrowers.create_commercial(
+    client_for(Actor.system("test")).borrowers.create_commercial(
         first_name="Harbor Light", email="desk@harbor.example", entity="CORPORATION", phone="5415550178",
         ein=EIN, address=ADDRESS, key_people=[person],
     )  # fmt: skip
 
 
-def test_it_tells_calls_states_and_versions(supervisor: Browser, desk: Sandbox) -> None:
-    owner = given.borrower(desk)
-    reading(Actor.system("test")).applications.submit(owner.uuid, amount=Decimal(2500))
-    desk.fail_next("messages.list", status=401)
+def test_it_tells_calls_states_and_versions(supervisor: Browser, portal_service: Sandbox) -> None:
+    owner = given.borrower(portal_service)
+    client_for(Actor.system("test")).applications.submit(owner.uuid, amount=Decimal(2500))
+    portal_service.fail_next("messages.list", status=401)
     supervisor.get("/messages/")
     text = bundle(supervisor)
     assert re.search(r"POST /v1/users/[\w-]+/loans/applications confirmed 20\d \d+ ms, tries 1", text)
@@ -56,7 +56,7 @@ def test_it_tells_calls_states_and_versions(supervisor: Browser, desk: Sandbox) 
     assert owner.uuid in text
 
 
-def test_nothing_in_it_says_who(supervisor: Browser, desk: Sandbox) -> None:
+def test_nothing_in_it_says_who(supervisor: Browser, portal_service: Sandbox) -> None:
     create_a_borrower()
     assert RemoteCall.objects.get().request_body
     text = bundle(supervisor)
@@ -66,7 +66,7 @@ def test_nothing_in_it_says_who(supervisor: Browser, desk: Sandbox) -> None:
     assert '"ssn": "[hidden]"' in text
 
 
-def test_a_body_that_was_cut_is_not_shown(supervisor: Browser, desk: Sandbox) -> None:
+def test_a_body_that_was_cut_is_not_shown(supervisor: Browser, portal_service: Sandbox) -> None:
     create_a_borrower()
     RemoteCall.objects.update(request_body='{"first_name": "Harbor', answer_body="")
     assert "sent     [22 characters, cut]" in bundle(supervisor)

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from portal.jobs.models import Job
-from portal.jobs.queue import start
+from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from portal.operations import doctor
 from portal.settings import BASE_DIR
@@ -122,9 +122,9 @@ def told(span: Span) -> dict[str, Any]:
 
 
 def test_requests_and_their_calls_are_told_and_nothing_about_anybody(
-    servicer: Browser, desk: Sandbox, collector: Collector, tmp_path: Path
+    servicer: Browser, portal_service: Sandbox, collector: Collector, tmp_path: Path
 ) -> None:
-    loan = given.loan(desk, given.borrower(desk, first_name="Hathaway Tulip Farms"))
+    loan = given.loan(portal_service, given.borrower(portal_service, first_name="Hathaway Tulip Farms"))
     (tmp_path / "headers").write_text("authorization=Bearer%20of-the-collector")
     given_by = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
@@ -132,7 +132,7 @@ def test_requests_and_their_calls_are_told_and_nothing_about_anybody(
         "TRUSTED_PROXIES": "1",
     }
     port = free_port()
-    with serving(desk, port, **given_by):
+    with serving(portal_service, port, **given_by):
         visitor = Visitor(port, servicer)
         wizard = Wizard(visitor).fill()
         sent = wizard.send(SIGNED)
@@ -157,16 +157,21 @@ def test_requests_and_their_calls_are_told_and_nothing_about_anybody(
     assert "GET /search/" in {span.name for span in collector.spans}
     assert "healthz" not in str(collector.spans)
     assert collector.authorization == {"Bearer of-the-collector"}
-    uuids = [loan.uuid, loan.borrower_uuid, wizard.url, *(user["uuid"] for user in desk.world.users())]
+    uuids = [
+        loan.uuid,
+        loan.borrower_uuid,
+        wizard.url,
+        *(user["uuid"] for user in portal_service.world.users()),
+    ]
     typed = [EIN, EIN.replace("-", ""), "O'Neil", "Elena", "oneil.example", "Hathaway"]
     collector.assert_it_knows_none_of(*uuids, *typed, "search/?", "select ", "127.0.0.1")
 
 
-def test_a_job_and_its_calls_are_told(desk: Sandbox, collector: Collector) -> None:
-    loan = given.loan(desk, given.borrower(desk))
-    desk.fail_next("loans.get", status=401)
-    job = start(refresh_portfolio)
-    with worker(desk, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url) as process:
+def test_a_job_and_its_calls_are_told(portal_service: Sandbox, collector: Collector) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service))
+    portal_service.fail_next("loans.get", status=401)
+    job = start_job(refresh_portfolio)
+    with worker(portal_service, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url) as process:
         until(lambda: not Job.objects.get(pk=job.pk).is_open)
         process.send_signal(signal.SIGTERM)
         process.wait(20)
@@ -202,7 +207,7 @@ def test_of_an_exception_the_type_is_told(
 
 
 def test_a_silent_collector_costs_no_page_and_one_line(
-    viewer: Browser, desk: Sandbox, tmp_path: Path
+    viewer: Browser, portal_service: Sandbox, tmp_path: Path
 ) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as silent, (tmp_path / "log").open("wb") as log:
@@ -211,7 +216,7 @@ def test_a_silent_collector_costs_no_page_and_one_line(
             "OTEL_BSP_SCHEDULE_DELAY": "10",
             "WEB_CONCURRENCY": "1",
         }
-        with serving(desk, port, log, **away) as server:
+        with serving(portal_service, port, log, **away) as server:
             visitor = Visitor(port, viewer)
             assert visitor.get("/borrowers/").ok
             until(lambda: b"lost" in (tmp_path / "log").read_bytes())
@@ -219,7 +224,9 @@ def test_a_silent_collector_costs_no_page_and_one_line(
             server.send_signal(signal.SIGTERM)
             assert server.wait(15) == 0
     (line,) = (tmp_path / "log").read_text().splitlines()
-    assert line.endswith("WARNING portal.tracing.sdk The collector does not take traces: they are lost.")
+    assert line.endswith(
+        "WARNING portal.runtime.opentelemetry_sdk The collector does not take traces: they are lost."
+    )
 
 
 def test_the_doctor_asks_the_collector(collector: Collector, settings: LazySettings) -> None:

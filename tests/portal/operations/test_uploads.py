@@ -33,14 +33,14 @@ def sent(port: int, path: str, cookie: str, size: int) -> tuple[int, str, int]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_body_of_200_megabytes_is_refused_and_not_read(viewer: Browser, desk: Sandbox) -> None:
+def test_a_body_of_200_megabytes_is_refused_and_not_read(viewer: Browser, portal_service: Sandbox) -> None:
     port, session = free_port(), viewer.cookies["sessionid"].value
-    with serving(desk, port):
+    with serving(portal_service, port):
         until(lambda: requests.get(f"http://127.0.0.1:{port}/readyz", timeout=10).ok)
         for path, cookie in (("/verify/", session), ("/registry/import/", session), ("/sign-in/", "")):
             status, page, number = sent(port, path, cookie, 200 * MEGABYTE)
             assert status == 413
-            assert "A file may have 20 MB" in page
+            assert "Files can be up to 20 MB" in page
             assert number < 10 * MEGABYTE  # what the system's buffers hold
 
 

@@ -14,8 +14,8 @@ from tests.portal.pages import forget, page, panel
 
 
 @pytest.fixture
-def loan(desk: Sandbox) -> Record:
-    return given.loan(desk, given.borrower(desk, first_name="Northwind Baking Co LLC"))
+def loan(portal_service: Sandbox) -> Record:
+    return given.loan(portal_service, given.borrower(portal_service, first_name="Northwind Baking Co LLC"))
 
 
 def told(browser: Browser, loan: Record, uuid: str) -> str:
@@ -25,9 +25,9 @@ def told(browser: Browser, loan: Record, uuid: str) -> str:
 
 
 def test_it_shows_all_fields_and_leads_to_account_and_borrower(
-    viewer: Browser, desk: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
-    payment = desk.world.repayment(
+    payment = portal_service.world.repayment(
         loan.uuid, amount="250.10", ach_id="ach-7", initiation_date="2026-03-08 09:00:00 IST"
     )
     shown = told(viewer, loan, payment["uuid"])
@@ -43,8 +43,8 @@ def test_it_shows_all_fields_and_leads_to_account_and_borrower(
     assert loan.get_absolute_url() in shown
 
 
-def test_what_was_not_told_is_a_dash(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    payment = desk.world.repayment(loan.uuid, amount="250.10")
+def test_what_was_not_told_is_a_dash(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    payment = portal_service.world.repayment(loan.uuid, amount="250.10")
     shown = told(viewer, loan, payment["uuid"])
     assert "$0.00" not in shown
     assert shown.count("Not provided by the service (repayments.of_") >= 8
@@ -55,42 +55,44 @@ def test_what_was_not_told_is_a_dash(viewer: Browser, desk: Sandbox, loan: Recor
     [("R01", "The service says: <q>R01</q>"), ("", "The service gives no reason"), (None, "gives no reason")],
 )
 def test_a_return_says_why(
-    viewer: Browser, desk: Sandbox, loan: Record, error: str | None, words: str
+    viewer: Browser, portal_service: Sandbox, loan: Record, error: str | None, words: str
 ) -> None:
-    payment = desk.world.repayment(
+    payment = portal_service.world.repayment(
         loan.uuid, status="FAILED_AFTER_SUCCESS", payment_type="RETURNED", error_description=error
     )
     shown = told(viewer, loan, payment["uuid"])
-    assert "Returned after it had succeeded" in shown
+    assert "Returned after posting" in shown
     assert words in shown
 
 
-def test_its_life_is_one_ordered_line_with_its_gaps(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    payment = desk.world.repayment(loan.uuid, status="SCHEDULED", effective_date="2026-03-08")
+def test_its_life_is_one_ordered_line_with_its_gaps(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    payment = portal_service.world.repayment(loan.uuid, status="SCHEDULED", effective_date="2026-03-08")
     told(viewer, loan, payment["uuid"])
     for status in ("SUCCEEDED", "FAILED_AFTER_SUCCESS"):
-        desk.world.amend(payment["uuid"], status=status)
+        portal_service.world.amend(payment["uuid"], status=status)
         forget(loan)
         shown = told(viewer, loan, payment["uuid"])
-    words = ["Effective", "First told here as scheduled", "told as succeeded", "told as returned after"]
-    life = shown.partition("Life of this payment")[2]
+    words = ["Effective", "First seen as scheduled", "seen as succeeded", "seen as returned after"]
+    life = shown.partition("Payment history")[2]
     assert [life.index(one) for one in words] == sorted(life.index(one) for one in words)
-    assert life.count("when exactly was not told") == 2
+    assert life.count("exact time not provided") == 2
 
 
-def test_a_success_that_nobody_saw_is_named(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    payment = desk.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
-    assert "It had succeeded before; when it did was not told here" in told(viewer, loan, payment["uuid"])
+def test_a_success_that_nobody_saw_is_named(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    payment = portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS")
+    assert "Succeeded before; time not provided" in told(viewer, loan, payment["uuid"])
 
 
-def test_its_panel_reads_the_list_it_is_in(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    payment = desk.world.repayment(loan.uuid, status="SCHEDULED")
+def test_its_panel_reads_the_list_it_is_in(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
+    payment = portal_service.world.repayment(loan.uuid, status="SCHEDULED")
     told(viewer, loan, payment["uuid"])
-    desk.world.amend(payment["uuid"], status="SUCCEEDED")
+    portal_service.world.amend(payment["uuid"], status="SUCCEEDED")
     shown = panel(viewer, f"/repayments/{payment['uuid']}/?refresh=1", "repayment")
     assert shown.startswith('<div class="sd-stack sd-account" id="repayment"')
-    assert "Then told as succeeded" in shown
-    assert desk.calls[-1].operation == "repayments.of_loan"
+    assert "Then seen as succeeded" in shown
+    assert portal_service.calls[-1].operation == "repayments.of_loan"
 
 
 def test_one_of_which_only_the_row_is_known_has_a_page(viewer: Browser) -> None:
@@ -98,11 +100,13 @@ def test_one_of_which_only_the_row_is_known_has_a_page(viewer: Browser) -> None:
     shown = page(viewer, "/repayments/r-1/")
     assert "$12.50" in shown
     assert "QUEUED_RETRY" in shown
-    assert "Nothing was told of it yet" in shown
+    assert "No events yet" in shown
 
 
-def test_an_earlier_answer_of_any_shape_breaks_nothing(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    payment = desk.world.repayment(loan.uuid)
+def test_an_earlier_answer_of_any_shape_breaks_nothing(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    payment = portal_service.world.repayment(loan.uuid)
     told(viewer, loan, payment["uuid"])
     Snapshot.objects.create(
         record=Record.objects.get(uuid=payment["uuid"]),
@@ -111,13 +115,13 @@ def test_an_earlier_answer_of_any_shape_breaks_nothing(viewer: Browser, desk: Sa
         digest="0",
         answer=f'{{"uuid": "{payment["uuid"]}", "status": 7, "completion_date": {{}}, "effective_date": "soon"}}',
     )
-    assert "First told here as" in page(viewer, f"/repayments/{payment['uuid']}/")
+    assert "First seen as" in page(viewer, f"/repayments/{payment['uuid']}/")
 
 
 def test_a_look_is_recorded_and_an_unknown_one_has_no_page(
-    viewer: Browser, desk: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
-    payment = desk.world.repayment(loan.uuid)
+    payment = portal_service.world.repayment(loan.uuid)
     told(viewer, loan, payment["uuid"])
     assert Entry.objects.get(action="repayments.detail").subject_uuid == payment["uuid"]
     assert viewer.get("/repayments/nothing/").status_code == 404

@@ -10,7 +10,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.registry.lists import COUNTED
+from portal.lists.paging import MAX_COUNTED
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests.portal.lists import AccountList
@@ -21,33 +21,38 @@ class TestList(AccountList):
     rows = "repayment-rows"
     kind = Kind.REPAYMENT
 
-    def test_state_and_amount_are_in_words(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
+    def test_state_and_amount_are_in_words(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, amount=Decimal("310"), status="FAILED_AFTER_SUCCESS")
         found = self.fragment(viewer)
         assert "$310.00" in found
-        assert "Returned after it had succeeded" in found
+        assert "Returned after posting" in found
 
-    def test_the_order_of_amounts_can_be_turned_round(self, viewer: Browser, desk: Sandbox) -> None:
-        less, more = self.known(desk, amount=Decimal("12.50")), self.known(desk, amount=Decimal("310"))
+    def test_the_order_of_amounts_can_be_turned_round(self, viewer: Browser, portal_service: Sandbox) -> None:
+        less, more = (
+            self.known(portal_service, amount=Decimal("12.50")),
+            self.known(portal_service, amount=Decimal("310")),
+        )
         one_way = self.order(self.fragment(viewer, "?sort=amount"), less, more)
         assert self.order(self.fragment(viewer, "?sort=-amount"), less, more) == one_way[::-1]
 
     @pytest.mark.parametrize(
         ("query", "columns"),
         [
-            ("?product=LOC", {"product": "LOC"}),
+            ("?product=LOC", {"category": "LOC"}),
             ("?status=FAILED", {"status": "FAILED"}),
-            ("?type=RETURNED", {"entity": "RETURNED"}),
-            ("?from=2026-03-08&to=2026-03-08", {"due_date": "2026-03-08"}),
+            ("?type=RETURNED", {"subtype": "RETURNED"}),
+            ("?from=2026-03-08&to=2026-03-08", {"key_date": "2026-03-08"}),
             ("?least=310&most=%24310.00", {"amount": Decimal("310")}),
             ("?error=yes", {"flagged": True}),
         ],
     )
     def test_it_is_narrowed(
-        self, viewer: Browser, desk: Sandbox, query: str, columns: dict[str, object]
+        self, viewer: Browser, portal_service: Sandbox, query: str, columns: dict[str, object]
     ) -> None:
-        wanted = self.known(desk, **columns)
-        other = self.known(desk, product="LOAN", status="SUCCEEDED", amount=Decimal(9), due_date="2026-01-01")
+        wanted = self.known(portal_service, **columns)
+        other = self.known(
+            portal_service, category="LOAN", status="SUCCEEDED", amount=Decimal(9), key_date="2026-01-01"
+        )
         found = self.fragment(viewer, query)
         assert wanted.get_absolute_url() in found
         assert other.get_absolute_url() not in found
@@ -55,73 +60,75 @@ class TestList(AccountList):
     @pytest.mark.parametrize(
         ("query", "words"),
         [
-            ("?from=soon", "It is no day."),
-            ("?to=2026-02-30", "It is no day."),
+            ("?from=soon", "Not a date."),
+            ("?to=2026-02-30", "Not a date."),
             (
                 "?from=2026-03-08&to=2026-03-07",
-                "Until “2026-03-07” was left out. The end lies before the start.",
+                "Until “2026-03-07” was ignored. The end is before the start.",
             ),
             ("?least=much", "Enter an amount"),
             ("?most=1e9", "Enter an amount"),
             (
                 "?least=310&most=99",
-                "At most “99” was left out. It is less than the amount from which to look.",
+                "At most “99” was ignored. Must be at least the minimum.",
             ),
         ],
     )
     def test_a_value_that_means_nothing_is_named(
-        self, viewer: Browser, desk: Sandbox, query: str, words: str
+        self, viewer: Browser, portal_service: Sandbox, query: str, words: str
     ) -> None:
-        known = self.known(desk, due_date="2026-03-08", amount=Decimal(310))
+        known = self.known(portal_service, key_date="2026-03-08", amount=Decimal(310))
         found = self.fragment(viewer, query)
-        assert "was left out" in found
+        assert "was ignored" in found
         assert words in found
         assert known.get_absolute_url() in found
 
-    def test_a_month_and_the_summary_are_exact(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_a_month_and_the_summary_are_exact(self, viewer: Browser, portal_service: Sandbox) -> None:
         for amount in ("0.1", "0.2", "90071992547409.91"):
-            self.known(desk, amount=Decimal(amount), status="SUCCEEDED", due_date="2026-03-08")
-        self.known(desk, amount=Decimal(5), status="FAILED", due_date="2026-03-09")
+            self.known(portal_service, amount=Decimal(amount), status="SUCCEEDED", key_date="2026-03-08")
+        self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer)
         assert "4 repayments, $90,071,992,547,410.21 succeeded" in found
-        assert "4 repayments known here" in found
+        assert "4 repayments on file" in found
 
     def test_no_sum_is_too_large_and_an_absurd_amount_leaves_it_open(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         for _ in range(12):
-            self.known(desk, amount=Decimal(9 * 10**13), status="SUCCEEDED", due_date="2026-03-08")
+            self.known(portal_service, amount=Decimal(9 * 10**13), status="SUCCEEDED", key_date="2026-03-08")
         assert "12 repayments, $1,080,000,000,000,000.00 succeeded" in self.fragment(viewer)
-        self.known(desk, amount=Decimal(10**15), status="SUCCEEDED", due_date="2026-03-08")
+        self.known(portal_service, amount=Decimal(10**15), status="SUCCEEDED", key_date="2026-03-08")
         assert "1,080,000,000,000,000" not in self.fragment(viewer)
 
     def test_of_many_only_their_number_is_told(self, viewer: Browser) -> None:
-        paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "due_date": "2026-03-08"}
-        Record.objects.bulk_create(Record(uuid=f"r-{number}", **paid) for number in range(COUNTED + 1))
+        paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "key_date": "2026-03-08"}
+        Record.objects.bulk_create(Record(uuid=f"r-{number}", **paid) for number in range(MAX_COUNTED + 1))
         Record.objects.filter(uuid="r-7").update(status="FAILED")
-        assert "10,001 repayments known here: too many to add up here" in (found := self.fragment(viewer))
+        assert "10,001 repayments on file: too many to total" in (found := self.fragment(viewer))
         assert "succeeded" not in found
         assert "10,000 repayments, $50,000.00 succeeded" not in self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 to 25 of 10,000+<" in self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 repayment found" in self.fragment(viewer, "?status=FAILED")
 
-    def test_what_matches_is_summed_and_said_so(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, amount=Decimal("1.10"), status="SUCCEEDED", due_date="2026-03-08")
-        self.known(desk, amount=Decimal(5), status="FAILED", due_date="2026-03-09")
+    def test_what_matches_is_summed_and_said_so(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", key_date="2026-03-08")
+        self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 repayment found" in found
         assert "$5.00" not in found
 
-    def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, portal_service: Sandbox) -> None:
         for day in ("2026-03-08", "2026-03-09"):
-            self.known(desk, status="SUCCEEDED", due_date=day)
-        assert "no sum: an amount is missing" in self.fragment(viewer)
+            self.known(portal_service, status="SUCCEEDED", key_date=day)
+        assert "not totaled: an amount is missing" in self.fragment(viewer)
 
-    def test_what_is_to_come_is_on_top(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_what_is_to_come_is_on_top(self, viewer: Browser, portal_service: Sandbox) -> None:
         day = timezone.localdate()
-        past = self.known(desk, status="SUCCEEDED", due_date=day - timedelta(days=3))
+        past = self.known(portal_service, status="SUCCEEDED", key_date=day - timedelta(days=3))
         later, soon = (
-            self.known(desk, status="SCHEDULED", due_date=day + timedelta(days=days), amount=Decimal(days))
+            self.known(
+                portal_service, status="SCHEDULED", key_date=day + timedelta(days=days), amount=Decimal(days)
+            )
             for days in (9, 2)
         )
         found = self.fragment(viewer)
@@ -130,12 +137,14 @@ class TestList(AccountList):
         assert "Next scheduled" in found
 
     def test_what_comes_soonest_is_on_the_first_page_and_nothing_is_on_two(
-        self, viewer: Browser, desk: Sandbox
+        self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         today = timezone.localdate()
         past, *ahead = [
             self.known(
-                desk, status="SCHEDULED" if days else "SUCCEEDED", due_date=today + timedelta(days=days)
+                portal_service,
+                status="SCHEDULED" if days else "SUCCEEDED",
+                key_date=today + timedelta(days=days),
             )
             for days in range(29)
         ]
@@ -148,27 +157,27 @@ class TestList(AccountList):
         text = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
         return list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))[1:]
 
-    def test_it_holds_what_the_filters_leave(self, viewer: Browser, desk: Sandbox) -> None:
-        wanted = self.known(desk, "=cmd", status="FAILED", amount=Decimal("310.00"))
-        self.known(desk, status="SUCCEEDED")
+    def test_it_holds_what_the_filters_leave(self, viewer: Browser, portal_service: Sandbox) -> None:
+        wanted = self.known(portal_service, "=cmd", status="FAILED", amount=Decimal("310.00"))
+        self.known(portal_service, status="SUCCEEDED")
         ((uuid, borrower, *_, bank, batch, ach),) = self.lines(viewer, "?status=FAILED&all=1")
         assert (uuid, borrower, bank, batch, ach) == (wanted.uuid, "'=cmd", "", "", "")
 
-    def test_a_page_or_all_of_it(self, viewer: Browser, desk: Sandbox) -> None:
+    def test_a_page_or_all_of_it(self, viewer: Browser, portal_service: Sandbox) -> None:
         for _ in range(27):
-            self.known(desk)
+            self.known(portal_service)
         assert len(self.lines(viewer)) == 25
         assert len(self.lines(viewer, "?all=1")) == 27
 
-    def test_programs_get_numbers_and_no_text_of_them(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, status="FAILED", amount=Decimal("310"))
-        self.known(desk, status="SUCCEEDED")
+    def test_programs_get_numbers_and_no_text_of_them(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, status="FAILED", amount=Decimal("310"))
+        self.known(portal_service, status="SUCCEEDED")
         answer = viewer.get("/repayments/export.csv?status=FAILED&all=1&format=jsonl")
         (line,) = b"".join(answer.streaming_content).splitlines()  # type: ignore[attr-defined]
         assert b'"Amount":310.0000' in line
 
-    def test_whoever_takes_it_is_recorded(self, viewer: Browser, desk: Sandbox) -> None:
-        self.known(desk, status="FAILED")
+    def test_whoever_takes_it_is_recorded(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, status="FAILED")
         self.lines(viewer, "?status=FAILED&all=1")
         entry = Entry.objects.get(action="repayments.export")
         assert entry.detail == {"query": "", "filters": {"status": "FAILED"}, "rows": 1}

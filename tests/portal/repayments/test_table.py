@@ -1,5 +1,6 @@
 """The table of repayments on the pages of loan, line and borrower: order, groups, sums, words."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -8,8 +9,8 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry
-from portal.payments import Row
 from portal.registry.models import Record
+from portal.repayments.table import RepaymentRow
 from servicing import Repayment
 from servicing.sandbox import Sandbox
 from tests import given
@@ -18,8 +19,8 @@ from tests.portal.pages import page, panel
 
 
 @pytest.fixture
-def loan(desk: Sandbox) -> Record:
-    return given.loan(desk, given.borrower(desk))
+def loan(portal_service: Sandbox) -> Record:
+    return given.loan(portal_service, given.borrower(portal_service))
 
 
 def read(browser: Browser, loan: Record, query: str = "") -> str:
@@ -30,41 +31,47 @@ def in_days(days: int) -> str:
     return str(timezone.localdate() + timedelta(days=days))
 
 
-def test_what_is_to_come_is_on_top_the_soonest_first(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+def test_what_is_to_come_is_on_top_the_soonest_first(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
     for amount, days in (("40", 20), ("30", 5), ("20", -40), ("10", -80)):
         status = "SCHEDULED" if days > 0 else "SUCCEEDED"
-        desk.world.repayment(loan.uuid, amount=amount, status=status, effective_date=in_days(days))
+        portal_service.world.repayment(loan.uuid, amount=amount, status=status, effective_date=in_days(days))
     rows = read(viewer, loan).partition("<tbody>")[2]
     assert "Upcoming" in rows
     places = [rows.index(f'sd-strong">${amount}.00') for amount in (30, 40, 20, 10)]
     assert places == sorted(places)
 
 
-def test_the_summary_says_what_it_covers(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+def test_the_summary_says_what_it_covers(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     for amount in ("0.1", "0.2"):
-        desk.world.repayment(loan.uuid, amount=amount)
-    desk.world.repayment(loan.uuid, amount="310", status="SCHEDULED", effective_date=in_days(4))
+        portal_service.world.repayment(loan.uuid, amount=amount)
+    portal_service.world.repayment(loan.uuid, amount="310", status="SCHEDULED", effective_date=in_days(4))
     shown = read(viewer, loan)
     assert "3 repayments of this loan" in shown
-    assert '<b class="sd-tnum">2</b>, $0.30' in shown
+    assert re.search(r'<b class="sd-tnum">2</b>,\s+\$0\.30', shown)
     assert "Next scheduled" in shown
 
 
-def test_a_month_is_summed_over_all_of_its_pages(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+def test_a_month_is_summed_over_all_of_its_pages(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
     for _ in range(30):
-        desk.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
+        portal_service.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
     assert "March 2026" in read(viewer, loan)
     second = read(viewer, loan, "?page=2")
     assert "26 to 30 of 30" in second
     assert "30 repayments, $33.00 succeeded" in second
 
 
-def test_an_amount_that_is_missing_leaves_no_sum(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    desk.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
-    desk.world.repayment(loan.uuid, effective_date="2026-03-09", amount="2")
-    desk.fail_next("repayments.of_loan", changes={"amount": None})
+def test_an_amount_that_is_missing_leaves_no_sum(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    portal_service.world.repayment(loan.uuid, amount="1.10", effective_date="2026-03-08")
+    portal_service.world.repayment(loan.uuid, effective_date="2026-03-09", amount="2")
+    portal_service.fail_next("repayments.of_loan", changes={"amount": None})
     shown = read(viewer, loan)
-    assert "no sum: an amount is missing" in shown
+    assert "not totaled: an amount is missing" in shown
     assert "$0.00" not in shown
 
 
@@ -72,26 +79,28 @@ def test_an_amount_that_is_missing_leaves_no_sum(viewer: Browser, desk: Sandbox,
     ("error", "words"), [("R01 - Insufficient funds", "R01 - Insufficient funds"), ("", "no reason given")]
 )
 def test_a_return_is_told_in_words_with_its_reason(
-    viewer: Browser, desk: Sandbox, loan: Record, error: str, words: str
+    viewer: Browser, portal_service: Sandbox, loan: Record, error: str, words: str
 ) -> None:
-    desk.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS", error_description=error)
+    portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS", error_description=error)
     shown = read(viewer, loan)
-    assert "Returned after it had succeeded" in shown
+    assert "Returned after posting" in shown
     assert f"<small>{words}</small>" in shown
 
 
-def test_a_split_that_is_not_told_never_becomes_zero(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    desk.world.repayment(loan.uuid, amount="250.00", effective_date="2026-03-08")
+def test_a_split_that_is_not_told_never_becomes_zero(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    portal_service.world.repayment(loan.uuid, amount="250.00", effective_date="2026-03-08")
     shown = read(viewer, loan)
     assert "$0.00" not in shown.partition("<tbody>")[2]
     assert "sd-split" not in shown
 
 
 def test_parts_are_a_bar_and_noticed_when_they_do_not_add_up(
-    viewer: Browser, desk: Sandbox, loan: Record
+    viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
     parts = {"principal": Decimal(60), "interest": Decimal(30), "fees": Decimal(0), "suspense": Decimal(0)}
-    desk.world.repayment(loan.uuid, amount="100.00", **parts)
+    portal_service.world.repayment(loan.uuid, amount="100.00", **parts)
     shown = read(viewer, loan)
     assert "Parts are not the amount" in shown
     assert 'aria-label="Split: principal $60.00, interest $30.00, fees $0.00, suspense $0.00"' in shown
@@ -109,24 +118,26 @@ def test_parts_are_a_bar_and_noticed_when_they_do_not_add_up(
     ],
 )
 def test_the_bar_is_drawn_only_from_parts_that_were_told(parts: dict[str, object], widths: list[int]) -> None:
-    assert [part.width for part in Row(Repayment(uuid="r-1", **parts)).parts] == widths
+    assert [part.width for part in RepaymentRow(Repayment(uuid="r-1", **parts)).parts] == widths
 
 
-def test_two_thousand_come_page_by_page(viewer: Browser, desk: Sandbox, loan: Record) -> None:
+def test_two_thousand_come_page_by_page(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
     many = [
         {"uuid": f"r-{number}", "amount": 1, "status": "SUCCEEDED", "effective_date": "2026-03-08"}
         for number in range(2000)
     ]
-    desk.fail_next("repayments.of_loan", body=many)
+    portal_service.fail_next("repayments.of_loan", body=many)
     shown = read(viewer, loan)
     assert "1 to 25 of 2,000" in shown
     assert shown.count("data-row") == 25
 
 
-def test_the_borrowers_tab_shows_those_of_all_accounts(viewer: Browser, desk: Sandbox, loan: Record) -> None:
-    line = given.line(desk, Record.objects.get(kind="borrower"))
-    desk.world.repayment(loan.uuid, amount="12.50")
-    desk.world.repayment(line.uuid, amount="310.00")
+def test_the_borrowers_tab_shows_those_of_all_accounts(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    line = given.line(portal_service, Record.objects.get(kind="borrower"))
+    portal_service.world.repayment(loan.uuid, amount="12.50")
+    portal_service.world.repayment(line.uuid, amount="310.00")
     read(viewer, loan)
     panel(viewer, line.get_absolute_url(), "line-repayments")
     shown = page(viewer, f"/borrowers/{loan.borrower_uuid}/?tab=repayments")
@@ -142,22 +153,26 @@ def test_the_borrowers_tab_shows_those_of_all_accounts(viewer: Browser, desk: Sa
 class TestBeside:
     """One repayment is read beside its list: the list keeps its place, its page and its filters."""
 
-    def test_it_opens_beside_the_list_of_its_loan(self, viewer: Browser, desk: Sandbox, loan: Record) -> None:
-        desk.world.repayment(loan.uuid, amount="40.00", effective_date="2026-03-08")
-        wanted = desk.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7")
+    def test_it_opens_beside_the_list_of_its_loan(
+        self, viewer: Browser, portal_service: Sandbox, loan: Record
+    ) -> None:
+        portal_service.world.repayment(loan.uuid, amount="40.00", effective_date="2026-03-08")
+        wanted = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7")
         assert 'id="payment"' not in read(viewer, loan)
         shown = read(viewer, loan, f"?payment={wanted['uuid']}")
         side = shown.partition('<aside class="sd-side" id="payment"')[2]
-        for words in ("$250.10", "ach-7", "Life of this payment", f'href="/repayments/{wanted["uuid"]}/"'):
+        for words in ("$250.10", "ach-7", "Payment history", f'href="/repayments/{wanted["uuid"]}/"'):
             assert words in side
         assert shown.count("data-row") == 2
         assert shown.count('aria-current="true"') == 1
 
     def test_in_the_list_it_opens_whatever_page_it_is_on(
-        self, viewer: Browser, desk: Sandbox, loan: Record
+        self, viewer: Browser, portal_service: Sandbox, loan: Record
     ) -> None:
         for day in range(1, 28):
-            last = desk.world.repayment(loan.uuid, amount=str(day), effective_date=f"2026-03-{28 - day:02}")
+            last = portal_service.world.repayment(
+                loan.uuid, amount=str(day), effective_date=f"2026-03-{28 - day:02}"
+            )
         read(viewer, loan)
         shown = page(viewer, f"/repayments/?q=&payment={last['uuid']}&size=25")
         assert "Repayment <span" in shown.partition('id="payment"')[2]
@@ -165,9 +180,9 @@ class TestBeside:
         assert Entry.objects.get(action="repayments.detail").subject_uuid == last["uuid"]
 
     def test_the_focus_goes_to_it_and_back_to_its_row(
-        self, viewer: Browser, desk: Sandbox, loan: Record
+        self, viewer: Browser, portal_service: Sandbox, loan: Record
     ) -> None:
-        uuid = desk.world.repayment(loan.uuid)["uuid"]
+        uuid = portal_service.world.repayment(loan.uuid)["uuid"]
         read(viewer, loan)
         address = f"/repayments/?payment={uuid}"
         opening, closing = (
@@ -177,13 +192,13 @@ class TestBeside:
             for act, path in (("open", address), ("close", "/repayments/"))
         )
         assert 'id="payment-title" tabindex="-1" data-focus' in opening
-        assert 'hx-push-url="true" data-focus>' in closing
+        assert re.search(rf'<a id="open-{uuid}"[^>]* data-focus>', closing)
         assert "data-focus" not in viewer.get(address).content.decode()
 
     @pytest.mark.parametrize("uuid", ["nothing", "%00", "'", ""])
     def test_one_that_is_not_known_leaves_the_list_alone(
-        self, viewer: Browser, desk: Sandbox, loan: Record, uuid: str
+        self, viewer: Browser, portal_service: Sandbox, loan: Record, uuid: str
     ) -> None:
-        desk.world.repayment(loan.uuid)
+        portal_service.world.repayment(loan.uuid)
         assert 'id="payment"' not in read(viewer, loan, f"?payment={uuid}")
         assert 'id="payment"' not in page(viewer, f"/repayments/?payment={uuid}")

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client as Browser
 
 from portal.audit.models import Entry
-from portal.saved_views.models import SavedView
+from portal.lists.models import SavedView
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
@@ -30,6 +30,14 @@ def test_a_view_is_the_list_as_it_was_without_its_page(servicer: Browser) -> Non
     assert "View: Texas" not in plain(servicer, "/borrowers/?state=OR")
 
 
+def test_a_view_of_messages_keeps_the_payment_status(servicer: Browser) -> None:
+    query = "?payment=FAILED_AFTER_SUCCESS"
+    typed = {"list": "messaging:index", "query": query, "name": "Came back"}
+    assert servicer.post("/views/save/", typed)["Location"] == f"/messages/{query}"
+    assert "View: Came back" in plain(servicer, f"/messages/{query}")
+    assert "View:" not in plain(servicer, "/messages/")
+
+
 def test_the_same_name_takes_the_new_state(servicer: Browser) -> None:
     save(servicer)
     assert save(servicer, query="state=OR").query == "state=OR"
@@ -39,7 +47,7 @@ def test_the_same_name_takes_the_new_state(servicer: Browser) -> None:
 def test_what_looks_like_a_tax_number_is_kept_in_no_view(servicer: Browser) -> None:
     answer = servicer.post("/views/save/", {"list": LIST, "query": "?q=219-09-9999", "name": "Her"})
     assert answer.status_code == 422
-    assert "Take it out first" in answer.content.decode()
+    assert "Remove it first" in answer.content.decode()
     assert not SavedView.objects.exists()
 
 
@@ -80,9 +88,9 @@ def test_a_hostile_name_is_shown_as_text(servicer: Browser) -> None:
     assert "&lt;script&gt;alert(1)" in plain(servicer, "/borrowers/")
 
 
-def test_every_list_comes_with_views(desk: Sandbox, servicer: Browser) -> None:
-    given.borrower(desk, first_name="New here LLC")
+def test_every_list_comes_with_views(portal_service: Sandbox, servicer: Browser) -> None:
+    given.borrower(portal_service, first_name="New here LLC")
     for view in servicer.get("/borrowers/").context["views"].built_in:
         page = servicer.get(f"/borrowers/?{view.query}", headers=htmx("borrower-rows")).content.decode()
         assert f"View: {view.name}" in page
-        assert ("New here LLC" in page) == (view.name == "Created this week")
+        assert ("New here LLC" in page) == (view.name == "Added this week")

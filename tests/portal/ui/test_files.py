@@ -14,6 +14,7 @@ import pytest
 
 from docker import vendor
 from portal.ui.icons import ICONS
+from portal.ui.templatetags.ui import STATE_ICONS
 
 ROOT = Path(vendor.ROOT)
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -38,37 +39,31 @@ def test_the_script_stops_where_a_vendored_file_was_changed(tmp_path: Path) -> N
 
 def test_a_changed_and_a_missing_vendored_file_are_named(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(vendor.FOLDERS[0], tmp_path / "vendor"))
-    with (copy / "tabler/tabler.css").open("a") as css:
-        css.write(" ")
+    with (copy / "icons/icons.svg").open("a") as sprite:
+        sprite.write(" ")
     (copy / "inter/LICENSE").unlink()
-    assert vendor.changed_files((copy,)) == ["tabler/tabler.css", "inter/LICENSE"]
+    assert vendor.changed_files((copy,)) == ["icons/icons.svg", "inter/LICENSE"]
 
 
 def package_of(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
     """A package like those of the registry, and its entry in a manifest."""
-    css = (
-        b'@charset "UTF-8";a{color:red}.kept:not(.gone),.gone,.kept .gone{top:0}@media print{.gone{top:1px}'
-        b'.kept[data-x="a,b"]:is(b,i){top:2px}}@media all{.gone{top:3px}}\n/*# sourceMappingURL=a.css.map */'
-    )
     drawing = b'<svg><path stroke="none" d="M0 0"/><path d="M1 1" /></svg>'
     drawings = {f"icons/outline/{name}.svg": drawing for name in ICONS}
     drawings |= {f"icons/filled/{name.removesuffix('-filled')}.svg": drawing for name in ICONS}
     with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
-        for name, data in {"a.css": css, **drawings}.items():
+        for name, data in {"a.woff2": b"font", **drawings}.items():
             member = tarfile.TarInfo(f"package/{name}")
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    files = {"a/a.css": {"from": "a.css", "classes": ["kept"]}, "icons.svg": {"from": "icons"}, "LICENSE": {}}
+    files = {"a/a.woff2": {"from": "a.woff2"}, "icons.svg": {"from": "icons"}, "LICENSE": {}}
     (tmp_path / "LICENSE").write_text("ours")
     return tmp_path / "a.tgz", {"name": "a", "version": "1", "integrity": "", "files": files}
 
 
-def test_of_a_style_sheet_what_is_used_is_vendored_in_its_layer_and_without_its_map(tmp_path: Path) -> None:
+def test_the_files_of_a_package_are_copied_and_the_icons_become_one_sprite(tmp_path: Path) -> None:
     archive, package = package_of(tmp_path)
     vendor.unpack(archive, tmp_path, package)
-    print_rule = '@media print{.kept[data-x="a,b"]:is(b,i){top:2px}}'
-    kept = f"@layer tabler{{a{{color:red}}.kept:not(.gone){{top:0}}{print_rule}}}\n"
-    assert (tmp_path / "a/a.css").read_text() == kept
+    assert (tmp_path / "a/a.woff2").read_bytes() == b"font"
     assert len((tmp_path / "icons.svg").read_text().splitlines()) == len(ICONS) + 2
     (tmp_path / "manifest.json").write_text(json.dumps({"packages": [package]}))
     assert vendor.changed_files([tmp_path]) == []
@@ -86,13 +81,32 @@ def test_the_sprite_holds_the_icons_in_use_and_no_other() -> None:
     assert tuple(re.findall('<symbol id="([^"]+)"', sprite)) == ICONS
 
 
-def test_every_class_of_a_page_that_is_not_ours_has_a_rule() -> None:
-    style = "".join(sheet.read_text() for sheet in (ROOT / "static").rglob("*.css"))
-    known = set(re.findall(r"\.([\w-]+)", style))
-    for template in TEMPLATES:
-        pieces = re.findall(r'class="([^"{]*)"', template.read_text())
-        names = {name for piece in pieces for name in piece.split() if not name.startswith("sd-")}
-        assert names <= known or "admin" in template.parts, (template, names - known)
+def test_every_class_in_the_style_sheets_is_used_and_every_class_in_a_template_has_a_rule() -> None:
+    styles = [
+        re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        for path in (ROOT / "static/css").glob("*.css")
+    ]
+    styled = {
+        name
+        for css in styles
+        for head in re.findall(r"([^{};]+)\{", css)
+        for name in re.findall(r"\.([a-zA-Z][\w-]*)", head)
+    }
+    sources = [*TEMPLATES, *(ROOT / "portal").rglob("*.py"), *(ROOT / "static/js").glob("*.js")]
+    text = "\n".join(path.read_text() for path in sources)
+    built = tuple(re.findall(r"((?:sd-)?[a-z]+-)\{", text.replace("sd-{", "")))
+    unused = {
+        name
+        for name in styled
+        if not re.search(rf"(?<![\w-]){name}(?![\w-])", text) and not name.startswith(built)
+    }
+    badges = {f"sd-{state}" for state in (*STATE_ICONS, "neutral", "accent")}
+    assert unused - badges - {"htmx-request"} == set()
+    in_templates = re.findall(
+        r'class="([^"{]*)"', "".join(path.read_text() for path in TEMPLATES if "admin" not in path.parts)
+    )
+    plain = {name for names in in_templates for name in names.split() if not name.startswith("sd-")}
+    assert plain <= styled
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=str)

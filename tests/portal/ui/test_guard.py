@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def address(desk: Sandbox) -> str:
-    return f"/notes/new/borrower/{given.borrower(desk).uuid}/"
+def address(portal_service: Sandbox) -> str:
+    return f"/notes/new/borrower/{given.borrower(portal_service).uuid}/"
 
 
 def shown(browser: Browser, address: str, text: str, **more: str) -> str:

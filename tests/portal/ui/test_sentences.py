@@ -15,8 +15,8 @@ from tests.conftest import htmx
 
 
 @pytest.fixture
-def oyster(desk: Sandbox) -> Record:
-    return given.borrower(desk, first_name="Oyster Inc.")
+def oyster(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name="Oyster Inc.")
 
 
 def words(answer: HttpResponse) -> str:
@@ -28,21 +28,23 @@ def test_pages_end_it_once(servicer: Browser, oyster: Record) -> None:
     person = Record.objects.get(kind=Kind.KEY_PERSON)
     of = f"/borrowers/{oyster.uuid}/"
     sentences = {
-        f"{of}people/{person.uuid}/edit/": "Key person of Oyster Inc. Only what you change is sent",
-        f"{of}applications/open/": "Oyster Inc. The lending service has no list",
-        "/messages/?borrower=oyster": "borrower Oyster Inc. Messages that were not synced",
+        f"{of}people/{person.uuid}/edit/": "Key person of Oyster Inc. Only your changes are sent",
+        f"{of}applications/open/": "Oyster Inc. The service can’t list applications",
+        "/messages/?borrower=oyster": "borrower Oyster Inc. Messages that aren’t synced",
     }
     for address, sentence in sentences.items():
         assert sentence in words(servicer.get(address, headers=htmx("messages")))
 
 
-def test_what_is_said_of_a_form_ends_it_once(servicer: Browser, desk: Sandbox, oyster: Record) -> None:
+def test_what_is_said_of_a_form_ends_it_once(
+    servicer: Browser, portal_service: Sandbox, oyster: Record
+) -> None:
     asked = servicer.post(
         f"/borrowers/{oyster.uuid}/applications/new/", {"amount": "9000", "submit_id": uuid4()}
     )
-    assert "for Oyster Inc. It cannot be taken back" in words(asked)
+    assert "for Oyster Inc. This can’t be undone" in words(asked)
     again = {"kind": "borrower", "uuid": oyster.uuid, "label": "Oyster"}
-    assert "Already known here as Oyster Inc. Open" in words(servicer.post("/registry/add/", again))
-    given.borrower(desk, first_name="Pearl Oyster Inc.")
+    assert "Already on file as Oyster Inc. Open" in words(servicer.post("/registry/add/", again))
+    given.borrower(portal_service, first_name="Pearl Oyster Inc.")
     several = words(servicer.get("/messages/?borrower=oyster", headers=htmx("messages")))
-    assert re.search(r"Oyster Inc\.; (Pearl )?Oyster Inc\. Type more of the name", several)
+    assert re.search(r"Oyster Inc\.; (Pearl )?Oyster Inc\. Enter more of the name", several)

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -14,6 +15,7 @@ from django.template import TemplateSyntaxError, engines
 from django.test import RequestFactory
 from django.utils import timezone
 
+from portal.ui import wording
 from servicing.values import RemoteTime
 
 
@@ -72,13 +74,15 @@ def test_a_missing_value_says_who_did_not_provide_it() -> None:
         "phone",
         "human",
         "country",
-        "given",
+        "or_dash",
     ):
         assert 'title="not provided by the service"' in shown(f"{{{{ None|{name} }}}}"), name
 
 
 def test_zero_false_and_empty_are_told_apart() -> None:
-    assert words("{{ 0|given }} {{ no|given }} {{ ''|given }} {{ no|yes_no }}", no=False) == "0 False — No"
+    assert (
+        words("{{ 0|or_dash }} {{ no|or_dash }} {{ ''|or_dash }} {{ no|yes_no }}", no=False) == "0 False — No"
+    )
     assert words('{% unknown "the loan is read" %}') == "unknown until the loan is read"
 
 
@@ -159,7 +163,7 @@ def test_a_country_is_named_and_an_unknown_code_stays_raw() -> None:
     [
         ("ACTIVE", "sd-ok", "Active"),
         ("scheduled", "sd-waiting", "Scheduled"),
-        ("FAILED_AFTER_SUCCESS", "sd-bad", "Returned after it had succeeded"),
+        ("FAILED_AFTER_SUCCESS", "sd-bad", "Returned after posting"),
         ("QUEUED_RETRY", "sd-neutral", "QUEUED_RETRY"),
     ],
 )
@@ -247,3 +251,11 @@ def test_a_list_says_which_rows_these_are_and_links_on(rf: RequestFactory) -> No
     assert 'hx-get="?q=a&amp;page=3"' in html
     assert 'href="?q=a&amp;page=1"' in html
     assert html.count('hx-target="#rows"') == 2
+
+
+def test_the_day_of_a_moment_is_the_day_where_the_person_is() -> None:
+    late_in_new_york = datetime(2026, 11, 23, 2, 30, tzinfo=UTC)
+    with timezone.override(ZoneInfo("America/New_York")):
+        assert wording.day(late_in_new_york) == "22 Nov 2026"
+    with timezone.override(UTC):
+        assert wording.day(late_in_new_york) == "23 Nov 2026"

@@ -6,7 +6,7 @@ from allauth.mfa.models import Authenticator
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from portal.accounts.seal import seal, unseal
+from portal.accounts.encryption import decrypt, encrypt
 
 SEALED = ("secret", "seed")
 
@@ -14,12 +14,12 @@ SEALED = ("secret", "seed")
 class Command(BaseCommand):
     """``manage.py seal_again``"""
 
-    help = "Seal second factors with the present SECRET_KEY; SECRET_KEY_FALLBACKS must still hold the former one."
+    help = "Re-encrypt second factors with the present SECRET_KEY; SECRET_KEY_FALLBACKS must still hold the former one."
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         found = Authenticator.objects.select_for_update().exclude(type=Authenticator.Type.WEBAUTHN)
         for one in found:
-            one.data |= {name: seal(unseal(one.data[name])) for name in SEALED if name in one.data}
+            one.data |= {name: encrypt(decrypt(one.data[name])) for name in SEALED if name in one.data}
             one.save(update_fields=["data"])
         self.stdout.write(f"Sealed again: {len(found)}.")

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from portal.disk import mark_in_use
 from portal.jobs import worker
+from portal.runtime.database import mark_in_use
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, batch: bool, **options: Any) -> None:
         if batch:
-            worker.work_off()
+            worker.run_waiting_jobs()
         else:
             mark_in_use()
             worker.work()

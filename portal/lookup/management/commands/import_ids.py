@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.lookup.imports import Report, import_ids, import_profiles, lines_of
+from portal.lookup.imports import ImportReport, import_ids, import_profiles, open_lines
 
 
 class Command(BaseCommand):
@@ -24,15 +24,15 @@ class Command(BaseCommand):
         if not ids and not profiles:
             raise CommandError("Name a CSV of ids, or --profiles with a file of user objects, or both.")
         actor = Actor.system("import")
-        for path, take in ((ids, import_ids), (profiles, import_profiles)):
+        for path, importer in ((ids, import_ids), (profiles, import_profiles)):
             if path:
-                self.take(path, take, actor)
+                self.import_file(path, importer, actor)
 
-    def take(self, path: Path, take: Any, actor: Actor) -> None:
-        """Import one file, tell what was refused, and leave an audit entry."""
+    def import_file(self, path: Path, importer: Any, actor: Actor) -> None:
+        """Import one file, print the refused lines, and write an audit entry."""
         try:
-            with path.open("rb") as file, lines_of(file) as lines:
-                report: Report = take(
+            with path.open("rb") as file, open_lines(file) as lines:
+                report: ImportReport = importer(
                     lines, by=actor.name, at=datetime.fromtimestamp(path.stat().st_mtime, UTC)
                 )
         except OSError as error:
@@ -45,6 +45,6 @@ class Command(BaseCommand):
             subject_label=path.name[:300],
             detail={"taken": report.taken, "refused": len(report.refused)},
         )
-        self.stdout.write(f"{path.name}: {report.taken} lines taken, {len(report.refused)} refused.")
+        self.stdout.write(f"{path.name}: {report.taken} lines imported, {len(report.refused)} rejected.")
         if report.remark:
             self.stdout.write(f"{path.name}: {report.remark}")

@@ -1,4 +1,4 @@
-"""Reads every known account again from the command line; a worker does the same in the background."""
+"""Refreshes every account from the command line; a worker does the same in the background."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.lookup.refresh import KINDS, due, read_all
+from portal.lookup.tasks import REFRESHED_KINDS, accounts_to_refresh, refresh_accounts
 
 
 class Command(BaseCommand):
@@ -17,9 +17,8 @@ class Command(BaseCommand):
     help = "Read every known loan, line, line application and repayment list again."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--kind", choices=[kind.value for kind in KINDS], help="only this kind; all without it"
-        )
+        kinds = [kind.value for kind in REFRESHED_KINDS]
+        parser.add_argument("--kind", choices=kinds, help="only this kind; all without it")
         parser.add_argument(
             "--older-than", type=float, default=24, help="only copies older than so many hours"
         )
@@ -29,10 +28,10 @@ class Command(BaseCommand):
         if rate <= 0 or older_than < 0:
             raise CommandError("--rate must be above 0 and --older-than 0 or more.")
         actor = Actor.system("refresh")
-        records = due(kind or "", timezone.now() - timedelta(hours=older_than))
+        records = accounts_to_refresh(kind or "", timezone.now() - timedelta(hours=older_than))
         failed = 0
-        for number, went_well in enumerate(read_all(actor, records, rate=rate), 1):
-            failed += not went_well
+        for number, is_read in enumerate(refresh_accounts(actor, records, rate=rate), 1):
+            failed += not is_read
             if number % 25 == 0 or number == len(records):
                 self.stdout.write(f"{number} of {len(records)} read, {failed} failed")
         append(actor, "lookup.refresh_portfolio", detail={"read": len(records), "failed": failed})

@@ -1,4 +1,4 @@
-"""Fills the local copy of the lending service's messages; stopped and started again it goes on where it was."""
+"""Saves the lending service's messages; stopped and started again it resumes where it was."""
 
 import time
 from datetime import date, datetime, timedelta
@@ -8,13 +8,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from portal.audit.models import Actor
-from portal.gateway import reading
+from portal.gateway import client_for
 from portal.messaging.models import Run
-from portal.messaging.sync import begin, read_front
+from portal.messaging.sync import Sync, read_front
 from servicing import ServicingError
 
-WHOLE = timedelta(hours=1)
-"""While it follows, everything is compared again so often."""
+COMPARE_EVERY = timedelta(hours=1)
+"""With --follow, everything is compared again this often."""
 
 
 class Command(BaseCommand):
@@ -24,10 +24,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--since", type=a_day, help="the first day, YYYY-MM-DD; without it the first of all"
+            "--since", type=iso_day, help="the first day, YYYY-MM-DD; without it the first of all"
         )
         parser.add_argument(
-            "--until", type=a_day, help="the last day, YYYY-MM-DD; without it the last of all"
+            "--until", type=iso_day, help="the last day, YYYY-MM-DD; without it the last of all"
         )
         parser.add_argument(
             "--whole", action="store_true", help="compare every message, also of days that seem complete"
@@ -41,19 +41,21 @@ class Command(BaseCommand):
         if options["interval"] <= 0:
             raise CommandError("--interval must be above 0.")
         try:
-            self.whole(since, until, timezone.now() if options["whole"] else None)
+            self.read_missing(since, until, timezone.now() if options["whole"] else None)
             while options["follow"]:
                 self.follow(options["interval"])
-                self.whole(since, until)
+                self.read_missing(since, until)
         except KeyboardInterrupt:
             self.stdout.write("Stopped; the next run goes on here.")
 
-    def whole(self, since: date | None, until: date | None, read_before: datetime | None = None) -> None:
-        """Everything that is missing."""
+    def read_missing(
+        self, since: date | None, until: date | None, read_before: datetime | None = None
+    ) -> None:
+        """Read everything that is missing, and say how much that was."""
         actor = Actor.system("sync")
-        sync = begin(actor, since=since, until=until, report=self.tell, read_before=read_before)
+        sync = Sync(actor, since=since, until=until, report=self.report, read_before=read_before)
         try:
-            run = sync()
+            run = sync.read_missing()
         except ServicingError as error:
             raise CommandError(f"{error} The next run goes on where this one stopped.") from None
         gone = f" {run.gone:,} are gone at the service." if run.gone else ""
@@ -64,8 +66,8 @@ class Command(BaseCommand):
             self.stdout.write("The service ignored the days, so its whole list was read.")
 
     def follow(self, interval: float) -> None:
-        """What arrives, for a while; a service that does not answer is asked again."""
-        client, end = reading(Actor.system("sync")), time.monotonic() + WHOLE.total_seconds()
+        """Read what arrives, for a while; a service that does not answer is asked again."""
+        client, end = client_for(Actor.system("sync")), time.monotonic() + COMPARE_EVERY.total_seconds()
         while time.monotonic() < end:
             time.sleep(interval)
             try:
@@ -76,12 +78,12 @@ class Command(BaseCommand):
             if added:
                 self.stdout.write(f"{added:,} new")
 
-    def tell(self, run: Run) -> None:
-        """One line for each batch."""
+    def report(self, run: Run) -> None:
+        """Write one line for each batch."""
         day = f"{run.day}: " if run.day else ""
         self.stdout.write(f"{day}{run.added:,} of {run.missing:,} missing messages read")
 
 
-def a_day(text: str) -> date:
-    """What ``--since`` and ``--until`` take; argparse makes a sentence of the error."""
+def iso_day(text: str) -> date:
+    """A day of --since or --until; argparse makes a sentence of the error."""
     return date.fromisoformat(text)

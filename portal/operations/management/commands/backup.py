@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.operations.copies import NotCopied, back_up
+from portal.operations.backups import BackupError, back_up
 
 
 class Command(BaseCommand):
@@ -24,6 +24,6 @@ class Command(BaseCommand):
         append(Actor.system("backup"), "operations.backup", subject_label=file.name[:300])
         try:
             back_up(file)
-        except NotCopied as problem:
+        except BackupError as problem:
             raise CommandError(str(problem)) from None
         self.stdout.write(f"Written: {file}, {file.stat().st_size:,} bytes.")

@@ -170,6 +170,7 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
     """The lending service's stand-in; its secret travels in the environment, not in the process list."""
     secret = {"SANDBOX_SECRET": settings.SERVICING_SECRET}
     flags = ["--host", HOST, "--port", str(port), "--seed", "--client-id", settings.SERVICING_CLIENT_ID]
+    flags += ["--control"]  # The portal takes its business date from there.
     return start(sandbox_command(*flags), os.environ | secret)
 
 
@@ -177,7 +178,7 @@ def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
     """The portal under its real server, set up as in production but for one process."""
     flags = ["--bind", f"{HOST}:{port}", "--workers", "1", "--log-level", "warning"]
     flags += ["--graceful-timeout", str(STOP_SECONDS - 2)]
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.serving", "portal.wsgi", *flags]
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.gunicorn", "portal.wsgi", *flags]
     return start(command, portal_environment(sandbox_port))
 
 
@@ -188,7 +189,11 @@ def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:
 
 def portal_environment(sandbox_port: int) -> dict[str, str]:
     """This environment, pointed at the sandbox."""
-    return os.environ | {"DEBUG": "1", "SERVICING_URL": f"http://{HOST}:{sandbox_port}"}
+    return os.environ | {
+        "DEBUG": "1",
+        "SERVICING_URL": f"http://{HOST}:{sandbox_port}",
+        "BUSINESS_DATE_FROM": "sandbox",
+    }
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:

@@ -1,21 +1,34 @@
 """Says what is wrong with this deployment, if anything is."""
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from portal.audit import writes
 from portal.operations.doctor import findings
 
 MARKS = {"ok": "ok   ", "warn": "look ", "bad": "WRONG"}
 
 
 class Command(BaseCommand):
-    """``manage.py doctor``; it ends with 1 where something is wrong."""
+    """``manage.py doctor [--discard ID --reason WHY]``; it ends with 1 where something is wrong."""
 
     help = "Check settings, files, database, service, worker, documents, cache and audit trail."
     requires_system_checks = []
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What to remove before looking."""
+        parser.add_argument(
+            "--discard", metavar="ID", help="remove the answer of this write, which the database lacks"
+        )
+        parser.add_argument("--reason", default="", help="why it is removed; the audit trail keeps it")
+
+    def handle(self, *args: Any, discard: str | None = None, reason: str = "", **options: Any) -> None:
+        if discard and not reason.strip():
+            raise CommandError("Say why the answer is removed: --reason WHY.")
+        if discard and not writes.discard_answer(discard, reason.strip()[:500]):
+            raise CommandError(f"No answer waits for a write {discard} that the database lacks.")
         wrong = 0
         for found in findings():
             self.stdout.write(f"{MARKS[found.grade]}  {found.words}")

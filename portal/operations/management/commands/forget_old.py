@@ -12,9 +12,9 @@ from django.utils import timezone
 from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall
 from portal.borrowers.models import Draft
-from portal.jobs.upkeep import forget_old_jobs
+from portal.jobs.queue import forget_old_jobs
 from portal.lookup.models import Upload
-from portal.registry.retention import forget_old_snapshots
+from portal.registry.store import delete_old_snapshots
 
 SLICE = 5_000
 
@@ -49,7 +49,7 @@ def forget_old_calls() -> int:
 FORGETTERS: dict[str, Callable[[], int]] = {
     "drafts": Draft.objects.forget_old,
     "uploads": Upload.objects.forget_old,
-    "snapshots": forget_old_snapshots,
+    "snapshots": delete_old_snapshots,
     "calls": forget_old_calls,
     "jobs": forget_old_jobs,
 }

@@ -9,11 +9,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from portal.audit.chain import append
+from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
-from portal.audit.verification import verify
-from portal.disk import exclusive_use
 from portal.operations import rights
-from portal.operations.copies import NotCopied, restore
+from portal.operations.backups import BackupError, restore
+from portal.runtime.database import exclusive_use
 
 NEXT_STEP = (
     "The checkpoints of the trail may be newer than this copy, and every check fails until somebody says that this is "
@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 raise CommandError(IN_USE)
             self.replace_by(file)
         append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
-        checked = verify()
+        checked = verify_chain()
         if checked.found:
             raise CommandError(f"The copy was put back, but its audit trail is broken. {checked.found}")
         self.stdout.write(f"The {checked.entries:,} entries of its audit trail fit each other.")
@@ -54,13 +54,13 @@ class Command(BaseCommand):
 
     def replace_by(self, file: Path) -> None:
         """Put the copy in the database's place, in the form of this version."""
-        with rights.kept() as were_given:
+        with rights.preserved_grants() as has_grants:
             try:
                 restore(file)
-            except NotCopied as problem:
+            except BackupError as problem:
                 raise CommandError(str(problem)) from None
             call_command("upgrade", verbosity=0)
-        if connection.vendor == "postgresql" and not were_given:
+        if connection.vendor == "postgresql" and not has_grants:
             self.stdout.write(
                 "If web and worker have a role of their own, run docker/audit-roles.sql for it."
             )

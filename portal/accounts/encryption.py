@@ -1,0 +1,41 @@
+"""Encrypted text, for what has to wait somewhere and only the portal may read.
+
+Hides that the key comes from ``SECRET_KEY``, and that text encrypted with one of ``SECRET_KEY_FALLBACKS`` can be read.
+"""
+
+import base64
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+
+class CannotDecrypt(ValueError):
+    """The text was not encrypted here, or its key is gone."""
+
+
+def encrypt(text: str) -> str:
+    """The text, readable only with the key."""
+    return _cipher(*_secrets()).encrypt(text.encode()).decode()
+
+
+def decrypt(encrypted: str) -> str:
+    """The text again; :class:`CannotDecrypt` if it was not encrypted here."""
+    try:
+        return _cipher(*_secrets()).decrypt(encrypted.encode()).decode()
+    except InvalidToken as error:
+        raise CannotDecrypt("This cannot be opened with the present SECRET_KEY.") from error
+
+
+def _secrets() -> list[str]:
+    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+
+
+@lru_cache(maxsize=4)
+def _cipher(*secrets: str) -> MultiFernet:
+    keys = [
+        HKDF(SHA256(), 32, salt=None, info=b"servicing-desk seal").derive(one.encode()) for one in secrets
+    ]
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])

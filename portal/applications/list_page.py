@@ -1,0 +1,109 @@
+"""The list of applications."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from portal.lists import cells
+from portal.lists.columns import account_columns, value_column
+from portal.lists.filters import date_filters, value_filter
+from portal.lists.pages import Action, Column, ListPage, Row
+from portal.live import LiveCopy
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.registry.records import with_borrowers
+from portal.ui import wording
+from portal.ui.templatetags import ui
+from servicing import Application
+
+
+@dataclass
+class ApplicationRow(Row):
+    """One application with its last answer."""
+
+    answer: Application | None = None
+
+    @property
+    def offers(self) -> int | None:
+        """How many offers it has; ``None`` if it was never read."""
+        return len(self.answer.offers) if self.answer else None
+
+    @property
+    def best_apr(self) -> Decimal | None:
+        """The lowest APR; ``None`` if an offer has none."""
+        rates = [offer.apr for offer in self.answer.offers] if self.answer else []
+        known = [rate for rate in rates if rate is not None]
+        return min(known) if known and len(known) == len(rates) else None
+
+
+def load_rows(records: Sequence[Record]) -> Iterator[ApplicationRow]:
+    for record, borrower in with_borrowers(records):
+        yield ApplicationRow(record, borrower, answer=store.last_answer(record, Application))
+
+
+def decision(row: ApplicationRow) -> str:
+    """The decision, and that the service doesn't answer for it now."""
+    trouble = ""
+    if row.record.failing_since:
+        trouble = ui.badge("warn", "Refused" if LiveCopy(row.record).is_refused else "Not responding")
+    return cells.joined(ui.status_badge(row.record.status), trouble)
+
+
+def added(row: ApplicationRow) -> str:
+    """When it was added here, and by whom."""
+    return cells.with_note(ui.ago(row.record.created_at), row.record.created_by)
+
+
+APPLICATIONS = ListPage(
+    kind=Kind.APPLICATION,
+    area="applications",
+    title="Applications",
+    noun="application",
+    intro="All applications on file. Start a new one from the borrower’s page.",
+    search_hint="Borrower, ID, product, decision",
+    empty="Applications appear here once they’re sent, opened by ID or imported.",
+    empty_actions=[Action("Find a borrower", "borrowers:index", icon="building-store")],
+    covered="applications for lines",
+    covered_kinds=[Kind.APPLICATION],
+    load_rows=load_rows,
+    reads_answers=True,
+    columns=[
+        *account_columns("Application"),
+        value_column("product", "Product", "record.category", cells.word, "sd-wide"),
+        value_column("amount", "Requested", "record.amount", ui.money, "sd-num"),
+        Column(name="decision", head="Decision", value=lambda row: row.record.status, cell=decision),
+        value_column("offers", "Offers", "offers", css="sd-num sd-wide"),
+        value_column("best_apr", "Best APR", "best_apr", ui.rate, "sd-num sd-wide"),
+        Column(
+            name="submitted",
+            head="Created",
+            value=lambda row: row.answer and row.answer.created_at and row.answer.created_at.text,
+            cell=lambda row: ui.remote_time(row.answer and row.answer.created_at),
+            css="sd-wide",
+        ),
+        Column(name="added", head="Added", cell=added, sort="created", css="sd-wide"),
+        Column(
+            name="added_at",
+            head="Added",
+            value=lambda row: row.record.created_at.isoformat(timespec="seconds"),
+        ),
+        Column(name="added_by", head="Added by", value=lambda row: row.record.created_by),
+    ],
+    sorts={"created": "-created_at", "amount": "-amount", "decision": "status", "product": "category"},
+    filters=[
+        value_filter(
+            Kind.APPLICATION, "product", "Product", "category", prompt="All products", empty="not provided"
+        ),
+        value_filter(
+            Kind.APPLICATION,
+            "status",
+            "Decision",
+            "status",
+            prompt="All decisions",
+            empty="not provided",
+            words=lambda value: wording.status(value).word,
+        ),
+        *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True),
+    ],
+    presets={"Approved": "status=APPROVED", "Added this week": "q=created:this-week"},
+)

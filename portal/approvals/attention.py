@@ -1,0 +1,38 @@
+"""Approvals that need attention."""
+
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.accounts.roles import can
+from portal.approvals.lifecycle import open_approvals
+from portal.approvals.models import Approval
+from portal.registry.attention import Item, Items
+
+
+def pending_approvals(limit: int, user: User) -> Items:
+    """Changes that this person can decide, and their own that wait or can be sent now."""
+    may_decide = can(user, "approvals.decide")
+    items = [
+        _item(one, user)
+        for one in open_approvals()
+        if one.is_open and (one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING))
+    ]
+    return Items(items, len(items), "approvals", reverse("approvals:index"))
+
+
+def _item(approval: Approval, user: User) -> Item:
+    is_approved = approval.state == Approval.State.APPROVED
+    is_mine = approval.maker_id == user.pk
+    return Item(
+        key=f"approval:{approval.pk}:{approval.state}",
+        state="ok" if is_approved else "waiting",
+        icon="check" if is_approved else "users",
+        fact="Approved, to be sent:" if is_approved else "Pending approval:",
+        rest=f"{approval.label} ({', '.join(approval.acts).lower()})",
+        meta=f"by {approval.checker_name}" if is_approved else f"requested by {approval.maker_name}",
+        borrower_uuid=approval.borrower_uuid,
+        when=approval.decided_at or approval.asked_at,
+        url=approval.send_url if is_approved else approval.get_absolute_url(),
+        verb="Check and send" if is_approved else "Open" if is_mine else "Review",
+        owner_id=approval.maker_id,
+    )

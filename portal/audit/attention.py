@@ -1,0 +1,62 @@
+"""What needs attention in the audit trail and among writes."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.accounts.roles import can
+from portal.audit.integrity import find_failed_check
+from portal.audit.models import Entry, WriteIntent
+from portal.audit.writes import close_stale_writes
+from portal.registry.attention import Item, Items, items_of, only
+from portal.runtime.clocks import is_recent
+
+
+def trail_problem(limit: int) -> Items:
+    """The audit trail failed its last check, or the check can't finish or no longer runs."""
+    checks = Entry.objects.filter(action="audit.verify")
+    last = checks.first() or Entry.objects.order_by("pk").first()
+    period = timedelta(minutes=2 * settings.VERIFY_MINUTES)
+    if failed := find_failed_check():
+        problem, when = "failed its check" if failed.is_recorded else "could not be checked", failed.at
+    elif last and period and not is_recent(last.at, period):
+        problem, when = "was not checked on schedule", last.at
+    else:
+        return Items()
+    return only(
+        Item(
+            key=f"trail:{last.pk if last else 0}",
+            group="system",
+            fact=f"The audit trail {problem}.",
+            meta=failed.problem[:300] if failed else "",
+            when=when,
+            url=reverse("operations:status"),
+            verb="Open status",
+        )
+    )
+
+
+def unknown_writes(limit: int, user: User) -> Items:
+    """Writes with an unknown outcome."""
+    close_stale_writes()
+    may_resolve = can(user, "audit.resolve")
+
+    def item(intent: WriteIntent) -> Item:
+        is_change = intent.method == "PUT"
+        return Item(
+            key=f"write:{intent.pk}",
+            group="system",
+            icon="help-circle",
+            fact="Outcome unknown:",
+            rest=f"change of {intent.label}" if is_change else intent.label,
+            meta=f"Sent by {intent.actor_name}. Duplicates are blocked until this is resolved.",
+            borrower_uuid=intent.borrower_uuid,
+            when=intent.created_at,
+            url=reverse("audit:resolve", args=[intent.pk]) if may_resolve else intent.get_absolute_url(),
+            verb="Resolve" if may_resolve else "Open request",
+            owner_id=intent.actor_id,
+        )
+
+    return items_of(WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN), limit, item)

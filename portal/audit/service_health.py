@@ -1,0 +1,174 @@
+"""How well the lending service answers, by groups of calls and in a few words, and the circuit breaker.
+
+Hides that all processes share one breaker, that after several tries without an answer one try is allowed every few
+seconds, and that its answer ends the pause for everyone.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+from django.db.models import F
+from django.utils import timezone
+
+from portal.audit.models import Outage, RemoteCall
+from portal.registry.sources import BY_NAME, GROUPS
+from portal.runtime.clocks import match_future
+from portal.runtime.database import release_connection
+from portal.ui import wording
+
+logger = logging.getLogger(__name__)
+
+# --- Circuit breaker ---
+
+MAX_UNANSWERED_TRIES = 6
+"""Two calls with all their tries."""
+PAUSE = timedelta(seconds=5)
+_ROW = 1
+
+
+class CircuitBreaker:
+    """The client's gate; each thread makes one try after the other."""
+
+    def __init__(self) -> None:
+        self._before = threading.local()
+
+    def allows_request(self) -> bool:
+        """Whether this try may be made: always while the service answers, else once per pause."""
+        try:
+            return self._allows_request()
+        finally:
+            release_connection()
+
+    def _allows_request(self) -> bool:
+        self._before.outage = Outage.objects.filter(pk=_ROW).first()
+        if self._before.outage is None or self._before.outage.tries < MAX_UNANSWERED_TRIES:
+            return True
+        is_over = ~match_future("ask_again_at", PAUSE)
+        return bool(Outage.objects.filter(is_over).update(ask_again_at=timezone.now() + PAUSE))
+
+    def record_result(self, *, answered: bool) -> None:
+        """Count a try without an answer; an answer ends the outage."""
+        if not answered:
+            _count()
+        elif self._before.outage and Outage.objects.all().delete()[0]:
+            logger.info("The lending service answers again.")
+
+
+def current_outage() -> Outage | None:
+    """The outage during which calls are held back; ``None`` while calls are made as usual."""
+    return Outage.objects.filter(tries__gte=MAX_UNANSWERED_TRIES).first()
+
+
+def _count() -> None:
+    now = timezone.now()
+    Outage.objects.get_or_create(pk=_ROW, defaults={"since": now, "ask_again_at": now})
+    Outage.objects.filter(pk=_ROW).update(tries=F("tries") + 1, ask_again_at=now + PAUSE)
+    if Outage.objects.filter(pk=_ROW, tries=MAX_UNANSWERED_TRIES).exists():
+        logger.warning("The lending service left %d tries in a row without an answer.", MAX_UNANSWERED_TRIES)
+
+
+# --- Health ---
+
+UNKNOWN_GROUP = "Other"
+# A rejection is an answer, so the service works; refused credentials get no answer at all.
+FAILED_OUTCOMES = {"unavailable", "unknown", "not_sent", "protocol", "forbidden"}
+MAX_CALLS = 5000
+# Every page shows the words; a few seconds of age go unnoticed.
+CACHE_SECONDS = 5
+
+
+@dataclass
+class Health:
+    """One group of calls over the last day."""
+
+    name: str
+    last_success: datetime | None = None
+    last_failure: datetime | None = None
+    failing_since: datetime | None = None
+    """The first failure after the last success."""
+    failures: int = 0
+    failures_last_hour: int = 0
+    durations: list[int] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        return len(self.durations)
+
+    @property
+    def median(self) -> int | None:
+        return self._percentile(50)
+
+    @property
+    def p95(self) -> int | None:
+        return self._percentile(95)
+
+    def _percentile(self, share: int) -> int | None:
+        """The time within which so many of a hundred calls were answered."""
+        ordered = sorted(self.durations)
+        return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else None
+
+    @property
+    def state(self) -> str:
+        if not self.calls:
+            return "neutral"
+        if self.failing_since:
+            return "bad"
+        return "warn" if self.failures_last_hour else "ok"
+
+
+def measure_health() -> list[Health]:
+    """The state of each group from its calls of the last day."""
+    now = timezone.now()
+    found = {name: Health(name) for name in [*GROUPS, UNKNOWN_GROUP]}
+    calls = RemoteCall.objects.filter(at__gte=now - timedelta(days=1)).order_by("-id")
+    rows = calls.values_list("operation", "at", "outcome", "duration_ms")[:MAX_CALLS]
+    for operation, at, outcome, duration in rows:
+        group = found.get(BY_NAME[operation].group if operation in BY_NAME else UNKNOWN_GROUP)
+        if not group:
+            continue
+        group.durations.append(duration)
+        if outcome in FAILED_OUTCOMES:
+            group.failures += 1
+            group.failures_last_hour += at >= now - timedelta(hours=1)
+            group.last_failure = group.last_failure or at
+            group.failing_since = group.failing_since if group.last_success else at
+        else:
+            group.last_success = group.last_success or at
+    return [group for name, group in found.items() if group.calls or name != UNKNOWN_GROUP]
+
+
+def cached_health() -> list[Health]:
+    """The health of a few seconds ago."""
+    return cache.get_or_set("health", measure_health, CACHE_SECONDS) or []
+
+
+def summarize(groups: Sequence[Health]) -> tuple[str, str] | None:
+    """State and sentence over all groups; ``None`` without calls."""
+    if down := current_outage():
+        return "bad", f"No response since {wording.clock(down.since)}"
+    asked = [group for group in groups if group.calls]
+    failing = [group for group in asked if group.failing_since]
+    if not asked:
+        return None
+    if not failing:
+        return "ok", "All systems responding"
+    since = wording.clock(min(group.failing_since for group in failing if group.failing_since))
+    if len(failing) == len(asked):
+        return "bad", f"No response since {since}"
+    names = failing[0].name if len(failing) == 1 else f"{len(failing)} of {len(asked)} groups"
+    return "warn", f"{names} failing since {since}"
+
+
+def header_status() -> tuple[str, str] | None:
+    """The same for the header of every page, from a few seconds ago; that the service is away, from now."""
+    if current_outage():
+        return summarize(())
+    zone = timezone.get_current_timezone_name()
+    words: tuple[str, str] | None = cache.get_or_set(
+        f"health:{zone}", lambda: summarize(cached_health()), CACHE_SECONDS
+    )
+    return words

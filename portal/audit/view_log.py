@@ -1,0 +1,241 @@
+"""Records who viewed a borrower or a key person, and on which page.
+
+A first view appends an entry; views of the same thing within ten minutes are only counted. A view that the database
+cannot take waits in the spool: a page is shown once its view is on the disk, here or there. A test opens every address
+of the portal and looks for its entry.
+"""
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+from django.db.models import F, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from portal.accounts.sessions import BACKGROUND_HEADER
+from portal.audit.chain import append, lock_chain
+from portal.audit.models import Actor, Entry, RecordView
+from portal.audit.spool import VIEWS
+from portal.registry.models import Kind, Record
+from portal.runtime.clocks import match_recent
+from portal.runtime.database import is_unavailable, write_if_possible
+from servicing.masking import masked
+
+REPEAT_WINDOW = timedelta(minutes=10)
+_has_spooled = threading.Event()  # Spares reading the spool after every view.
+MAX_NAMES = 30
+"""Names of a query string that an entry holds."""
+LISTS = {
+    "admin:audit_entry_changelist": "audit entries",
+    "admin:audit_remotecall_changelist": "stored calls",
+    "admin:audit_writeintent_changelist": "writes",
+    "applications:index": "the list of applications",
+    "approvals:index": "the list of approvals",
+    "audit:index": "the audit trail",
+    "borrowers:create": "their drafts of borrowers",
+    "borrowers:index": "the list of borrowers",
+    "credit_lines:index": "the list of lines of credit",
+    "credit_lines:refresh": "the lines of credit being refreshed",
+    "home:index": "the home page",
+    "loans:index": "the list of loans",
+    "loans:refresh": "the loans being refreshed",
+    "lookup:imported": "the rows of an import",
+    "lookup:open_as": "search results",
+    "lookup:search": "search results",
+    "messaging:index": "the list of messages",
+    "operations:status": "stored calls",
+    "repayments:index": "the list of repayments",
+    "documents:batch": "the summaries of a batch",
+}
+"""Lists and searches by address name, with what the entry calls them."""
+_APPS = {"admin": "audit", "documents": "summaries"}
+_ACTIONS = {
+    "audit:detail": "audit.view",
+    "borrowers:edit": "borrowers.edit",
+    "borrowers:edit_person": "borrowers.edit",
+    "credit_lines:pdf": "credit_lines.pdf",
+    "documents:borrower": "summaries.preview",
+    "documents:line": "summaries.preview",
+    "documents:loan_schedule": "summaries.preview",
+    "documents:offer_sheet": "summaries.preview",
+    "documents:statement_of_account": "summaries.preview",
+    "lookup:record": "lookup.record",
+    "messaging:note": "notes.view",
+}
+"""Actions of pages about one record that do not end in ``.detail`` or ``.view``, or belong to another area."""
+
+
+def log_page(request: HttpRequest, *, kind: str, uuid: str, label: str, borrower_uuid: str) -> None:
+    """Record that this page about one borrower or person was shown."""
+    name = _address_name(request)
+    app, _, page = name.partition(":")
+    usual = f"{_APPS.get(app, app)}.{'detail' if page == 'detail' else 'view'}"
+    log_view(
+        Actor.of(request),
+        _ACTIONS.get(name, usual),
+        kind=kind,
+        uuid=uuid,
+        label=label,
+        borrower_uuid=borrower_uuid,
+        detail={"page": name},
+        is_repeat=BACKGROUND_HEADER in request.headers,
+    )
+
+
+def log_record(request: HttpRequest, record: Record) -> None:
+    """Record that this page about a record was shown."""
+    owner = record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
+    log_page(request, kind=record.kind, uuid=record.uuid, label=str(record), borrower_uuid=owner)
+
+
+def log_list(request: HttpRequest, *, count: int | None) -> None:
+    """Record that this list was shown: its query and how many rows match, none of them by name."""
+    name = _address_name(request)
+    app = name.partition(":")[0]
+    query = {
+        _storable(name): ", ".join(map(_storable, values))
+        for name, values in islice(request.GET.lists(), MAX_NAMES)
+    }
+    log_view(
+        Actor.of(request),
+        f"{_APPS.get(app, app)}.index",
+        uuid=hashlib.sha256(f"{request.path} {query}".encode("utf-8", "replace")).hexdigest(),
+        label=LISTS[name],
+        detail={"query": query, "count": count},
+        is_repeat=BACKGROUND_HEADER in request.headers,
+    )
+
+
+def _storable(text: str) -> str:
+    """Text that every database can store."""
+    return text.replace("\0", "")[:200]
+
+
+def count_suggestions(request: HttpRequest) -> None:
+    """Record that the search box suggested records: one entry per session."""
+    session = hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
+    log_view(
+        Actor.of(request),
+        "lookup.suggest",
+        uuid=session,
+        label="suggestions of the search box",
+        repeats_within=None,
+    )
+
+
+def log_view(
+    actor: Actor,
+    action: str,
+    *,
+    kind: str = "",
+    uuid: str,
+    label: str,
+    borrower_uuid: str = "",
+    shown: str = "",
+    detail: Mapping[str, Any] | None = None,
+    is_repeat: bool = False,
+    repeats_within: timedelta | None = REPEAT_WINDOW,
+) -> None:
+    """Record that ``actor`` views something now; ``shown`` is the digest of the answer on the screen.
+
+    What a page fetches by itself is a repeat: it is recorded if the page was not, and it is never counted.
+    """
+    now, uuid = timezone.now(), uuid[:64]
+    recent = _views(actor, uuid)
+    if repeats_within:
+        recent = recent.filter(match_recent("first_at", repeats_within))
+    if is_repeat and recent.exists():
+        return
+    same = recent.filter(entry__action=action)
+    is_counted = write_if_possible(lambda: same.update(count=F("count") + 1, last_at=now, shown=shown))
+    if is_counted or same.exists():  # A count that fails loses nothing: the entry is there.
+        return
+    subject = {
+        "subject_kind": kind[:20],
+        "subject_uuid": uuid,
+        "subject_label": label[:300],
+        "borrower_uuid": borrower_uuid[:64],
+        "detail": dict(detail or {}),
+    }
+    try:
+        with transaction.atomic():
+            entry = append(actor, action, **subject)
+            RecordView.objects.create(
+                entry=entry,
+                actor_id=actor.id or 0,
+                actor_name=actor.name,
+                subject_uuid=uuid,
+                first_at=now,
+                last_at=now,
+                shown=shown,
+            )
+    except DatabaseError as error:
+        may_wait = is_unavailable(error) and not connection.in_atomic_block
+        if not (may_wait and spool_view(actor, action, subject)):
+            raise
+    else:
+        if _has_spooled.is_set() and not connection.in_atomic_block:
+            replay_views()
+
+
+def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
+    """Write a view to the spool until it can be recorded; false if the disk does not take it."""
+    at = timezone.now().isoformat()
+    view = {"actor": asdict(actor), "action": action, "subject": masked(dict(subject)), "at": at}
+    _has_spooled.set()
+    return VIEWS.put(view) is not None
+
+
+def replay_views() -> int:
+    """Record the views that wait in the spool of this host, in one transaction; how many there were."""
+    _has_spooled.clear()
+    waiting = VIEWS.entries()
+    if waiting:
+        with transaction.atomic():
+            lock_chain()  # Before anything is read, so that no other process records the same views.
+            for _, view in waiting:
+                _record_spooled(view)
+        for ticket, _ in waiting:
+            VIEWS.remove(ticket)
+    return len(waiting)
+
+
+def _record_spooled(view: Mapping[str, Any]) -> None:
+    """Append the entry of a view, unless a process recorded it and died before it could remove it."""
+    actor, subject = Actor(**view["actor"]), dict(view["subject"])
+    same = Entry.objects.filter(request_id=actor.request_id, detail__viewed_at=view["at"])
+    if not same.exists():
+        detail = subject.pop("detail", {}) | {"viewed_at": view["at"]}
+        append(actor, view["action"], **subject, detail=detail)
+
+
+def update_view(actor: Actor, uuid: str, shown: str) -> None:
+    """Note that a part of a page that is on the screen was rendered again, from this answer."""
+    recent = _detail_views(actor, uuid).filter(match_recent("first_at", REPEAT_WINDOW)).exclude(shown=shown)
+    if recent.exists():
+        write_if_possible(lambda: recent.update(shown=shown))
+
+
+def last_view(actor: Actor, uuid: str) -> RecordView | None:
+    """The view before the present one: changes are counted from there."""
+    return _detail_views(actor, uuid).exclude(match_recent("first_at", REPEAT_WINDOW)).first()
+
+
+def _views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
+    return RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid=uuid)
+
+
+def _detail_views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
+    """Views of the record's own page, which shows its answer."""
+    return _views(actor, uuid).filter(entry__action__endswith=".detail")
+
+
+def _address_name(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return match.view_name if match else ""

@@ -1,0 +1,62 @@
+"""Onboardings that need attention: borrowers with open tasks, and old drafts."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.audit.models import WriteIntent
+from portal.borrowers.checklist import Task, open_tasks
+from portal.borrowers.models import Draft
+from portal.registry.attention import Item, Items, items_of
+
+ONBOARDED_DAYS = 30
+
+
+def incomplete_onboardings(limit: int) -> Items:
+    """Borrowers that were created here recently and still have open tasks."""
+    since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
+    created = WriteIntent.objects.filter(
+        operation="borrowers.create_commercial", state=WriteIntent.State.CONFIRMED, finished_at__gte=since
+    )[:limit]
+    tasks = {record.uuid: left for record, left in open_tasks(one.borrower_uuid for one in created)}
+    items = [_task_item(one, tasks[one.borrower_uuid]) for one in created if tasks.get(one.borrower_uuid)]
+    return Items(items, len(items))
+
+
+def _task_item(intent: WriteIntent, tasks: Sequence[Task]) -> Item:
+    return Item(
+        key=f"handover:{intent.borrower_uuid}",
+        state="waiting",
+        icon="list-check",
+        fact=tasks[0].title,
+        rest=f"and {len(tasks) - 1} more" if len(tasks) > 1 else "",
+        meta="onboarding checklist",
+        borrower_uuid=intent.borrower_uuid,
+        when=intent.finished_at,
+        url=f"{intent.borrower_url}#handover",
+        verb="Complete",
+        owner_id=intent.actor_id,
+    )
+
+
+def old_drafts(limit: int, user: User) -> Items:
+    """This person's drafts of yesterday and before."""
+    old = Draft.objects.filter(owner=user, updated_at__lt=timezone.now() - timedelta(days=1))
+    return items_of(old, limit, _draft_item)
+
+
+def _draft_item(draft: Draft) -> Item:
+    return Item(
+        key=f"draft:{draft.pk}",
+        state="neutral",
+        icon="file-pencil",
+        fact="Draft not sent:",
+        rest=draft.title,
+        meta=f"at the step {draft.step_label}",
+        when=draft.updated_at,
+        url=draft.get_absolute_url(),
+        verb="Go on",
+        owner_id=draft.owner_id,
+    )

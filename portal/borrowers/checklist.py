@@ -1,0 +1,174 @@
+"""The onboarding checklist: what is still to do for a borrower, computed from its records and confirmed writes.
+
+Hides how the portal knows that something was sent which the service never returns: confirmed writes keep a masked body.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.text import capfirst
+
+from portal.audit.models import WriteIntent
+from portal.borrowers.duplicates import CREATION
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.registry.records import active_records
+from servicing import Application
+
+# A list filters by open checklists among this many of the latest onboardings.
+MAX_ONBOARDINGS = 500
+# Of name, email and phone, so many must be equal for two descriptions to be of one person.
+MIN_EQUAL_DETAILS = 2
+# Types of an individual; the interface only names the type of a business.
+INDIVIDUAL_TYPES = ("PERSON", "INDIVIDUAL")
+NEVER_RETURNED = {"ssn": "SSN", "dob": "date of birth"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One line of the checklist: done by somebody at a time, or open."""
+
+    title: str
+    done_at: datetime | None = None
+    done_by: str = ""
+    url_name: str = ""
+    url_args: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """Where it is done."""
+        return reverse(self.url_name, args=self.url_args) if self.url_name else ""
+
+
+@dataclass(frozen=True)
+class ConfirmedWrites:
+    """The confirmed writes of one borrower, the latest first."""
+
+    writes: Sequence[WriteIntent] = ()
+
+    @classmethod
+    def of(cls, borrower_uuids: Iterable[str]) -> "Mapping[str, ConfirmedWrites]":
+        """Those of several borrowers, in one query; an empty one for a borrower without any."""
+        confirmed = WriteIntent.objects.filter(
+            state=WriteIntent.State.CONFIRMED, operation__startswith="borrowers."
+        )
+        found: dict[str, list[WriteIntent]] = {uuid: [] for uuid in borrower_uuids}
+        for write in confirmed.filter(borrower_uuid__in=found).order_by("-finished_at"):
+            found[write.borrower_uuid].append(write)
+        return {uuid: cls(writes) for uuid, writes in found.items()}
+
+    def latest_with(self, subject: Record, field: str) -> WriteIntent | None:
+        """The latest write that sent this field of the borrower, or of one of its key people."""
+        return next((write for write in self.writes if _body_about(write, subject).get(field)), None)
+
+
+def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
+    """The part of a write's body that is about the subject."""
+    body = write.request_body if isinstance(write.request_body, dict) else {}
+    if write.subject_uuid == subject.uuid:
+        return body
+    if write.operation != CREATION:
+        return {}
+    people: list[Mapping[str, Any]] = body.get("key_people") or []
+    best = max(people, key=lambda sent: _match_score(sent, subject), default={})
+    return best if best and _match_score(best, subject) >= MIN_EQUAL_DETAILS else {}
+
+
+def _match_score(sent: Mapping[str, Any], person: Record) -> int:
+    """How many details of a person in the body of a creation equal a key person's: the body has no uuid."""
+    names = (sent.get(part) for part in ("first_name", "middle_name", "last_name"))
+    details = (" ".join(filter(None, names)), sent.get("email"), sent.get("phone"))
+    known_details = (person.label, person.email, person.phone)
+    return sum(one == other for one, other in zip(details, known_details, strict=True))
+
+
+def onboarding_checklist(
+    record: Record,
+    people: Sequence[Record],
+    applications: Sequence[Record],
+    writes: ConfirmedWrites | None = None,
+) -> list[Task]:
+    """The asset report, everyone's SSN and date of birth, the first application and its consent.
+
+    Empty unless the borrower was onboarded here: of others nobody here knows what was sent.
+    """
+    writes = writes or ConfirmedWrites.of([record.uuid])[record.uuid]
+    if not any(write.operation == CREATION for write in writes.writes):
+        return []
+    persons = people if people or record.category not in INDIVIDUAL_TYPES else [record]
+    return [
+        _report_task(record, writes),
+        *(task for person in persons for task in _secret_tasks(record, person, writes)),
+        *_application_tasks(record, applications),
+    ]
+
+
+def incomplete_borrowers() -> list[str]:
+    """The borrowers among the latest that were created here with something left to do."""
+    created = WriteIntent.objects.filter(operation=CREATION, state=WriteIntent.State.CONFIRMED)
+    uuids = created.order_by("-finished_at").values_list("subject_uuid", flat=True)[:MAX_ONBOARDINGS]
+    return [record.uuid for record, tasks in open_tasks(uuids) if tasks]
+
+
+def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]:
+    """These borrowers with what is left to do, in as many queries as for one."""
+    borrowers = list(active_records(Kind.BORROWER).filter(uuid__in=list(borrower_uuids)))
+    uuids = [one.uuid for one in borrowers]
+    related: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    kinds = [Kind.KEY_PERSON, Kind.APPLICATION]
+    records = Record.objects.filter(borrower_uuid__in=uuids, kind__in=kinds, archived_at__isnull=True)
+    for one in records.order_by("created_at", "id"):
+        related[one.borrower_uuid, one.kind].append(one)
+    writes = ConfirmedWrites.of(uuids)
+    found = []
+    for record in borrowers:
+        people, applications = related[record.uuid, Kind.KEY_PERSON], related[record.uuid, Kind.APPLICATION]
+        tasks = onboarding_checklist(record, people, applications, writes[record.uuid])
+        found.append((record, [task for task in tasks if not task.done_at]))
+    return found
+
+
+def _applied_at(record: Record) -> datetime:
+    """When an application was created, by the service's clock where it says so."""
+    answer = store.last_answer(record, Application)
+    return (answer and answer.created_at and answer.created_at.at) or record.created_at
+
+
+def _report_task(record: Record, writes: ConfirmedWrites) -> Task:
+    if write := writes.latest_with(record, "asset_report_json_gzip"):
+        return Task("Asset report sent", write.finished_at, write.actor_name)
+    return Task("No asset report sent from here", url_name="borrowers:edit", url_args=(record.uuid,))
+
+
+def _secret_tasks(record: Record, person: Record, writes: ConfirmedWrites) -> Iterator[Task]:
+    """What was sent about a person, one task each, and in one task what was not."""
+    found = {field: writes.latest_with(person, field) for field in NEVER_RETURNED}
+    for field, write in found.items():
+        if write:
+            title = capfirst(f"{NEVER_RETURNED[field]} of {person} sent")
+            yield Task(title, write.finished_at, write.actor_name)
+    if missing := [words for field, words in NEVER_RETURNED.items() if not found[field]]:
+        is_own = person.kind == Kind.BORROWER
+        name, args = ("edit", (record.uuid,)) if is_own else ("edit_person", (record.uuid, person.uuid))
+        title = f"No {' or '.join(missing)} of {person} sent from here"
+        yield Task(title, url_name=f"borrowers:{name}", url_args=args)
+
+
+def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:
+    if not applications:
+        return [Task("No application yet", url_name="applications:submit", url_args=(record.uuid,))]
+    first = min(applications, key=_applied_at)
+    submitted = Task("First application sent", _applied_at(first), first.created_by)
+    latest = max(applications, key=_applied_at)
+    answer = store.last_answer(latest, Application)
+    if answer is None or answer.credit_score_consent is None:
+        return [submitted]
+    if answer.credit_score_consent:
+        return [submitted, Task("Credit-check consent given", latest.answer_at)]
+    application = (record.uuid, latest.uuid)
+    consent = Task("No credit-check consent", url_name="applications:detail", url_args=application)
+    return [submitted, consent]

@@ -1,0 +1,81 @@
+"""Form, review, send once, follow: how a change of a borrower reaches the service. Onboarding and profiles are flows.
+
+Hides how a request that is repeated, blocked, rejected or not sent leads back to the right page with what was typed.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django.forms.boundfield import BoundField
+from django.http import HttpResponse
+
+from portal.audit.models import WriteIntent
+from portal.audit.writes import AlreadySubmitted, Blocked, Write
+from portal.borrowers.forms import LiveForm, SendForm
+from portal.gateway import StaffRequest, client_for_write
+from servicing import Client, InvalidInput, NotSent, Rejected
+
+
+class Flow(ABC):
+    """One change in one request. The pages and what is sent are the subclass's."""
+
+    stays_on_review: ClassVar[type[Blocked]] = Blocked
+    """The block after which the review is shown again; any other has an error page."""
+
+    def __init__(self, request: StaffRequest) -> None:
+        self.request = request
+
+    @abstractmethod
+    def show_review(self, final: Any = None, *, status: int = 200, **notice: Any) -> HttpResponse:
+        """Everything that would be sent, and the form of what is typed last."""
+
+    @abstractmethod
+    def describe_write(self, final: Any) -> Write:
+        """What staff know of the write."""
+
+    @abstractmethod
+    def call_service(self, client: Client, final: Any) -> None:
+        """Make the one request."""
+
+    @abstractmethod
+    def show_rejection(self, error: InvalidInput | Rejected, final: Any) -> HttpResponse:
+        """The form that can be corrected, with the reasons at their fields."""
+
+    @abstractmethod
+    def show_success(self, intent: WriteIntent) -> HttpResponse:
+        """Where a write leads that was just sent."""
+
+    @abstractmethod
+    def follow(self, intent: WriteIntent) -> HttpResponse:
+        """Where a write leads that this form sent before."""
+
+    def send_once(self, final: SendForm) -> HttpResponse:
+        """Send what was reviewed. A failure that can't be corrected here goes up to the error pages."""
+        write = self.describe_write(final)
+        try:
+            self.call_service(client_for_write(self.request, write), final)
+        except AlreadySubmitted as error:
+            return self.follow(error.intent)
+        except self.stays_on_review as error:
+            return self.show_review(status=409, blocked_by=error.intent)
+        except (InvalidInput, Rejected) as error:
+            return self.show_rejection(error, final)
+        except NotSent as error:
+            return self.show_review(status=503, not_sent=error.message)
+        return self.show_success(WriteIntent.objects.get(submit_id=write.submit_id))
+
+
+def sent_before(request: StaffRequest) -> WriteIntent | None:
+    """The write that this very form sent before."""
+    submit_id = request.POST.get("submit_id", "").replace("\0", "")
+    return WriteIntent.objects.filter(submit_id=submit_id).first() if submit_id else None
+
+
+def field_just_left(request: StaffRequest, forms: Iterable[LiveForm]) -> BoundField | None:
+    """The field that HTMX asks to check; None for a day of which only some boxes are filled."""
+    name = request.htmx.trigger_name or ""
+    for field in (form[each] for form in forms for each in form.live_names):
+        if field.html_name in (name, name.rpartition("_")[0]):
+            return None if isinstance(field.data, list) and not all(field.data) else field
+    return None

@@ -1,0 +1,224 @@
+"""The list of borrowers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+from portal.borrowers.checklist import INDIVIDUAL_TYPES, incomplete_borrowers
+from portal.lists import cells
+from portal.lists.columns import CHECKED, value_column
+from portal.lists.filters import Filter, choice_filter, date_filters, flag_filter
+from portal.lists.pages import Action, Column, ListPage, Row
+from portal.registry.figures import days_of
+from portal.registry.models import Kind, Record
+from portal.registry.query import NotUnderstood
+from portal.registry.records import distinct_values
+from portal.registry.rollup import OPEN, BorrowerTotals, totals_of
+from portal.ui import wording
+from portal.ui.exports import amount
+from portal.ui.templatetags import ui
+from servicing import rules
+
+MAX_OWNERS: Final = 50
+ENTITIES: Final = rules.ENTITIES | {"INDIVIDUAL": "Individual"}
+
+
+@dataclass
+class BorrowerRow(Row):
+    """A borrower with what it has."""
+
+    totals: BorrowerTotals = field(default_factory=BorrowerTotals)
+
+    @property
+    def entity(self) -> str:
+        return self.record.subtype or self.record.category
+
+    @property
+    def place(self) -> str:
+        return ", ".join(filter(None, (self.record.city, self.record.state)))
+
+
+def load_rows(records: Sequence[Record]) -> Iterator[BorrowerRow]:
+    totals = totals_of([record.uuid for record in records])
+    return (BorrowerRow(record, totals=totals[record.uuid]) for record in records)
+
+
+def phone(number: str) -> str:
+    return cells.unbroken(ui.phone(number or None))
+
+
+def day(moment: datetime) -> str:
+    return cells.unbroken(ui.day(moment))
+
+
+def name(row: BorrowerRow) -> str:
+    return cells.record_name(row.record, " · ".join(filter(None, (row.place, wording.human(row.entity)))))
+
+
+def people(row: BorrowerRow) -> str:
+    """The first key person, and how many more there are."""
+    first, *others = row.totals.people or [""]
+    return f"{first} and {len(others)} more" if others else ui.or_dash(first)
+
+
+def of_entity(value: str) -> Q:
+    if value == "INDIVIDUAL":
+        return Q(subtype="", category__in=INDIVIDUAL_TYPES)
+    return Q(subtype=value)
+
+
+def in_state(value: str) -> Q:
+    if value not in rules.US_STATES:
+        raise NotUnderstood("Not a US state or territory.")
+    return Q(state=value)
+
+
+def checked_after(days: int) -> Q:
+    return Q(checked_at__gte=timezone.now() - timedelta(days=days))
+
+
+COLUMNS: Final = [
+    Column(name="name", head="Name", value=lambda row: row.record.label, cell=name, is_fixed=True),
+    Column(
+        name="entity",
+        head="Entity",
+        value=lambda row: wording.human(row.entity),
+        cell=lambda row: ui.human(row.entity),
+        css="sd-widest",
+        is_default=False,
+    ),
+    value_column("place", "City, state", "place", css="sd-wide", sort="city", is_default=False),
+    value_column("phone", "Phone", "record.phone", phone, "sd-widest"),
+    value_column("email", "Email", "record.email", css="sd-wide", is_default=False),
+    Column(
+        name="people",
+        head="Key people",
+        value=lambda row: "; ".join(row.totals.people),
+        cell=people,
+        css="sd-widest",
+        is_default=False,
+    ),
+    value_column("loans", "Loans", "totals.loans", cells.count, "sd-num sd-wide"),
+    value_column("lines", "Lines", "totals.lines", cells.count, "sd-num sd-wide"),
+    Column(
+        name="past_due",
+        head="Past due",
+        value=lambda row: amount(row.totals.past_due.amount),
+        cell=cells.past_due_total,
+        css="sd-num",
+    ),
+    Column(
+        name="unknown",
+        head="Accounts with past due not known",
+        value=lambda row: row.totals.past_due.unknown or None,
+        beside="past_due",
+    ),
+    Column(
+        name="days",
+        head="Days past due",
+        value=lambda row: days_of(row.record) if row.record.flagged else None,
+        cell=cells.days_past_due,
+        css="sd-num sd-wide",
+    ),
+    value_column("decision", "Latest decision", "totals.decision", ui.status_badge, "sd-widest"),
+    CHECKED,
+    value_column("activity", "Last activity", "record.updated_at", cells.age, "sd-wide", is_default=False),
+    value_column("created", "Added", "record.created_at", day, "sd-wide", is_default=False),
+    value_column("owner", "Added by", "record.created_by", css="sd-wide", is_default=False),
+    Column(name="uuid", head="ID", value=lambda row: row.record.uuid),
+]
+BORROWERS: Final = ListPage(
+    kind=Kind.BORROWER,
+    area="borrowers",
+    title="Borrowers",
+    noun="borrower",
+    intro="Borrowers on file here. The service can’t list borrowers, so add others by ID.",
+    search_hint="Name, phone, email, city, key person",
+    search_scope="Search by name, phone, email, city, state, ZIP, key person or ID.",
+    empty="Borrowers appear here once they’re onboarded, added by ID or imported.",
+    empty_actions=[
+        Action("New borrower", "borrowers:create", "borrowers.create", icon="plus"),
+        Action("Import records", "lookup:import_records", "lookup.import_records", icon="upload"),
+    ],
+    covered="accounts",
+    actions=[
+        Action("New borrower", "borrowers:create", "borrowers.create", icon="plus", css="sd-btn-primary"),
+        Action("Add by ID", "lookup:add", "lookup.add", "?kind=borrower"),
+    ],
+    tools=[
+        Action("Print summaries", "documents:batch_new", "summaries.batch", icon="printer", css="sd-btn-sm")
+    ],
+    row_menu="borrowers/row_menu.html",
+    load_rows=load_rows,
+    columns=COLUMNS,
+    sorts={
+        "past_due": "-past_due_rank",
+        "activity": "-updated_at",
+        "name": Lower("label"),
+        "created": "-created_at",
+        "city": "city",
+    },
+    filters=[
+        Filter(
+            name="entity",
+            label="Entity",
+            condition=of_entity,
+            words=lambda value: ENTITIES.get(value, value),
+            prompt="All entities",
+            options=ENTITIES.items,
+        ),
+        Filter(
+            name="state",
+            label="State",
+            condition=in_state,
+            words=lambda value: rules.US_STATES[value],
+            prompt="All states",
+            options=rules.US_STATES.items,
+        ),
+        flag_filter("past_due", "Past due", Q(flagged__in=[True])),
+        flag_filter("application", "Application", Q(status=OPEN), value="open", prompt="Open application"),
+        *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True, is_extra=True),
+        choice_filter(
+            "onboarding",
+            "Onboarding",
+            {"incomplete": ("incomplete", lambda: Q(uuid__in=incomplete_borrowers()))},
+            prompt="Any onboarding status",
+            is_extra=True,
+        ),
+        choice_filter(
+            "checked",
+            "Last updated",
+            {
+                "day": ("within a day", lambda: checked_after(days=1)),
+                "week": ("within a week", lambda: checked_after(days=7)),
+                "older": (
+                    "more than 30 days ago",
+                    lambda: Q(checked_at__lt=timezone.now() - timedelta(days=30)),
+                ),
+                "never": ("never", lambda: Q(checked_at__isnull=True)),
+            },
+            prompt="Updated any time",
+            is_extra=True,
+        ),
+        Filter(
+            name="owner",
+            label="Added by",
+            condition=lambda value: Q(created_by=value),
+            prompt="Added by anyone",
+            options=lambda: [
+                (one, f"Added by {one}") for one in distinct_values(Kind.BORROWER, "created_by", MAX_OWNERS)
+            ],
+            is_extra=True,
+        ),
+    ],
+    presets={
+        "Past due": "past_due=yes&sort=past_due",
+        "Added this week": "q=created:this-week",
+        "Incomplete onboarding": "onboarding=incomplete",
+    },
+)

@@ -1,0 +1,683 @@
+"""Editing a borrower or a key person: form, review, sending and result, at one address.
+
+Hides that what was typed travels from the form to the sending signed, for one person and one record, for 15 minutes and
+without SSN and reports; how three versions are merged field by field when the record changed in between; that some
+changes are sent only once a second person approved them; and how the answer is compared with what was sent.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+from msgspec import structs
+
+from portal.accounts.roles import requires
+from portal.approvals import lifecycle as approvals
+from portal.approvals.models import Approval
+from portal.audit.chain import append
+from portal.audit.models import Actor, Entry, WriteIntent
+from portal.audit.view_log import log_view
+from portal.audit.writes import AlreadySubmitted, RecordBusy, Write, close_stale_writes
+from portal.borrowers.flow import Flow, field_just_left, sent_before
+from portal.borrowers.forms import (
+    ADDRESS_FIELDS,
+    GIVEN_LATER,
+    NAMES,
+    REPORTS,
+    BusinessProfile,
+    Clash,
+    IndividualProfile,
+    KeyPersonProfile,
+    KnownValues,
+    ProfileForm,
+    ProfileSendForm,
+    UnknownProfile,
+    fields_of,
+    known_value,
+)
+from portal.borrowers.reports import Report
+from portal.gateway import StaffRequest
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.ui import wording
+from portal.ui.htmx import finish_action, render_page, toast
+from portal.ui.uploads import accepts_files
+from servicing import (
+    Address,
+    Borrower,
+    Client,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    KeyPerson,
+    NotFound,
+    Rejected,
+    codec,
+    rules,
+)
+from servicing.masking import masked_text
+
+State = WriteIntent.State
+PAGE = "borrowers/edit.html"
+VALID_FOR = timedelta(minutes=15)
+NEVER_RETURNED = {"dob", *GIVEN_LATER}
+PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", "asset_report": b"{}"}
+"""What the preview has where the real thing is not given yet; it shows as masked."""
+NOTES = {
+    "address": "The full address is sent.",
+    "ssn": "Encrypted when sent, never stored.",
+    "credit_report": "Compressed when sent, never stored.",
+    "asset_report": "Compressed when sent, never stored.",
+}
+
+
+# --- Addresses ---
+
+
+@accepts_files(len(GIVEN_LATER))
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("borrowers.edit")
+def edit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
+    """Change the profile of a borrower."""
+    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    return ProfileEdit(request, record, record).respond()
+
+
+@accepts_files(len(GIVEN_LATER))
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("borrowers.edit")
+def edit_person(request: StaffRequest, borrower_uuid: str, person_uuid: str) -> HttpResponse:
+    """Change a key person of a borrower."""
+    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    record = get_object_or_404(Record, kind=Kind.KEY_PERSON, uuid=person_uuid, borrower_uuid=borrower_uuid)
+    return ProfileEdit(request, record, borrower).respond()
+
+
+# --- The flow ---
+
+
+class ProfileEdit(Flow):
+    """One request about one profile."""
+
+    stays_on_review = RecordBusy
+
+    form: ProfileForm
+    """What was typed, once it was read."""
+
+    def __init__(self, request: StaffRequest, record: Record, borrower: Record) -> None:
+        super().__init__(request)
+        self.record, self.borrower = record, borrower
+        self.is_key_person = record.kind == Kind.KEY_PERSON
+        self.operation = "borrowers.update_key_person" if self.is_key_person else "borrowers.update"
+        self.version = store.answer_version(record)
+
+    @property
+    def label(self) -> str:
+        """What the write is called in the audit trail."""
+        return f"{self.record} of {self.borrower}" if self.is_key_person else str(self.record)
+
+    @property
+    def url(self) -> str:
+        if self.is_key_person:
+            return reverse("borrowers:edit_person", args=[self.borrower.uuid, self.record.uuid])
+        return reverse("borrowers:edit", args=[self.record.uuid])
+
+    @property
+    def audit_subject(self) -> dict[str, Any]:
+        record, borrower = self.record, self.borrower
+        return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": borrower.uuid}
+
+    @property
+    def _writes(self) -> QuerySet[WriteIntent]:
+        """Everything sent of this record, the latest first."""
+        return WriteIntent.objects.filter(operation=self.operation, subject_uuid=self.record.uuid)
+
+    def respond(self) -> HttpResponse:
+        """Whatever was asked for."""
+        request = self.request
+        if request.method != "POST":
+            if write := request.GET.get("sent"):
+                return self._show_result(write)
+            if approval := request.GET.get("approval"):
+                return self._show_approved(approval)
+            return self._show_form(self._form())
+        match request.POST.get("action"):
+            case "check":
+                return self._check_field()
+            case "measure":
+                return self._measure_report()
+            case "send" | "ask":
+                return self._send_or_ask()
+            case "edit":
+                typed, _ = self._signed()
+                return self._show_form(self._read(typed) if typed else self._form())
+        return self._show_check(self._read(request.POST))
+
+    # --- 1. The form ---
+
+    @cached_property
+    def _answer(self) -> Borrower | KeyPerson | None:
+        """The last known answer; None when only the ID is known."""
+        return self._decode(self.record.answer) if self.record.answer else None
+
+    def _decode(self, answer: str) -> Borrower | KeyPerson:
+        return codec.decode(KeyPerson, answer) if self.is_key_person else codec.decode(Borrower, answer)
+
+    @cached_property
+    def _known(self) -> KnownValues:
+        return known_values(self._answer)
+
+    def _known_at(self, version: str) -> KnownValues | None:
+        """The values that a form of that version showed; None when that answer isn't stored any more."""
+        if version == self.version:
+            return self._known
+        if version == store.answer_version(Record()):
+            return {}  # Only the ID was known.
+        if not re.fullmatch("[0-9a-f]{16}", version):
+            return None
+        snapshot = self.record.snapshots.filter(digest__startswith=version).first()
+        return known_values(self._decode(snapshot.answer)) if snapshot else None
+
+    def _form(self, typed: Any = None, *, known: KnownValues | None = None, version: str = "") -> ProfileForm:
+        """The form with the last known values, or with what was typed."""
+        form: type[ProfileForm] = UnknownProfile
+        if self.is_key_person:
+            form = KeyPersonProfile
+        elif isinstance(self._answer, Borrower):
+            form = BusinessProfile if self._answer.is_business else IndividualProfile
+        known = self._known if known is None else known
+        return form(typed, known=known, version=version or self.version, url=self.url)
+
+    def _read(self, typed: Mapping[str, Any]) -> ProfileForm:
+        """Bind what was typed; where the record changed since, ``choice-<field>`` says whose value counts."""
+        version = typed.get("version") or ""
+        base = self._known_at(version)
+        form = self._form(typed, known=base, version=version)
+        if version == self.version or not form.is_valid():
+            return form
+        was_seen = typed.get("seen") == self.version
+        clashes = self._clashes(form, base, typed if was_seen else {})
+        if not any(clash.has_moved for clash in clashes):
+            clashes = []  # Only what can't be changed here is different.
+        if clashes and not (was_seen and all(clash.choice for clash in clashes)):
+            form.clashes, form.is_undecided = clashes, was_seen
+            return form
+        merged = form.typed | {"version": self.version}
+        for clash in clashes:
+            if clash.choice == "theirs":
+                merged |= {name: self._form().shown(name) for name in fields_of(clash.unit)}
+        form = self._form(merged)
+        form.is_valid()
+        return form
+
+    def _clashes(self, form: ProfileForm, base: KnownValues | None, typed: Mapping[str, Any]) -> list[Clash]:
+        """The fields in which what was typed differs from the record as it is now."""
+        found = []
+        for unit in form.units:
+            was = known_value(unit, base or {})
+            theirs, yours = known_value(unit, self._known), form.new_value(unit)
+            if theirs == yours:
+                continue
+            choice = typed.get(f"choice-{unit}")
+            if choice not in ("theirs", "yours"):
+                is_known = base is not None
+                choice = (
+                    "yours" if is_known and theirs == was else "theirs" if is_known and yours == was else ""
+                )
+            base_text, theirs_text, yours_text = (text_of(unit, each) for each in (was, theirs, yours))
+            found.append(
+                Clash(
+                    unit,
+                    form.label_of(unit),
+                    base_text,
+                    theirs_text,
+                    yours_text,
+                    base is None or was != theirs,
+                    choice,
+                )
+            )
+        return found
+
+    def _show_form(self, form: ProfileForm, *, status: int = 200, **more: Any) -> HttpResponse:
+        """What may be changed, with the last known values."""
+        close_stale_writes()
+        context = {
+            "form": form,
+            "states": rules.US_STATES,
+            "unknown_writes": self._writes.filter(state__in=WriteIntent.OPEN)[:3],
+            "approvals": approvals.open_approvals(subject_uuid=self.record.uuid),
+        }
+        return self._page("form", context | more, status=status)
+
+    def _page(self, step: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+        """One step of the edit; it shows what is known of a person, so it is logged as a view."""
+        record = self.record
+        log_view(
+            Actor.of(self.request),
+            "borrowers.edit",
+            kind=record.kind,
+            uuid=record.uuid,
+            label=str(record),
+            borrower_uuid=record.borrower_uuid or record.uuid,
+            is_repeat=self.request.method == "POST",
+        )
+        context |= {"edit": self, "record": record, "step": step}
+        return render_page(self.request, PAGE, context, partial="edit-step", status=status)
+
+    def _check_field(self) -> HttpResponse:
+        """One field as it was left, with its note."""
+        form = self._read(self.request.POST)
+        field = field_just_left(self.request, [form])
+        if field is None:
+            return HttpResponse(status=204)
+        form.is_valid()
+        return render_page(self.request, f"{PAGE}#checked-field", {"field": field})
+
+    def _measure_report(self) -> HttpResponse:
+        """How long a chosen file is before and after compression, or why it is rejected. It isn't stored."""
+        for name in REPORTS.intersection(self.request.FILES):
+            try:
+                report = ProfileSendForm.base_fields[name].clean(self.request.FILES[name])
+                found: dict[str, Any] = {"sizes": report.sizes}
+            except ValidationError as error:
+                found = {"problems": error.messages}
+            return render_page(self.request, f"{PAGE}#measured-report", found)
+        return HttpResponse(status=204)
+
+    # --- 2. The review ---
+
+    def _show_check(self, form: ProfileForm) -> HttpResponse:
+        """The review of what was typed, or what prevents it."""
+        self.form = form
+        if form.clashes:
+            return self._page("conflict", {"form": form}, status=409)
+        if not form.is_valid():
+            return self._show_form(form, status=422)
+        if form.sent_units:
+            return self.show_review()
+        append(
+            Actor.of(self.request),
+            "borrowers.no_change",
+            result="no_change",
+            subject_label=self.label,
+            **self.audit_subject,
+        )
+        return self._show_form(self._form(), nothing_to_send=True)
+
+    def _show_approved(self, approval_id: str) -> HttpResponse:
+        """Review once more what was approved, before it is sent."""
+        own = Approval.objects.filter(maker_id=self.request.user.pk, subject_uuid=self.record.uuid)
+        found = find_or_404(own, pk=approval_id)
+        typed = found.proposal.get("typed")
+        if not typed:
+            return finish_action(self.request, found.get_absolute_url())
+        return self._show_check(self._read(typed))
+
+    @property
+    def waits_for(self) -> list[str]:
+        """What of these changes needs a second person, as people call it."""
+        acts = {unit: "legal_name" if unit in NAMES else unit for unit in self.form.sent_units}
+        return [self.form.label_of(unit) for unit, act in acts.items() if act in settings.APPROVAL_ACTS]
+
+    @cached_property
+    def approval(self) -> Approval | None:
+        """The approval of exactly these changes, where one is needed and given."""
+        if not self.waits_for:
+            return None
+        return approvals.find_approved(self.request.user, self.record, self._meaning)
+
+    @property
+    def must_ask(self) -> bool:
+        return bool(self.waits_for) and self.approval is None
+
+    @property
+    def _meaning(self) -> str:
+        """The same text for the same changes, however they were typed."""
+        changes = {unit: str(value) for unit, value in self.form.changes.items()}
+        return json.dumps([changes, self.form.later], sort_keys=True)
+
+    @property
+    def _unknown_write(self) -> WriteIntent | None:
+        """The last change of some of these fields whose outcome is unknown."""
+        close_stale_writes()
+        units, unknown = set(self.form.sent_units), self._writes.filter(state=State.UNKNOWN)
+        return next((one for one in unknown if units & {*map(unit_of, one.request_body or {})}), None)
+
+    def _final_form(self, *args: Any, **kwargs: Any) -> ProfileSendForm:
+        is_repeated = not self.must_ask and self._unknown_write is not None
+        return ProfileSendForm(
+            *args, profile=self.form, must_ask=self.must_ask, is_repeated=is_repeated, **kwargs
+        )
+
+    def show_review(
+        self, final: ProfileSendForm | None = None, *, status: int = 200, **notice: Any
+    ) -> HttpResponse:
+        """Field, now, new; the body that will be sent; and what is typed last."""
+        form = self.form
+        if final is None:
+            self.__dict__.pop("approval", None)  # A write may have changed its state.
+            final = self._final_form(initial={"reason": form.data.get("reason")})
+        try:
+            body = self._preview()
+        except InvalidInput as error:
+            form.add_problems(error.problems)
+            return self._show_form(form, status=422)
+        context = {
+            "form": form,
+            "final": final,
+            "changes": changes_of(form),
+            "unchanged": [
+                (form.label_of(unit), text_of(unit, form.new_value(unit)))
+                for unit in form.units
+                if unit not in form.changes and unit != "dob"
+            ],
+            "payload": body,
+            "payload_text": json.dumps(body, indent=2, ensure_ascii=False),
+            "proposal": signing.dumps(form.typed, salt=self._salt, compress=True),
+            "valid_until": timezone.now() + VALID_FOR,
+            "approval": self.approval,
+            "unknown": self._unknown_write,
+            "waits_for": self.waits_for if self.must_ask else [],
+        }
+        return self._page("preview", context | notice, status=status)
+
+    def _preview(self) -> dict[str, Any]:
+        """The body that will be sent, masked as it will be recorded."""
+        values = self.form.changes | {name: PREVIEW_VALUES[name] for name in self.form.later}
+        body: dict[str, Any] = self.request.servicing.preview(lambda it: self._update(it, values)).body
+        return body | {key: "[the chosen file]" for key in body if key.endswith("_gzip")}
+
+    # --- 3. The sending ---
+
+    @property
+    def _salt(self) -> str:
+        return f"borrowers.edit:{self.request.user.pk}:{self.record.kind}:{self.record.uuid}"
+
+    def _signed(self) -> tuple[dict[str, str], bool]:
+        """What was typed on the form, and whether it was reviewed too long ago; empty if it can't be read."""
+        text, is_late = self.request.POST.get("proposal", ""), False
+        try:
+            typed = signing.loads(text, salt=self._salt, max_age=VALID_FOR)
+        except signing.SignatureExpired:
+            typed, is_late = signing.loads(text, salt=self._salt), True
+        except signing.BadSignature:
+            return {}, False
+        return typed | {"reason": self.request.POST.get("reason", "")}, is_late
+
+    def _send_or_ask(self) -> HttpResponse:
+        """Send what was reviewed, or ask for approval, unless it was sent before, is too old, or the record changed."""
+        request = self.request
+        if earlier := sent_before(request):
+            return self.follow(earlier)
+        typed, is_late = self._signed()
+        if not typed:
+            return self._show_form(self._form(), status=422, is_lost=True)
+        self.form = form = self._read(typed)
+        if form.clashes or not form.is_valid() or not form.sent_units:
+            return self._show_check(form)
+        final = self._final_form(request.POST, request.FILES)
+        # The approval may have come or ended in between.
+        is_other_button = self.must_ask != (request.POST["action"] == "ask")
+        if is_late or is_other_button or not final.is_valid():
+            return self.show_review(final, status=422, is_late=is_late)
+        if self.must_ask:
+            return self._request_approval(final.cleaned_data["reason"])
+        try:
+            return self.send_once(final)
+        except approvals.StateChanged as error:
+            return finish_action(request, error.approval.get_absolute_url())
+
+    def _request_approval(self, reason: str) -> HttpResponse:
+        """Let these changes wait for a second person, without what is given with the sending."""
+        user = self.request.user
+        approval = Approval(
+            operation=self.operation,
+            label=self.label[:300],
+            url=self.url,
+            version=self.version,
+            acts=self.waits_for,
+            reason=reason,
+            maker_id=user.pk,
+            maker_name=user.display_name(),
+            **self.audit_subject,
+        )
+        rows = [(change.label, change.now, change.new) for change in changes_of(self.form)]
+        typed = self.form.typed | {"reason": reason}
+        approval.store_proposal({"typed": typed, "rows": rows, "meaning": self._meaning})
+        approvals.request_approval(Actor.of(self.request), approval, self._recorded({}))
+        toast(self.request, "Approval requested. Nothing was sent yet.")
+        return finish_action(self.request, approval.get_absolute_url())
+
+    def _recorded(self, given: Mapping[str, Any]) -> dict[str, list[str]]:
+        """What the audit trail has of the changes; of what is sensitive only that it was sent."""
+        recorded = {}
+        for change in changes_of(self.form):
+            recorded[change.unit] = [masked_text(change.now), masked_text(change.new)]
+            if change.unit in NEVER_RETURNED:
+                sent = given.get(change.unit)
+                recorded[change.unit] = ["", f"sent, {sent.sizes}" if isinstance(sent, Report) else "sent"]
+        return recorded
+
+    def describe_write(self, final: ProfileSendForm) -> Write:
+        given = final.cleaned_data
+        return Write(
+            submit_id=str(given["submit_id"]),
+            label=self.label,
+            reason=given["reason"],
+            changes=self._recorded(given),
+            bind=approvals.bind_to_write(self.approval),
+            **self.audit_subject,
+        )
+
+    def call_service(self, client: Client, final: ProfileSendForm) -> None:
+        later = {name: final.cleaned_data[name] for name in self.form.later}
+        contents = {name: one.content if isinstance(one, Report) else one for name, one in later.items()}
+        self._update(client, self.form.changes | contents)
+
+    def _update(self, client: Client, values: Mapping[str, Any]) -> Borrower | KeyPerson:
+        if self.is_key_person:
+            return client.borrowers.update_key_person(self.borrower.uuid, self.record.uuid, **values)
+        return client.borrowers.update(self.record.uuid, **values)
+
+    def show_rejection(self, error: InvalidInput | Rejected, final: ProfileSendForm) -> HttpResponse:
+        """The form, with the reasons at their fields."""
+        if isinstance(error, (NotFound, Forbidden)):
+            raise error
+        if isinstance(error, InvalidInput):
+            self.form.add_problems(error.problems)
+        else:
+            self.form.add_service_errors(error.reasons or [error.message])
+        return self._show_form(self.form, status=409 if isinstance(error, Conflict) else 422)
+
+    def show_success(self, intent: WriteIntent) -> HttpResponse:
+        approvals.sync_with_writes()
+        if intent.state == State.CONFIRMED:
+            toast(self.request, summary_of(self._results(intent)), url=intent.get_absolute_url())
+        return self.follow(intent)
+
+    def follow(self, intent: WriteIntent) -> HttpResponse:
+        if (intent.operation, intent.subject_uuid) != (self.operation, self.record.uuid):
+            raise AlreadySubmitted(intent)
+        return finish_action(self.request, f"{self.url}?sent={intent.pk}")
+
+    # --- 4. The result ---
+
+    def _show_result(self, write_id: str) -> HttpResponse:
+        """Each field as it was sent and as it was answered."""
+        intent = find_or_404(self._writes, pk=write_id)
+        results = self._results(intent) if intent.state == State.CONFIRMED else []
+        return self._page("result", {"intent": intent, "results": results, "summary": summary_of(results)})
+
+    def _results(self, intent: WriteIntent) -> list["FieldResult"]:
+        """Each field of a confirmed write, compared with the recorded answer."""
+        entries = {entry.phase: entry for entry in Entry.objects.filter(intent_id=intent.pk)}
+        answer, changes = (
+            entries[Entry.Phase.OUTCOME].detail.get("answer"),
+            entries[Entry.Phase.ATTEMPT].changes,
+        )
+        answer = answer if isinstance(answer, dict) else {}
+        sent, form = intent.request_body or {}, self._form()
+        order = [*form.units, *GIVEN_LATER, *sent]
+        return [compare(form, name, sent, answer, changes) for name in sorted(sent, key=order.index)]
+
+
+def find_or_404(objects: QuerySet[Any], pk: str) -> Any:
+    try:
+        return get_object_or_404(objects, pk=pk)
+    except ValidationError:  # It is no UUID.
+        raise Http404 from None
+
+
+def unit_of(key: str) -> str:
+    """What is changed by a key of the body."""
+    return key.removesuffix("_xml_gzip").removesuffix("_json_gzip")
+
+
+# --- Values of a profile ---
+
+
+def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
+    """The values of an answer, in the form in which they are sent where they have one."""
+    if answer is None:
+        return {}
+    found = {name: getattr(answer, name, None) or None for name in (*NAMES, "title", "email", "phone")}
+    found |= {name: getattr(answer.address, name, None) or None for name in ADDRESS_FIELDS}
+    title = (found["title"] or "").upper()
+    return found | {
+        "title": title if title in rules.TITLES else found["title"],
+        "phone": ten_digits(found["phone"]),
+    }
+
+
+def ten_digits(phone: str | None) -> str | None:
+    """A phone number as it is sent; what is no US number stays as it is."""
+    return phone if not phone or rules.phone_problems(phone) else rules.normalize_phone(phone)
+
+
+def text_of(unit: str, value: Any) -> str:
+    """A value as people read it, an address in lines; empty when there is none."""
+    match unit:
+        case "address":
+            return address_text(structs.asdict(value) if isinstance(value, Address) else value or {})
+        case "phone":
+            return wording.phone(ten_digits(value)) or ""
+        case "title":
+            return wording.human(value) or ""
+        case "dob":
+            return wording.day(value) or ""
+    return value or ""
+
+
+def address_text(parts: Mapping[str, Any]) -> str:
+    """An address in lines, with the country only where it isn't the usual one."""
+    line_1, line_2, line_3, city, state, zip_code = (str(parts.get(name) or "") for name in ADDRESS_FIELDS)
+    place = ", ".join(filter(None, [city, f"{state} {zip_code}".strip()]))
+    country = str(parts.get("country") or "").replace(settings.SERVICING_COUNTRY, "")
+    return "\n".join(filter(None, [line_1, line_2, line_3, place, country]))
+
+
+# --- Rows of the review and the result ---
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row of the review."""
+
+    unit: str
+    label: str
+    now: str
+    new: str
+    note: str = ""
+    is_later: bool = False
+    """Entered when sent, so not shown yet."""
+
+
+def changes_of(form: ProfileForm) -> list[Change]:
+    """What will be sent."""
+    rows = []
+    for unit, value in form.changes.items():
+        now = text_of(unit, known_value(unit, form.known))
+        rows.append(Change(unit, form.label_of(unit), now, text_of(unit, value), note_on(unit, value)))
+    return rows + [Change(name, GIVEN_LATER[name], "", "", NOTES[name], is_later=True) for name in form.later]
+
+
+def note_on(unit: str, value: Any) -> str:
+    match unit, value:
+        case "phone", str():
+            return f"Sent as {value}"
+        case "dob", date():
+            return "Sent as year, month, day; the service never returns it."
+        case _, None:
+            return "Cleared: sent as null."
+    return NOTES.get(unit, "")
+
+
+class ConfirmationCheck(Enum):
+    """What the answer says of a field that was sent."""
+
+    CONFIRMED = "Confirmed"
+    ALTERED = "Changed by the service"
+    NOT_RETURNED = "Not returned"
+
+
+CHECKS = {True: ConfirmationCheck.CONFIRMED, False: ConfirmationCheck.ALTERED}
+
+
+@dataclass(frozen=True)
+class FieldResult:
+    """One field as it was sent and as it was answered."""
+
+    label: str
+    sent: str
+    answered: str
+    check: ConfirmationCheck
+
+
+def compare(
+    form: ProfileForm,
+    key: str,
+    sent: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    changes: Mapping[str, list[str]],
+) -> FieldResult:
+    """Compare one field of a body with the answer."""
+    unit = unit_of(key)
+    label = form.label_of(unit)
+    if unit in NEVER_RETURNED:  # Of a report its sizes were recorded, of the rest nothing.
+        sizes = changes.get(unit, ["", ""])[1].removeprefix("sent").removeprefix(", ")
+        return FieldResult(label, sizes, "", ConfirmationCheck.NOT_RETURNED)
+    before, after = body_value(unit, sent[key]), body_value(unit, answer.get(key))
+    sent_text, answered = text_of(unit, before), text_of(unit, after)
+    if key not in answer:
+        return FieldResult(label, sent_text, answered, ConfirmationCheck.NOT_RETURNED)
+    # The parts of an address count, not how they read together.
+    is_same = before == after if unit == "address" else sent_text == answered
+    return FieldResult(label, sent_text, answered, CHECKS[is_same])
+
+
+def body_value(unit: str, value: Any) -> Any:
+    """A value of a body as text. A missing line of an address is an empty one."""
+    if unit == "address":
+        parts = value if isinstance(value, dict) else {}
+        return {part: str(each) for part, each in parts.items() if each not in (None, "")}
+    return "" if value is None or isinstance(value, dict) else str(value)
+
+
+def summary_of(results: Sequence[FieldResult]) -> str:
+    """How the fields came back: "Sent: 2 confirmed, 1 altered by the service"."""
+    counts = {check: sum(each.check == check for each in results) for check in ConfirmationCheck}
+    return "Sent: " + ", ".join(f"{count} {check.value.lower()}" for check, count in counts.items() if count)

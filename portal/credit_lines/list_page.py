@@ -1,0 +1,74 @@
+"""The list of lines of credit."""
+
+from django.db.models import Q
+
+from portal.lists import cells
+from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns
+from portal.lists.filters import flag_filter
+from portal.lists.pages import Action, Column, ListPage, Row
+from portal.registry.models import Kind
+from portal.ui import wording
+from portal.ui.exports import amount
+from portal.ui.templatetags import ui
+from servicing.figures import percent_of_limit
+
+
+def percent(row: Row) -> int | None:
+    """The principal as a share of the limit."""
+    return wording.whole_percent(percent_of_limit(row.record.principal, row.record.amount))
+
+
+def principal(row: Row) -> str:
+    """The principal, and its share of the limit."""
+    share = percent(row)
+    return cells.with_note(
+        ui.known_money(row.record.principal), "" if share is None else f"{share}% of limit"
+    )
+
+
+LINES = ListPage(
+    kind=Kind.LINE,
+    area="credit_lines",
+    title="Lines of credit",
+    noun="line",
+    intro="All lines of credit on file.",
+    search_hint="Borrower, ID",
+    search_scope="Search by the start of the ID.",
+    empty="Lines of credit appear here once they’re added by ID or imported.",
+    covered="lines",
+    covered_kinds=[Kind.LINE],
+    actions=[Action("Add by ID", "lookup:add", "lookup.add", "?kind=line")],
+    can_refresh=True,
+    columns=[
+        *account_columns("Line"),
+        money_column("limit", "Limit", "record.amount", ui.money, css="sd-wide"),
+        Column(
+            name="principal",
+            head="Principal",
+            value=lambda row: amount(row.record.principal),
+            cell=principal,
+            css="sd-num sd-wide",
+        ),
+        Column(name="percent", head="Principal as % of limit", value=percent, beside="principal"),
+        money_column("available", "Available", "record.available", css="sd-wide"),
+        *past_due_columns(),
+        CHECKED,
+    ],
+    sorts={
+        "past_due": "-past_due_rank",
+        "due": "key_date",
+        "limit": "-amount",
+        "created": "-created_at",
+        "checked": "checked_at",
+    },
+    filters=[
+        flag_filter("past_due", "Past due", Q(flagged__in=[True])),
+        flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
+    ],
+    presets={
+        "Past due": "past_due=yes&sort=past_due",
+        "Due next first": "sort=due",
+        "Needs a data check": "check=yes",
+        "Oldest copy first": "sort=checked",
+    },
+)

@@ -1,0 +1,184 @@
+"""Summaries of many borrowers at once. Hides how a batch survives its worker and why no document comes twice.
+
+Each borrower is an item that is finished in one transaction with its document, its code and its audit entry: a worker
+that takes over finds exactly what still waits. Only the documents that are being rendered are in memory.
+"""
+
+import logging
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from django.http import QueryDict
+from django.utils import timezone
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.documents import borrower_summary
+from portal.documents.document import LAYOUT_ERRORS, Document, Stamp, print_entry, record_print
+from portal.documents.models import Batch, Item
+from portal.documents.options import Options
+from portal.documents.pdf import NotRendered, render
+from portal.jobs.kinds import JobKind
+from portal.jobs.queue import start_job
+from portal.lists.pages import Listing
+from portal.live import LiveCopy, ask_and_wait
+from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
+from servicing.masking import masked_text
+
+logger = logging.getLogger(__name__)
+
+MAX_BORROWERS = 5_000
+MAX_SERVICE_WAIT_SECONDS = 8.0
+INSERT_ROWS = 500
+
+
+def start_batch(kind: JobKind, actor: Actor, found: Listing, *, form: str, options: str, zone: str) -> Batch:
+    """Create a batch of the first borrowers of a list, and start its job."""
+    filters = masked_text("; ".join(f"{chip.label} {chip.words}" for chip in found.chips))
+    with transaction.atomic():
+        batch = Batch.objects.create(
+            form=form,
+            chosen=(filters or "all borrowers on file")[:500],
+            options=options,
+            zone=zone,
+            actor_id=actor.id,
+            actor_name=actor.name,
+            actor_role=actor.role,
+            actor_ip=actor.ip,
+        )
+        rows = found.found.values_list("uuid", "label")[:MAX_BORROWERS]
+        items = [
+            Item(batch=batch, position=position, borrower_uuid=uuid, label=label or uuid)
+            for position, (uuid, label) in enumerate(rows, 1)
+        ]
+        Item.objects.bulk_create(items, batch_size=INSERT_ROWS)
+        append(
+            actor,
+            "summaries.batch",
+            subject_label=f"{len(items):,} summaries",
+            detail={"batch": str(batch.pk), "chosen": batch.chosen, "rows": len(items), "options": options},
+        )
+        batch.job = start_job(kind, by=actor, batch=str(batch.pk))
+        batch.save(update_fields=["job"])
+    return batch
+
+
+def print_batch(batch: Batch) -> Iterator[Item]:
+    """Finish each waiting item, in order; the next ones are rendered while one is recorded."""
+    waiting = batch.items.filter(state=Item.State.WAITING).defer("document")
+    options = Options.of(QueryDict(batch.options))
+    under_way: deque[Callable[[], Item]] = deque()
+    threads = ThreadPoolExecutor(settings.DOCUMENT_PROCESSES)
+    try:
+        with timezone.override(ZoneInfo(batch.zone)):
+            for item in list(waiting):
+                under_way.append(_start_item(threads, batch, item, options))
+                if len(under_way) > settings.DOCUMENT_PROCESSES:
+                    yield under_way.popleft()()
+            while under_way:
+                yield under_way.popleft()()
+    finally:  # A batch that stops here waits for no document.
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_item(
+    threads: ThreadPoolExecutor, batch: Batch, item: Item, options: Options
+) -> Callable[[], Item]:
+    """Start rendering one summary; the returned function waits for it and records it."""
+    try:
+        document = _document(batch.actor, item, options)
+        stamp = Stamp.new(borrower_summary.FORM, at=timezone.now(), by=batch.actor_name)
+        rendering = threads.submit(render, document.html(stamp))
+    except Record.DoesNotExist:
+        return partial(_fail, item, "This borrower is no longer on file.")
+    except LAYOUT_ERRORS as error:
+        logger.exception("The summary of %s could not be laid out.", item.borrower_uuid)
+        reason = f"The summary can’t be created ({type(error).__name__})."
+        return partial(_fail, item, reason)
+    return partial(_finish, batch.actor, item, document, stamp, rendering.result)
+
+
+def _document(actor: Actor, item: Item, options: Options) -> Document:
+    borrower = Record.objects.get(kind=Kind.BORROWER, uuid=item.borrower_uuid)
+    accounts = borrower_summary.accounts_of(borrower)
+    if not options.is_from_copies:
+        ask_and_wait(actor, accounts, deadline=MAX_SERVICE_WAIT_SECONDS)
+    stored = Record.objects.in_bulk([one.pk for one in accounts])
+    copies = [LiveCopy(stored[one.pk]) for one in accounts]
+    return borrower_summary.document(borrower, copies, options, today=business_date())
+
+
+def _finish(
+    actor: Actor, item: Item, document: Document, stamp: Stamp, wait_for_file: Callable[[], bytes]
+) -> Item:
+    """Store document, code and audit entry in one transaction, if nobody else finished the item."""
+    try:
+        file = wait_for_file()
+    except NotRendered as reason:
+        return _fail(item, str(reason))
+    file_name = f"{item.position:04}-{document.file_name}"
+    with transaction.atomic():
+        if _end(item, Item.State.DONE, code=stamp.code, file_name=file_name, document=file):
+            record_print(actor, print_entry(document, stamp), file)
+    return item
+
+
+def _fail(item: Item, reason: str) -> Item:
+    _end(item, Item.State.FAILED, reason=reason[:500])
+    return item
+
+
+def _end(item: Item, state: str, **fields: object) -> bool:
+    item.state = state
+    return bool(Item.objects.filter(pk=item.pk, state=Item.State.WAITING).update(state=state, **fields))
+
+
+# --- The download ---
+
+
+def finished_items(batch: Batch) -> Iterator[Item]:
+    """Read the items that have a document, one after the other from the database."""
+    return batch.items.filter(state=Item.State.DONE, document__isnull=False).iterator(10)
+
+
+class _Stream:
+    """A file that can't be rewound and hands on what was written to it."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self._written.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is buffered."""
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+    def read_written(self) -> bytes:
+        data, self._written = b"".join(self._written), []
+        return data
+
+
+def zip_documents(batch: Batch) -> Iterator[bytes]:
+    """Stream a ZIP file with one document in memory; PDFs are compressed already, so they are only stored."""
+    stream = _Stream()
+    created = batch.created_at.timetuple()[:6]
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for item in finished_items(batch):
+            archive.writestr(zipfile.ZipInfo(item.file_name, created), bytes(item.document or b""))
+            yield stream.read_written()
+        failed = batch.items.filter(state=Item.State.FAILED).values_list("label", "borrower_uuid", "reason")
+        lines = [f"{label} ({uuid}): {reason}\r\n" for label, uuid, reason in failed]
+        if lines:
+            archive.writestr(zipfile.ZipInfo("failed.txt", created), "".join(lines))
+    yield stream.read_written()

@@ -1,0 +1,329 @@
+"""The borrower summary: everything one printed page says of a borrower, from the saved copies.
+
+Sections that are not chosen are ``None``, and what a borrower must not read is left out. A sum with a missing part is
+no sum. Long lists are cut, and the content says how many entries are left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import F
+
+from portal.applications.details import details
+from portal.audit.models import WriteIntent
+from portal.documents.document import Document, Form
+from portal.documents.line_of_credit import billing_days, credit_use
+from portal.documents.options import Options
+from portal.live import LiveCopy, repayment_lists
+from portal.notes.models import Note
+from portal.registry import store
+from portal.registry.figures import figures_of, past_due_of
+from portal.registry.models import Kind, Record
+from portal.registry.records import active_records
+from portal.registry.sources import REPAYMENTS_OF
+from portal.ui import wording
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, consistency
+from servicing.schedules import Installment, Schedule, schedule_of, total
+from servicing.values import is_same_word
+
+TABLES = {"loans": Kind.LOAN, "lines": Kind.LINE}
+FORM = Form("BS", "Borrower summary", "documents/papers/borrower.html")
+Content = dict[str, Any]
+
+# How many entries one document has of each.
+MAX_PEOPLE = 50
+MAX_ACCOUNTS = 24
+MAX_INSTALLMENTS = 12
+MAX_SCHEDULE_ROWS = 120
+MAX_STATEMENTS = 12
+MAX_REPAYMENTS = 12
+MAX_OFFERS = 12
+MAX_NOTES = 20
+
+
+def accounts_of(record: Record) -> list[Record]:
+    """List the loans and lines of a summary, oldest first, each followed by the list of its repayments."""
+    chosen = [*_oldest(record, Kind.LOAN, MAX_ACCOUNTS), *_oldest(record, Kind.LINE, MAX_ACCOUNTS)]
+    return [one for pair in zip(chosen, repayment_lists(chosen), strict=True) for one in pair]
+
+
+def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
+    """Build the summary from the copies of :func:`accounts_of`."""
+    content = _content(record, copies, options, today)
+    return Document(
+        form=FORM,
+        subject=record,
+        about=str(record),
+        content=content,
+        options=options,
+        readings=copies,
+        rows=sum(len(part["rows"]) for part in content["loans"] or ()),
+        missing=_missing(content, copies),
+    )
+
+
+def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today: date) -> Content:
+    loans = [_loan(copy, today, options) for copy in copies if copy.record.kind == Kind.LOAN]
+    lines = [_line(copy, options) for copy in copies if copy.record.kind == Kind.LINE]
+    positions = [_position(one, one["loan"] or one["statement"], today, options) for one in [*loans, *lines]]
+    past, scheduled = _repayments(copies, today)
+    sections: Content = {
+        "people": lambda: _people(record, options),
+        "position": lambda: _overview(positions),
+        "loans": lambda: loans,
+        "lines": lambda: lines,
+        "repayments": lambda: past[:MAX_REPAYMENTS],
+        "application": lambda: _latest_application(record, options),
+        "internal": lambda: _internal(record, loans, lines, copies, today),
+    }
+    content = {name: build() if name in options.sections else None for name, build in sections.items()}
+    return content | {
+        "identity": _identity(record, options),
+        "stale": [one for one in positions if one["copy"].failing_since],
+        "repayments_left_out": max(0, len(past) - MAX_REPAYMENTS),
+        "scheduled": scheduled if "repayments" in options.sections else (),
+        "has_application": "application" in options.sections,
+        "left_out": {
+            "people": _left_out(record, Kind.KEY_PERSON, MAX_PEOPLE),
+            "loans": _left_out(record, Kind.LOAN, MAX_ACCOUNTS),
+            "lines": _left_out(record, Kind.LINE, MAX_ACCOUNTS),
+        },
+    }
+
+
+def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
+    """What a reader might look for and not find, in sentences."""
+    accounts = [copy for copy in copies if copy.record.kind in REPAYMENTS_OF]
+    counts = [
+        ("account", "never updated.", sum(copy.at is None for copy in accounts)),
+        (
+            "account",
+            "not responding; saved copies are shown.",
+            sum(bool(one.failing_since) for one in accounts),
+        ),
+        ("installment", "beyond the rows shown.", sum(part["left_out"] for part in content["loans"] or ())),
+        ("record", "beyond the numbers of one document.", sum(content["left_out"].values())),
+    ]
+    words = [
+        f"{number:,} {noun}{'' if number == 1 else 's'} {rest}" for noun, rest, number in counts if number
+    ]
+    return words if content["identity"]["is_known"] else ["No profile from the service.", *words]
+
+
+def _oldest(record: Record, kind: Kind, limit: int) -> list[Record]:
+    return list(active_records(kind).filter(borrower_uuid=record.uuid).order_by("created_at", "id")[:limit])
+
+
+def _left_out(record: Record, kind: Kind, limit: int) -> int:
+    return max(0, active_records(kind).filter(borrower_uuid=record.uuid).count() - limit)
+
+
+def _sums(rows: Iterable[Any], names: Iterable[str]) -> Content:
+    """Each column's exact sum, or ``None`` if a row lacks it."""
+    values = [row if isinstance(row, dict) else {name: getattr(row, name) for name in names} for row in rows]
+    return {name: total(row[name] for row in values) for name in names}
+
+
+def _status_word(status: str | None) -> str:
+    return wording.status(status).word if status else "—"
+
+
+# --- Who it is about ---
+
+
+def _identity(record: Record, options: Options) -> Content:
+    profile = store.last_answer(record, Borrower)
+    names = ("is_business", "entity", "citizenship", "start_date", "phone", "email", "address")
+    return {name: getattr(profile, name, None) for name in names} | {
+        "name": str(record),
+        "uuid": record.uuid if options.is_internal else record.uuid[:8],
+        "is_known": profile is not None,
+    }
+
+
+def _people(record: Record, options: Options) -> list[Content]:
+    """Key people; how to reach them only where colleagues read it."""
+    shown = ("title", "phone", "email") if options.is_internal else ("title",)
+    return [
+        {"name": str(one)} | {name: getattr(store.last_answer(one, KeyPerson), name, None) for name in shown}
+        for one in _oldest(record, Kind.KEY_PERSON, MAX_PEOPLE)
+    ]
+
+
+def _internal(
+    record: Record,
+    loans: Sequence[Content],
+    lines: Sequence[Content],
+    copies: Sequence[LiveCopy],
+    today: date,
+) -> Content:
+    """What only colleagues read: notes, failed data checks, writes whose outcome is unknown."""
+    notes = Note.objects.filter(borrower_uuid=record.uuid).order_by(
+        F("pinned_until").desc(nulls_last=True), "-created_at", "-id"
+    )
+    open_writes = WriteIntent.objects.filter(borrower_uuid=record.uuid, state__in=WriteIntent.OPEN)
+    paid = {
+        one.record.uuid: one.repayments
+        for one in copies
+        if one.record.kind == Kind.LOAN_REPAYMENTS and one.at
+    }
+    failed_rules = [
+        *(("Loan", one, consistency.check_loan(one["loan"], today)) for one in loans if one["loan"]),
+        *(
+            ("Loan", one, consistency.check_loan_repayments(one["loan"], paid[one["record"].uuid], today))
+            for one in loans
+            if one["loan"] and one["record"].uuid in paid
+        ),
+        *(("Line", one, consistency.check_line(one["statement"])) for one in lines if one["statement"]),
+    ]
+    return {
+        "notes": [(note.text, note.author_name, note.pinned_until) for note in notes[:MAX_NOTES]],
+        "notes_left_out": max(0, notes.count() - MAX_NOTES),
+        "checks": [
+            (f"{kind} {one['record'].uuid[:8]}", rule.text, rule.id)
+            for kind, one, rules in failed_rules
+            for rule in rules
+        ],
+        "unknown": [(one.label, one.actor_name, one.created_at) for one in open_writes[:MAX_NOTES]],
+    }
+
+
+# --- Its accounts ---
+
+
+def _loan(copy: LiveCopy, today: date, options: Options) -> Content:
+    """A loan's terms with its next installments, or with its schedule from the start."""
+    loan = copy.answer if isinstance(copy.answer, Loan) else None
+    schedule = schedule_of(loan, today) if loan else Schedule((), is_known=False)
+    unpaid = [row for row in schedule.rows if not row.is_paid]
+    chosen = list(schedule.rows) if options.has_schedules else unpaid
+    rows = chosen[: MAX_SCHEDULE_ROWS if options.has_schedules else MAX_INSTALLMENTS]
+    columns = ("principal", "interest", "fees", "total")
+    return {
+        "record": copy.record,
+        "copy": copy,
+        "loan": loan,
+        "statement": None,
+        "schedule": schedule,
+        "rows": [(row, _installment_state(row, today)) for row in rows],
+        "row_sums": _sums(rows, columns),
+        "left_out": len(chosen) - len(rows),
+        "paid": len(schedule.rows) - len(unpaid),
+        "sums": _sums(schedule.rows, columns),
+        "is_whole": options.has_schedules,
+    }
+
+
+def _installment_state(row: Installment, today: date) -> str:
+    if row.is_paid:
+        return "Paid"
+    is_overdue = row.is_owed and row.has_known_marker and row.due_date is not None and row.due_date < today
+    return "Overdue" if is_overdue else _status_word(row.status or "To come")
+
+
+def _line(copy: LiveCopy, options: Options) -> Content:
+    """A line's balances, and how much of it is used."""
+    statement = copy.answer if isinstance(copy.answer, Statement) else None
+    days = billing_days(statement) if options.has_statements else None
+    return {
+        "record": copy.record,
+        "copy": copy,
+        "loan": None,
+        "statement": statement,
+        "use": credit_use(statement),
+        "bills": None if days is None else days[:MAX_STATEMENTS],
+        "bills_left_out": max(0, len(days or ()) - MAX_STATEMENTS),
+    }
+
+
+# The figures of each kind of account that may be added up.
+SUMMED = ("amount", "principal", "remaining", "payoff", "available")
+
+
+def _overview(positions: Sequence[Content]) -> Content:
+    """What is past due over all accounts, then a table of the loans and one of the lines; unlike figures never mix."""
+    of_kinds = {
+        name: [one for one in positions if one["record"].kind == kind] for name, kind in TABLES.items()
+    }
+    open_ones = {name: [one for one in rows if not one["is_closed"]] for name, rows in of_kinds.items()}
+    past_due = past_due_of((one["record"].kind, one["copy"].answer) for one in positions)
+    return of_kinds | {
+        "past_due": wording.past_due(past_due),
+        "days": past_due.days,
+        "closed": past_due.closed,
+        "totals": {name: _sums(rows, SUMMED) for name, rows in open_ones.items() if len(rows) > 1},
+    }
+
+
+def _position(part: Content, answer: Loan | Statement | None, today: date, options: Options) -> Content:
+    """One account as a row of the overview."""
+    figures = figures_of(answer)
+    is_delinquent = isinstance(answer, Loan) and bool(answer.delinquent) and options.is_internal
+    status = _status_word(answer.status) if isinstance(answer, Loan) else ""
+    return {
+        "record": part["record"],
+        "copy": part["copy"],
+        "state": f"{status}{', delinquent' if is_delinquent else ''}" if answer else "Not loaded yet",
+        "is_read": answer is not None,
+        "is_closed": figures.is_closed,
+        "amount": answer.amount if isinstance(answer, Loan) else figures.limit,
+        "principal": figures.principal,
+        "remaining": figures.remaining,
+        "payoff": figures.payoff,
+        "available": figures.available,
+        "past_due": figures.past_due,
+        "days": figures.days_past_due(today),
+        "due": figures.due_next and figures.due_next.day,
+        "due_amount": figures.due_next and figures.due_next.amount,
+    }
+
+
+def _repayments(copies: Sequence[LiveCopy], today: date) -> tuple[list[Content], list[Content]]:
+    """What was paid or failed, newest first; and what is scheduled, soonest first."""
+    names = {kind: Kind(name).label for name, kind in REPAYMENTS_OF.items()}
+    rows: list[Content] = [
+        {
+            "repayment": one,
+            "account": f"{names[Kind(copy.record.kind)]} {copy.record.uuid[:8]}",
+            "state": _status_word(one.status),
+        }
+        for copy in copies
+        for one in copy.repayments
+    ]
+    rows.sort(key=lambda row: row["repayment"].effective_date or date.min)
+    scheduled = [row for row in rows if _is_scheduled(row["repayment"], today)]
+    return [row for row in reversed(rows) if not _is_scheduled(row["repayment"], today)], scheduled
+
+
+def _is_scheduled(repayment: Repayment, today: date) -> bool:
+    return is_same_word(repayment.status, "SCHEDULED") and (repayment.effective_date or today) >= today
+
+
+# --- Its latest application ---
+
+
+def _latest_application(record: Record, options: Options) -> Content | None:
+    records = (
+        active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid).order_by("-created_at", "-id")
+    )
+    pairs = [(one, store.last_answer(one, Application)) for one in records[:MAX_ACCOUNTS]]
+    if not pairs:
+        return None
+    latest, application = max(pairs, key=_applied_at)
+    status = application.status if application else None
+    offers = application.offers if application else ()
+    return {
+        "record": latest,
+        "application": application,
+        "decision": _status_word(status.decision if status else None),
+        "details": details(status.details) if status and options.is_internal else None,
+        "offers": offers[:MAX_OFFERS],
+        "offers_left_out": max(0, len(offers) - MAX_OFFERS),
+    }
+
+
+def _applied_at(pair: tuple[Record, Application | None]) -> datetime:
+    record, application = pair
+    created_at = application.created_at if application else None
+    return created_at.at if created_at and created_at.at else record.created_at

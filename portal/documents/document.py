@@ -1,0 +1,270 @@
+"""Printed documents: every kind has the same head and foot, a code, a content hash and an audit entry.
+
+A document is its content (which holds only what is printed) and its options. Time, person and code are added as a
+stamp: the same content with the same stamp gives the same bytes, and the content hash does not depend on the stamp.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.documents.models import LongDocument, Printed
+from portal.documents.options import Options
+from portal.documents.pdf import render
+from portal.jobs.kinds import JobKind
+from portal.jobs.queue import start_job
+from portal.live import LiveCopy
+from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
+from servicing import RemoteTime, ServicingError
+from servicing.codec import Model
+from servicing.credit_lines import StatementDocument
+
+# What saved answers that make no sense raise while a document is laid out.
+LAYOUT_ERRORS = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# Without letters and digits that look alike.
+CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+# From this amount on, columns take the width of their content.
+WIDE_AMOUNT = 1_000_000
+# What paper has no use for: tooltips, and the indentation of templates.
+_HINT = re.compile(r'<(span|time) [^>]*title="[^"]*"[^>]*>([^<]*)</\1>')
+_INDENTATION = re.compile(r">\s*\n\s*<")
+_TAG = re.compile("<[^>]*>")
+_CANONICAL = msgspec.json.Encoder(order="sorted", decimal_format="string")
+
+
+class Form(NamedTuple):
+    """A kind of document: the first letters of its codes, its title, its template."""
+
+    prefix: str
+    title: str
+    template: str
+    inline_rows: int = 400
+    """With more rows than this in its long tables a job creates the document."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What makes two prints of the same content different."""
+
+    at: datetime
+    by: str
+    code: str = ""
+    """Empty on a preview."""
+
+    @classmethod
+    def new(cls, form: Form, *, at: datetime, by: str) -> "Stamp":
+        """Create a stamp with a new code."""
+        chosen = "".join(secrets.choice(CODE_ALPHABET) for _ in range(6))
+        return cls(at, by, f"{form.prefix}-{timezone.localtime(at):%Y%m%d}-{chosen}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """One document before it is printed."""
+
+    form: Form
+    subject: Record
+    about: str
+    """Whose it is, in words, below the title."""
+    content: Mapping[str, Any]
+    options: Options
+    readings: Sequence[LiveCopy] = field(default=(), repr=False)
+    """The saved copies that its figures come from."""
+    is_landscape: bool = False
+    rows: int = 0
+    """How many rows its long tables have, which decides how long it takes to create."""
+    missing: Sequence[str] = ()
+    """What a reader might look for and not find, in sentences."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.form.title}: {self.about}"
+
+    @cached_property
+    def content_hash(self) -> str:
+        """The SHA-256 of its figures and words, without the times at which the service reported them."""
+        parts = [self.form.title, self.about, self.options.mode.value, self._canonical_content]
+        return hashlib.sha256(_CANONICAL.encode(parts)).hexdigest()
+
+    @cached_property
+    def _canonical_content(self) -> Any:
+        return canonical(self.content)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether creating it takes longer than others can wait for a rendering process."""
+        return self.rows > self.form.inline_rows
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether an amount is too long for columns of a fixed width."""
+        return any(abs(amount) >= WIDE_AMOUNT for amount in _amounts(self._canonical_content))
+
+    @property
+    def short_hash(self) -> str:
+        """The beginning of the hash, as the foot of each page shows it."""
+        return " ".join(self.content_hash[start : start + 4] for start in range(0, 12, 4))
+
+    @property
+    def reported_at(self) -> list[datetime]:
+        """When the service reported its figures, oldest first."""
+        return sorted(one.at for one in self.readings if one.at)
+
+    @property
+    def file_name(self) -> str:
+        """The file name: what it is, whose and when."""
+        return f"{slugify(self.title)[:80] or 'document'}-{business_date()}.pdf"
+
+    def html(self, stamp: Stamp) -> str:
+        """Render the document as HTML; every element left out saves time when it becomes a PDF."""
+        page = render_to_string("documents/print.html", self.context(stamp))
+        return _INDENTATION.sub("><", _HINT.sub(r"\2", page))
+
+    def context(self, stamp: Stamp) -> dict[str, Any]:
+        """Build the context of its templates."""
+        return {
+            "document": self,
+            "content": self.content,
+            "options": self.options,
+            "stamp": stamp,
+            "organisation": settings.ORGANISATION,
+            "host": next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), ""),
+            "environment": str(settings.SERVICING_ENVIRONMENT).upper(),
+        }
+
+
+def account_document(
+    form: Form,
+    copies: Sequence[LiveCopy],
+    owner: Record | None,
+    options: Options,
+    content: Mapping[str, Any],
+    *,
+    is_known: bool,
+    **layout: Any,
+) -> Document:
+    """Build the document of one loan, line or application, whose own copy is the first one."""
+    record = copies[0].record
+    noun = {Kind.LOAN: "loan", Kind.LINE: "line", Kind.APPLICATION: "application"}[Kind(record.kind)]
+    return Document(
+        form=form,
+        subject=record,
+        about=f"{owner or record.borrower_uuid[:8]}, {noun} {record.uuid[:8]}",
+        content=content,
+        options=options,
+        readings=copies,
+        missing=[] if is_known else [f"The {noun} isn’t loaded yet: only the ID is on file."],
+        **layout,
+    )
+
+
+def issue(actor: Actor, document: Document) -> tuple[str, bytes]:
+    """Create the PDF and record the print; returns its code and bytes, or raises :class:`pdf.NotRendered`."""
+    stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
+    file = render(document.html(stamp))
+    record_print(actor, print_entry(document, stamp), file)
+    return stamp.code, file
+
+
+def issue_in_background(job: JobKind, actor: Actor, document: Document) -> LongDocument:
+    """Store the document's HTML as it is now, and let a job create the PDF."""
+    stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
+    with transaction.atomic():
+        started = LongDocument.objects.create(
+            title=document.title[:300],
+            file_name=document.file_name,
+            html=document.html(stamp),
+            print_entry=print_entry(document, stamp),
+            actor_id=actor.id,
+            actor_name=actor.name,
+            actor_role=actor.role,
+            actor_ip=actor.ip,
+        )
+        started.job = start_job(job, by=actor, document=str(started.pk))
+        started.save(update_fields=["job"])
+    return started
+
+
+def print_entry(document: Document, stamp: Stamp) -> dict[str, Any]:
+    """What the audit trail says about a print, except the hash of its bytes."""
+    reported_at, subject = document.reported_at, document.subject
+    return {
+        "subject_kind": subject.kind,
+        "subject_uuid": subject.uuid,
+        "subject_label": document.title[:300],
+        "borrower_uuid": subject.borrower_uuid,
+        "detail": {
+            "code": stamp.code,
+            "title": document.form.title,
+            "content_sha256": document.content_hash,
+            "data_from": reported_at[0] if reported_at else None,
+            "data_to": reported_at[-1] if reported_at else None,
+            **document.options.as_detail(),
+        },
+    }
+
+
+def record_print(actor: Actor, entry: Mapping[str, Any], file: bytes) -> Printed:
+    """Store one audit entry, and the code that leads to it."""
+    detail = entry["detail"] | {"sha256": hashlib.sha256(file).hexdigest(), "bytes": len(file)}
+    with transaction.atomic():
+        appended = append(actor, "summaries.print", **{**entry, "detail": detail})
+        return Printed.objects.create(code=detail["code"], entry=appended)
+
+
+def canonical(value: Any) -> Any:
+    """Convert a content to plain values, so that equal contents give equal JSON."""
+    match value:
+        case Record():
+            return [value.kind, value.uuid, value.label]
+        case LiveCopy():
+            return canonical(value.record)
+        case StatementDocument():
+            return value.billing_date  # Its link differs in every answer.
+        case RemoteTime():
+            return value.text
+        case Model():
+            return {name: canonical(getattr(value, name)) for name in value.__struct_fields__}
+        case Mapping():
+            return {str(key): canonical(one) for key, one in value.items()}
+        case set() | frozenset():
+            return sorted(map(str, value))
+        case list() | tuple():
+            return [canonical(one) for one in value]
+        case SafeString():
+            return _TAG.sub(" ", value)  # ready table rows: their words
+        case None | str() | bool() | int() | date() | Decimal():
+            return value
+        case _ if is_dataclass(value):
+            return {one.name: canonical(getattr(value, one.name)) for one in fields(value)}
+    return "" if callable(value) else str(value)  # a function's text differs between processes
+
+
+def _amounts(value: Any) -> Iterator[Decimal]:
+    """Find every amount in a canonical content."""
+    match value:
+        case Decimal():
+            yield value
+        case Mapping():
+            for one in value.values():
+                yield from _amounts(one)
+        case list():
+            for one in value:
+                yield from _amounts(one)

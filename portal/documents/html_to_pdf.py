@@ -1,0 +1,85 @@
+"""Renders a document with WeasyPrint. Only the processes of :mod:`portal.documents.pdf` import this."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from weasyprint import CSS, HTML
+from weasyprint.logger import PROGRESS_LOGGER
+from weasyprint.text.fonts import FontConfiguration
+from weasyprint.urls import FatalURLFetchingError, URLFetcher, URLFetcherResponse
+
+from portal.documents.pdf import NotRendered, PageListener
+
+STATIC = Path(__file__).resolve().parents[2] / "static"
+# A host that can't exist, to join relative links with; it is never called.
+BASE = "https://static.invalid/"
+TYPES = {".css": "text/css", ".woff2": "font/woff2"}
+# Embedded fonts contain a time; without this it would be now, and no two prints would have the same bytes.
+os.environ["SOURCE_DATE_EPOCH"] = "0"
+PROGRESS_LOGGER.setLevel(logging.INFO)
+PROGRESS_LOGGER.propagate = False
+
+
+class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped
+    """Loads styles and fonts from our own folder; any other address ends the rendering."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_redirects=False, fail_on_errors=True)
+
+    def fetch(self, url: str, headers: Any = None) -> URLFetcherResponse:
+        path = (STATIC / url.removeprefix(BASE)).resolve()
+        if not url.startswith(BASE) or not path.is_relative_to(STATIC) or path.suffix not in TYPES:
+            raise ValueError("not one of our static files")
+        return URLFetcherResponse(url, path.read_bytes(), {"Content-Type": TYPES[path.suffix]})
+
+
+@cache
+def _style() -> tuple[CSS, FontConfiguration]:
+    """Read the style of all documents with its fonts once per process. The two belong together, and to one thread."""
+    fonts = FontConfiguration()
+    return CSS(url=f"{BASE}css/print.css", url_fetcher=StaticFiles(), font_config=fonts), fonts
+
+
+class PageCounter(logging.Handler):
+    """Counts pages by WeasyPrint's log, which names some of them more than once."""
+
+    def __init__(self, on_page: PageListener) -> None:
+        super().__init__()
+        self._on_page = on_page
+        self._pages = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if (
+            "Page %d" in str(record.msg)
+            and isinstance(record.args, tuple)
+            and record.args[0] == self._pages + 1
+        ):
+            self._pages += 1
+            self._on_page(self._pages)
+
+
+@contextmanager
+def _report_pages(on_page: PageListener) -> Iterator[None]:
+    """Report pages while the block lays out a document."""
+    counter = PageCounter(on_page)
+    PROGRESS_LOGGER.addHandler(counter)
+    try:
+        yield
+    finally:
+        PROGRESS_LOGGER.removeHandler(counter)
+
+
+def convert(html: str, on_page: PageListener) -> bytes:
+    """Render the PDF, tagged for assistive technology as PDF/UA requires."""
+    try:
+        style, fonts = _style()
+        document = HTML(string=html, base_url=BASE, url_fetcher=StaticFiles())
+        with _report_pages(on_page):
+            return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_variant="pdf/ua-1"))
+    except (Exception, FatalURLFetchingError) as error:  # FatalURLFetchingError is no Exception.
+        raise NotRendered(f"{type(error).__name__}: {error}") from None

@@ -1,0 +1,58 @@
+"""The line of credit on paper: its balances, how much of it is used, what is due, its statements and repayments."""
+
+from datetime import date
+from typing import Any
+
+from portal.credit_lines.wording import past_due_words
+from portal.documents.document import Document, Form, account_document
+from portal.documents.options import Options
+from portal.live import LiveCopy
+from portal.registry.figures import figures_of
+from portal.registry.models import Record
+from portal.repayments.table import RepaymentRow
+from portal.ui import wording
+from servicing import Statement
+from servicing.figures import percent_of_limit
+
+FORM = Form("LC", "Line of credit", "documents/papers/line.html")
+MAX_STATEMENTS = 36
+MAX_REPAYMENTS = 60
+
+
+def document(
+    copy: LiveCopy, repayments: LiveCopy, owner: Record | None, options: Options, *, today: date
+) -> Document:
+    """Build the document from the saved copy of the line and the list of its repayments."""
+    line = copy.answer if isinstance(copy.answer, Statement) else None
+    days, figures = billing_days(line), figures_of(line)
+    rows = sorted(map(RepaymentRow, repayments.repayments), key=_effective_date, reverse=True)
+    content = {
+        "record": copy.record,
+        "owner": owner,
+        "line": line,
+        "use": credit_use(line),
+        "past_due": past_due_words(figures, today) if line else "",
+        "due_next": figures.due_next,
+        "bills": days[:MAX_STATEMENTS],
+        "bills_left_out": max(0, len(days) - MAX_STATEMENTS),
+        "repayments": rows[:MAX_REPAYMENTS],
+        "repayments_left_out": max(0, len(rows) - MAX_REPAYMENTS),
+    }
+    return account_document(FORM, [copy, repayments], owner, options, content, is_known=line is not None)
+
+
+def credit_use(statement: Statement | None) -> dict[str, Any]:
+    """The principal as a share of the limit, in percent and as the length of a bar; ``None`` if not known."""
+    principal, limit = (statement.principal_balance, statement.credit_limit) if statement else (None, None)
+    percent = wording.whole_percent(percent_of_limit(principal, limit))
+    return {"percent": percent, "bar": max(0, min(100, percent or 0))}
+
+
+def billing_days(statement: Statement | None) -> list[date]:
+    """The days of its statements, newest first."""
+    papers = statement.statements if statement else ()
+    return sorted((paper.billing_date for paper in papers if paper.billing_date), reverse=True)
+
+
+def _effective_date(row: RepaymentRow) -> date:
+    return row.repayment.effective_date or date.min

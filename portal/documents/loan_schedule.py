@@ -1,0 +1,65 @@
+"""The whole schedule of one loan: its terms, a chart, every installment with yearly subtotals, and the totals."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from portal.documents.document import Document, Form, account_document
+from portal.documents.options import Options
+from portal.live import LiveCopy
+from portal.loans.chart import Chart, chart
+from portal.loans.figures import figure_cards
+from portal.loans.schedule import schedule_table
+from portal.registry.figures import figures_of
+from portal.registry.models import Record
+from servicing import Loan, Repayment
+from servicing.figures import is_partly_paid
+from servicing.schedules import schedule_of
+
+FORM = Form("LS", "Loan schedule", "documents/papers/loan_schedule.html")
+MAX_ROWS = 720
+MAX_UPRIGHT_COLUMNS = 9
+"""With more columns than this the paper is turned."""
+
+
+def document(
+    copy: LiveCopy, repayments: Sequence[Repayment], owner: Record | None, options: Options, *, today: date
+) -> Document:
+    """Build the schedule from the saved copy of the loan and its repayments."""
+    loan = copy.answer if isinstance(copy.answer, Loan) else None
+    content: dict[str, Any] = {"record": copy.record, "owner": owner, "loan": loan}
+    if loan:
+        schedule, figures = schedule_of(loan, today), figures_of(loan)
+        plot = chart(schedule, today)
+        content |= {
+            "figures": figure_cards(
+                figures,
+                loan,
+                schedule,
+                today,
+                is_partly_paid=is_partly_paid(figures.oldest_unpaid_due, repayments),
+            ),
+            "chart": plot,
+            "balance": _balance_pieces(plot),
+            "table": schedule_table(schedule, today, max_rows=MAX_ROWS, is_paper=True),
+        }
+    return account_document(
+        FORM,
+        [copy],
+        owner,
+        options,
+        content,
+        is_known=loan is not None,
+        rows=content["table"].shown if loan else 0,
+        is_landscape=bool(loan) and content["table"].column_count > MAX_UPRIGHT_COLUMNS,
+    )
+
+
+def _balance_pieces(plot: Chart | None) -> list[tuple[Decimal, ...]]:
+    """The chart's balance line in straight pieces: WeasyPrint draws a stretched polyline ever thicker."""
+    if plot is None:
+        return []
+    ends = [tuple(map(Decimal, point.split(","))) for point in plot.balance.split()]
+    return [(x1, y1 + plot.top, x2, y2 + plot.top) for (x1, y1), (x2, y2) in pairwise(ends)]

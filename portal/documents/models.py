@@ -1,0 +1,174 @@
+"""Printed documents by code, who is creating one now, and documents that jobs create."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.fields.json import KT
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.audit.models import Actor, Entry
+from portal.jobs.models import Job
+
+
+class PrintedQuerySet(models.QuerySet["Printed"]):
+    """Printed documents, and those that the audit trail lacks."""
+
+    def unrecorded(self) -> "PrintedQuerySet":
+        """Match documents whose audit entry is missing or belongs to something else."""
+        recorded = Entry.objects.annotate(code=KT("detail__code")).filter(
+            pk=OuterRef("entry_id"), action="summaries.print", code=OuterRef("code")
+        )
+        return self.exclude(Exists(recorded))
+
+
+class Printed(models.Model):
+    """One printed document, by the code on its pages. Its audit entry holds the rest."""
+
+    code = models.CharField(max_length=24, primary_key=True)
+    entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
+
+    objects = PrintedQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "printed"
+
+    def __str__(self) -> str:
+        return self.code
+
+    def get_absolute_url(self) -> str:
+        """Its verification page."""
+        return reverse("documents:verify", args=[self.code])
+
+
+class Turn(models.Model):
+    """Exists while a person's document is being created; it blocks a second one."""
+
+    person_id = models.BigIntegerField(primary_key=True)
+    taken_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"person {self.person_id} since {self.taken_at:%Y-%m-%d %H:%M:%S}"
+
+
+class BackgroundPrint(models.Model):
+    """Something that a job creates for one person, stored in the database for every machine."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    actor_id = models.BigIntegerField(null=True)
+    actor_name = models.CharField(max_length=300)
+    actor_role = models.CharField(max_length=20, blank=True)
+    actor_ip = models.GenericIPAddressField(null=True)
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self._meta.verbose_name} of {self.created_at:%Y-%m-%d %H:%M}"
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        raise NotImplementedError
+
+    @property
+    def actor(self) -> Actor:
+        """Who asked for it, for the worker's audit entries."""
+        request_id = f"{self._meta.model_name}-{self.pk.hex[:12]}"
+        return Actor(
+            id=self.actor_id,
+            name=self.actor_name,
+            role=self.actor_role,
+            ip=self.actor_ip,
+            request_id=request_id,
+        )
+
+    @property
+    def expires_at(self) -> datetime:
+        """When its documents are removed."""
+        return self.created_at + timedelta(days=settings.BATCH_DAYS)
+
+
+class LongDocument(BackgroundPrint):
+    """A document too long to be created within a request. Only the person who asked for it may download it."""
+
+    title = models.CharField(max_length=300)
+    file_name = models.CharField(max_length=140)
+    html = models.TextField(help_text="The laid out document; empty once there is a PDF.")
+    print_entry = models.JSONField(
+        encoder=DjangoJSONEncoder, help_text="What the audit trail will say about it."
+    )
+    document = models.BinaryField(null=True)
+    reason = models.CharField(max_length=500, blank=True, help_text="Why there is no PDF.")
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("documents:long_document", args=[self.pk])
+
+
+class Batch(BackgroundPrint):
+    """Summaries of many borrowers."""
+
+    class Form(models.TextChoices):
+        ZIP = "zip", "One PDF each, in a ZIP file"
+        JOINED = "joined", "One PDF with all of them"
+
+    form = models.CharField(max_length=10, choices=Form.choices, default=Form.ZIP)
+    chosen = models.CharField(max_length=500, help_text="What narrowed the list of borrowers, in words.")
+    options = models.TextField(blank=True, help_text="What is printed, as a query string.")
+    zone = models.CharField(max_length=50)
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta(BackgroundPrint.Meta):
+        verbose_name_plural = "batches"
+
+    def get_absolute_url(self) -> str:
+        """Its page."""
+        return reverse("documents:batch", args=[self.pk])
+
+
+class Item(models.Model):
+    """One borrower of a batch: waiting, printed once, or failed with a reason."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="items")
+    position = models.PositiveIntegerField()
+    borrower_uuid = models.CharField(max_length=64)
+    label = models.CharField(max_length=300)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    reason = models.CharField(max_length=500, blank=True)
+    code = models.CharField(max_length=24, blank=True)
+    file_name = models.CharField(max_length=140, blank=True)
+    document = models.BinaryField(null=True)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "borrower_uuid"], name="one_item_per_borrower"),
+            models.CheckConstraint(
+                condition=Q(state="done") | Q(document__isnull=True), name="only_done_items_have_documents"
+            ),
+        ]
+        indexes = [models.Index(fields=["batch", "state", "position"])]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def remove_expired() -> int:
+    """Remove expired documents, but not their audit entries; returns the number of batches."""
+    oldest = timezone.now() - timedelta(days=settings.BATCH_DAYS)
+    LongDocument.objects.filter(created_at__lt=oldest).delete()
+    expired = Batch.objects.filter(created_at__lt=oldest, removed_at__isnull=True)
+    Item.objects.filter(batch__in=expired).update(document=None)
+    return expired.update(removed_at=timezone.now())

@@ -1,0 +1,44 @@
+"""The offers of one application side by side. It is no legal disclosure, and it says so."""
+
+from typing import Any
+
+from portal.applications.offers import View, compare
+from portal.applications.page import facts
+from portal.documents.document import Document, Form, account_document
+from portal.documents.options import Options
+from portal.live import LiveCopy
+from portal.registry.models import Record
+from portal.ui import wording
+from servicing import Application
+
+FORM = Form("OS", "Offer sheet", "documents/papers/offer_sheet.html")
+MAX_UPRIGHT_OFFERS = 3
+"""More offers than this need the long side of the paper."""
+
+
+def document(copy: LiveCopy, owner: Record | None, options: Options, view: View) -> Document:
+    """Build the sheet with the offers chosen on the application's page, in the order chosen there."""
+    application = copy.answer if isinstance(copy.answer, Application) else None
+    content: dict[str, Any] = {
+        "record": copy.record,
+        "owner": owner,
+        "application": application,
+        "columns": (),
+    }
+    if application:
+        comparison = compare(application, view)
+        decision = application.status.decision if application.status else None
+        content |= {
+            "facts": facts(application) if options.is_internal else facts(application)[:3],
+            "decision": wording.status(decision).word if decision else None,
+            "columns": comparison.columns,
+            "reported": comparison.reported,
+            "calculated": comparison.calculated,
+            "left_out": len(comparison.everyone) - len(comparison.columns),
+            "is_fee_deducted": comparison.is_fee_deducted,
+        }
+    is_landscape = len(content["columns"]) > MAX_UPRIGHT_OFFERS
+    is_known = application is not None
+    return account_document(
+        FORM, [copy], owner, options, content, is_known=is_known, is_landscape=is_landscape
+    )

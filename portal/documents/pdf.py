@@ -1,0 +1,190 @@
+"""Turns HTML into PDF bytes in processes of their own, because WeasyPrint in a thread of a web server corrupts memory.
+
+Hides the processes: each renders one document at a time. They start with the first documents and stay warm. One that
+takes too long is ended alone; one that crashed or has rendered enough documents to have grown is replaced.
+"""
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, wraps
+from multiprocessing.connection import Connection
+from typing import ParamSpec, TypeVar
+
+from django.conf import settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+PageListener = Callable[[int], None]
+"""Is called with the number of pages laid out so far; an exception it raises ends the rendering."""
+
+DOCUMENTS_PER_PROCESS = 250
+# How long one document may take, and how long somebody waits for a free process before that.
+TIME_LIMIT_SECONDS = 45
+QUEUE_SECONDS = 15
+# Allocations between two garbage collections: a document creates many objects and drops them at its end.
+GC_THRESHOLD = 200_000
+# Stack slots of the frame below which a document is rendered.
+FRAME_SLOTS = 40_000
+# Debian's names of the libraries that rendering needs; docker/system-packages.txt has the same.
+PACKAGES = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
+
+
+class NotRendered(Exception):
+    """There is no PDF; the words say why."""
+
+
+def render(
+    html: str, *, time_limit: float = TIME_LIMIT_SECONDS, on_page: PageListener = lambda pages: None
+) -> bytes:
+    """Render a document as PDF; its links to styles and fonts are relative to the folder of static files."""
+    free = _free_processes()
+    if not free.acquire(timeout=QUEUE_SECONDS):
+        raise NotRendered("Too many documents are being created right now.")
+    until = time.monotonic() + time_limit
+    try:
+        for get_process in (_idle_process, RenderingProcess):  # If a process is gone, a new one tries once.
+            with suppress(EOFError):
+                return get_process().render(html, until - time.monotonic(), on_page)
+        raise NotRendered("The process that creates documents ended unexpectedly.")
+    finally:
+        free.release()
+
+
+@cache
+def _free_processes() -> threading.Semaphore:
+    return threading.BoundedSemaphore(settings.DOCUMENT_PROCESSES)
+
+
+def _idle_process() -> "RenderingProcess":
+    try:
+        return _idle.pop()
+    except IndexError:
+        return RenderingProcess()
+
+
+class RenderingProcess:
+    """One process that renders, and this end of the pipe to it."""
+
+    def __init__(self) -> None:
+        self._documents = 0
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other_end = context.Pipe()
+        with other_end:
+            self._process = context.Process(target=serve, args=(other_end,), daemon=True)
+            self._process.start()
+
+    def render(self, html: str, time_limit: float, on_page: PageListener) -> bytes:
+        """Render one document and stay for the next; raises ``EOFError`` if the process is gone."""
+        try:
+            result = self._exchange(html, time_limit, on_page)
+        except BaseException:
+            self._end()
+            raise
+        self._documents += 1
+        if self._documents < DOCUMENTS_PER_PROCESS:
+            _idle.append(self)
+        else:
+            self._end()
+        if isinstance(result, NotRendered):
+            raise result
+        return result
+
+    def _exchange(self, html: str, time_limit: float, on_page: PageListener) -> bytes | NotRendered:
+        # Whatever the process hangs in, its end ends both sending and receiving here.
+        is_over_time = threading.Event()
+        watchdog = threading.Timer(max(time_limit, 0), self._kill, [is_over_time])
+        watchdog.start()
+        try:
+            self._pipe.send(html)
+            while isinstance(received := self._pipe.recv(), int):
+                on_page(received)
+        except (EOFError, ConnectionError):
+            if is_over_time.is_set():
+                raise NotRendered("It took too long.") from None
+            raise EOFError from None
+        finally:
+            watchdog.cancel()
+        return received  # type: ignore[no-any-return]
+
+    def _kill(self, is_over_time: threading.Event) -> None:
+        is_over_time.set()
+        self._process.kill()
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+_idle: list[RenderingProcess] = []
+
+
+# --- In the rendering process ---
+
+
+def serve(pipe: Connection) -> None:
+    """Render what comes through the pipe until the other end is gone."""
+    warm_up()
+    while True:
+        try:
+            html = pipe.recv()
+        except EOFError:
+            return
+        try:
+            result: bytes | NotRendered = render_here(html, pipe.send)
+        except NotRendered as reason:
+            result = reason
+        pipe.send(result)
+
+
+def warm_up() -> None:
+    """Load what rendering needs, and end when the server ends, however it does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        render_here('<!doctype html><html lang="en"><title>Warm</title>')
+    except NotRendered:  # The next request for a document reports it.
+        pass
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
+
+
+def in_one_piece(work: Callable[P, R]) -> Callable[P, R]:
+    """Give a function a frame so large that all frames below it fit into the piece of memory that Python takes for it.
+
+    Frames lie in small pieces otherwise, and where one ends in the middle of the layout, each call across its end has
+    the system map memory and take it back: thousands of times in a document, for a tenth of its time.
+    """
+
+    def roomy(*args: P.args, **kwargs: P.kwargs) -> R:
+        return work(*args, **kwargs)
+
+    roomy.__code__ = roomy.__code__.replace(co_stacksize=FRAME_SLOTS)
+    return wraps(work)(roomy)
+
+
+@in_one_piece
+def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
+    """Render one document in this process."""
+    try:
+        from portal.documents import html_to_pdf
+
+        return html_to_pdf.convert(html, on_page)
+    except OSError:  # Importing WeasyPrint without its libraries raises it.
+        raise NotRendered(
+            f"This server lacks system libraries of the document engine. Install them with: "
+            f"apt-get install {PACKAGES}."
+        ) from None
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(0)

@@ -1,0 +1,53 @@
+"""What documents do in the background."""
+
+from django.db import transaction
+
+from portal.documents.batches import print_batch
+from portal.documents.document import record_print
+from portal.documents.models import Batch, Item, LongDocument, remove_expired
+from portal.documents.pdf import NotRendered, render
+from portal.jobs.execution import Progress
+from portal.jobs.kinds import job
+
+LONG_TIME_LIMIT_SECONDS = 300
+
+
+@job("summaries.long_document", label="Create a document")
+def create_long_document(progress: Progress, *, document: str) -> None:
+    """Create the PDF of a stored document, and record the print with it."""
+    found = LongDocument.objects.get(pk=document)
+    waiting = LongDocument.objects.filter(pk=document, document=None, reason="")
+    if not waiting.exists():  # An earlier attempt finished it and died before it could report that.
+        return
+    try:
+        file = render(
+            found.html,
+            time_limit=LONG_TIME_LIMIT_SECONDS,
+            on_page=lambda pages: progress.step(0, words=f"Page {pages}"),
+        )
+    except NotRendered as reason:
+        waiting.update(reason=str(reason)[:500], html="")
+        progress.step(failed=1)
+        return
+    with transaction.atomic():
+        if waiting.update(document=file, html=""):
+            record_print(found.actor, found.print_entry, file)
+    progress.step()
+
+
+@job("summaries.batch", label="Print borrower summaries", attempts=20, gives_way=True)
+def create_batch(progress: Progress, *, batch: str) -> dict[str, int]:
+    """Print what still waits in a batch; started again, it leaves out what is finished."""
+    found = Batch.objects.get(pk=batch)
+    items = found.items
+    progress.job.failed = items.filter(state=Item.State.FAILED).count()
+    progress.resume(items.filter(state=Item.State.WAITING).count())
+    for item in print_batch(found):
+        progress.step(failed=item.state == Item.State.FAILED)
+    return {str(state): items.filter(state=state).count() for state in (Item.State.DONE, Item.State.FAILED)}
+
+
+@job("summaries.remove", label="Delete expired summaries", single=True, every="BATCH_REMOVAL_MINUTES")
+def remove(progress: Progress) -> dict[str, int]:
+    """Remove the documents of expired batches."""
+    return {"removed": remove_expired()}

@@ -1,0 +1,344 @@
+"""Printed documents: the preview and the PDF render the same template from the same content."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import timedelta
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_http_methods, require_safe
+
+from portal.accounts.roles import requires
+from portal.applications.offers import View as OfferView
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.view_log import log_page, log_view
+from portal.documents import borrower_summary, tasks
+from portal.documents import line_of_credit as line_paper
+from portal.documents import loan_schedule as loan_paper
+from portal.documents import offer_sheet as offer_paper
+from portal.documents import statement_of_account as account_paper
+from portal.documents.document import LAYOUT_ERRORS, Document, Stamp, issue, issue_in_background
+from portal.documents.models import BackgroundPrint, LongDocument, Printed, Turn
+from portal.documents.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
+from portal.documents.pdf import NotRendered
+from portal.errors import error_page
+from portal.gateway import StaffRequest
+from portal.jobs.models import Job
+from portal.live import Freshness, LiveCopy, account_records, ask_and_wait, show_panels
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.registry.sources import REPAYMENTS_OF
+from portal.runtime.business_date import business_date
+from portal.ui.htmx import finish_action, render_page
+from portal.ui.uploads import accepts_files
+from servicing import Repayment
+from servicing.values import is_same_word
+
+logger = logging.getLogger(__name__)
+
+# A PDF waits this long for a silent service, then shows saved copies.
+MAX_SERVICE_WAIT_SECONDS = 8.0
+# Longer than a request may take for a document; after that, its process must have died.
+MAX_TURN = timedelta(seconds=90)
+RETRY_SECONDS = 5
+
+
+class Busy(Exception):
+    """The person's other document is being created; ``earlier`` is that one if a job creates it."""
+
+    def __init__(self, earlier: BackgroundPrint | None = None) -> None:
+        super().__init__("one document at a time")
+        self.earlier = earlier
+
+    def page(self, request: StaffRequest) -> HttpResponse:
+        """Render the page that says so."""
+        response = error_page(request, "documents/busy.html", 429, {"earlier": self.earlier})
+        response["Retry-After"] = str(RETRY_SECONDS)
+        return response
+
+
+@contextmanager
+def one_at_a_time(person_id: int, background: type[BackgroundPrint]) -> Iterator[None]:
+    """Raise :class:`Busy` if another document of this person is being created, in whichever process."""
+    now = timezone.now()
+    turns = Turn.objects.filter(person_id=person_id)
+    turns.exclude(taken_at__range=(now - MAX_TURN, now)).delete()  # Also after a clock was set back.
+    try:
+        with transaction.atomic():
+            Turn.objects.create(person_id=person_id, taken_at=now)
+    except IntegrityError:
+        raise Busy from None
+    try:
+        if earlier := background._default_manager.filter(actor_id=person_id, job__state__in=Job.OPEN).first():
+            raise Busy(earlier)
+        yield
+    finally:
+        turns.filter(taken_at=now).delete()
+
+
+def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseBase]:
+    """Turn a function that builds a document into a view of its preview or, with ``as_pdf``, its PDF."""
+
+    @require_safe
+    @wraps(build)
+    def view(request: StaffRequest, *, as_pdf: bool = False, **ids: str) -> HttpResponseBase:
+        try:
+            with one_at_a_time(request.user.pk, LongDocument) if as_pdf else nullcontext():
+                document = build(request, as_pdf, **ids)
+                return _create_pdf(request, document) if as_pdf else _preview(request, document)
+        except Busy as busy:
+            return busy.page(request)
+        except LAYOUT_ERRORS as error:
+            logger.exception("A document could not be laid out.")
+            context = {"problem": type(error).__name__}
+            return error_page(request, "documents/broken.html", HTTPStatus.UNPROCESSABLE_ENTITY, context)
+
+    return view
+
+
+@requires("summaries.borrower")
+@document_view
+def borrower(request: StaffRequest, as_pdf: bool, borrower_uuid: str) -> Document:
+    """The borrower summary."""
+    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    options = Options.of(request.GET)
+    copies = _read(request, borrower_summary.accounts_of(record), options, as_pdf)
+    return borrower_summary.document(record, copies, options, today=business_date())
+
+
+@requires("summaries.document")
+@document_view
+def loan_schedule(request: StaffRequest, as_pdf: bool, borrower_uuid: str, loan_uuid: str) -> Document:
+    """The schedule of a loan."""
+    record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid, borrower_uuid=borrower_uuid)
+    options = Options.of(request.GET, mode=Mode.BORROWER)
+    (copy,) = _read(request, [record], options, as_pdf)
+    repayments = store.last_list(account_records(record)[1], Repayment)
+    return loan_paper.document(copy, repayments, _owner(record), options, today=business_date())
+
+
+@requires("summaries.document")
+@document_view
+def line(request: StaffRequest, as_pdf: bool, borrower_uuid: str, line_uuid: str) -> Document:
+    """A line of credit."""
+    record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
+    options = Options.of(request.GET, mode=Mode.BORROWER)
+    copy, repayments = _read(request, account_records(record), options, as_pdf)
+    return line_paper.document(copy, repayments, _owner(record), options, today=business_date())
+
+
+@requires("summaries.document")
+@document_view
+def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, application_uuid: str) -> Document:
+    """The offers of an application."""
+    kind = Kind.APPLICATION
+    record = get_object_or_404(Record, kind=kind, uuid=application_uuid, borrower_uuid=borrower_uuid)
+    options = Options.of(request.GET, mode=Mode.BORROWER)
+    is_readable = not is_same_word(record.category, "LOAN")
+    copy = _read(request, [record], options, as_pdf)[0] if is_readable else LiveCopy(record)
+    return offer_paper.document(copy, _owner(record), options, OfferView.of(request.GET))
+
+
+@requires("summaries.document")
+@document_view
+def statement_of_account(request: StaffRequest, as_pdf: bool, borrower_uuid: str = "") -> Document:
+    """Repayments by month, narrowed by the filters of their list; ``account`` names a loan or line."""
+    owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid) if borrower_uuid else None
+    account_uuid = request.GET.get("account", "")
+    accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
+    account = get_object_or_404(accounts, uuid=account_uuid) if account_uuid and owner else None
+    options = Options.of(request.GET, mode=Mode.BORROWER if owner else Mode.INTERNAL)
+    return account_paper.document(owner, account, request.GET, options, today=business_date())
+
+
+def _read(
+    request: StaffRequest, records: Sequence[Record], options: Options, as_pdf: bool
+) -> Sequence[LiveCopy]:
+    """Read the copies of a document. A preview's panel asks the service later, a PDF asks first."""
+    if not as_pdf and not options.is_from_copies:
+        return show_panels(request, {"document": records})["document"]
+    if not options.is_from_copies:
+        ask_and_wait(Actor.of(request), records, deadline=MAX_SERVICE_WAIT_SECONDS)
+    stored = Record.objects.in_bulk([record.pk for record in records])
+    return [LiveCopy(stored[record.pk]) for record in records]
+
+
+def _owner(record: Record) -> Record | None:
+    return store.find(Kind.BORROWER, record.borrower_uuid)
+
+
+def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:
+    """Send the PDF, or have a job create a long one; without a PDF the preview says why."""
+    if document.is_long:
+        started = issue_in_background(tasks.create_long_document, Actor.of(request), document)
+        return finish_action(request, started.get_absolute_url())
+    try:
+        code, file = issue(Actor.of(request), document)
+    except NotRendered as reason:
+        return _preview_page(request, document, failure=reason)
+    return _pdf_response(file, document.file_name, code)
+
+
+def _pdf_response(file: bytes, file_name: str, code: str) -> HttpResponse:
+    """The file, to be opened in the browser."""
+    response = HttpResponse(file, content_type="application/pdf")
+    response["Content-Disposition"] = f'inline; filename="{file_name}"'
+    response["Cache-Control"] = "no-store"
+    response["X-Document-Code"] = code
+    return response
+
+
+def _preview(request: StaffRequest, document: Document) -> HttpResponse:
+    """Show the document and record that somebody viewed it."""
+    subject = document.subject
+    log_view(
+        Actor.of(request),
+        "summaries.preview",
+        kind=subject.kind,
+        uuid=subject.uuid or "summaries.preview",
+        label=document.title[:300],
+        borrower_uuid=subject.borrower_uuid,
+        is_repeat=bool(request.htmx),
+    )
+    return _preview_page(request, document)
+
+
+def _preview_page(
+    request: StaffRequest, document: Document, *, failure: NotRendered | None = None
+) -> HttpResponse:
+    stamp = Stamp(timezone.now(), request.user.audit_name())
+    context = {
+        **document.context(stamp),
+        **_addresses(request),
+        "fresh": None if document.options.is_from_copies else Freshness(document.readings),
+        "failure": failure,
+        "choices": {"modes": MODES, "papers": PAPERS, "sections": SECTIONS},
+        "has_sections": document.form is borrower_summary.FORM,
+    }
+    status = HTTPStatus.SERVICE_UNAVAILABLE if failure else HTTPStatus.OK
+    return render_page(request, "documents/preview.html", context, partial="document", status=status)
+
+
+def _addresses(request: StaffRequest) -> Mapping[str, Any]:
+    """The addresses of preview and PDF, and the query parameters that are no choices of the form."""
+    match = request.resolver_match
+    name = f"documents:{match.url_name.removesuffix('_pdf')}" if match and match.url_name else ""
+    ids = {key: value for key, value in match.kwargs.items() if key != "as_pdf"} if match else {}
+    query = request.GET.copy()
+    for transient in ("panel", "refresh"):
+        query.pop(transient, None)
+    return {
+        "preview_url": reverse(name, kwargs=ids),
+        "pdf_url": f"{reverse(f'{name}_pdf', kwargs=ids)}?{query.urlencode()}".rstrip("?"),
+        "other_parameters": [
+            (key, value) for key, values in query.lists() if key not in CHOICES for value in values
+        ],
+    }
+
+
+# --- Long documents, which a job creates ---
+
+
+@require_safe
+@requires("summaries.document")
+def long_document(request: StaffRequest, document_id: UUID) -> HttpResponse:
+    """Show the progress of a long document, and its PDF once it is ready."""
+    documents = LongDocument.objects.annotate(is_ready=Q(document__isnull=False)).select_related("job")
+    documents = documents.defer("html", "document")
+    found = get_object_or_404(documents, pk=document_id, actor_id=request.user.pk)
+    subject = found.print_entry
+    log_page(
+        request,
+        kind=subject["subject_kind"],
+        uuid=subject["subject_uuid"] or str(found.pk),
+        label=found.title,
+        borrower_uuid=subject["borrower_uuid"],
+    )
+    return render_page(request, "documents/long.html", {"long": found}, partial="long")
+
+
+@require_safe
+@requires("summaries.document")
+def long_download(request: StaffRequest, document_id: UUID) -> HttpResponse:
+    """Send the PDF of a long document."""
+    ready = LongDocument.objects.filter(document__isnull=False)
+    found = get_object_or_404(ready, pk=document_id, actor_id=request.user.pk)
+    code = found.print_entry["detail"]["code"]
+    entry = found.print_entry | {"detail": {"code": code, "document": str(found.pk)}}
+    append(Actor.of(request), "summaries.download", **entry)
+    return _pdf_response(bytes(found.document or b""), found.file_name, code)
+
+
+# --- Whether a document is what it claims to be ---
+
+
+@accepts_files(1)
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("summaries.verify")
+def verify(request: StaffRequest, code: str = "") -> HttpResponse:
+    """Show who printed the document of a code, when and from data of which time; compare a file with it."""
+    code = (code or request.GET.get("code", "")).replace("\0", "\ufffd").strip().upper()
+    printed = Printed.objects.select_related("entry").filter(code=code).first() if code else None
+    context: dict[str, Any] = {"code": code[:40], "printed": printed}
+    if printed:
+        entry = printed.entry
+        log_page(
+            request,
+            kind=entry.subject_kind,
+            uuid=entry.subject_uuid or f"document {code}",
+            label=f"document {code}",
+            borrower_uuid=entry.borrower_uuid,
+        )
+        context["reported"] = {name: _moment(entry.detail.get(name)) for name in ("data_from", "data_to")}
+        if request.method == "POST":
+            context["comparison"] = _compare_upload(request, printed)
+    status = HTTPStatus.NOT_FOUND if code and not printed else HTTPStatus.OK
+    return render_page(request, "documents/verify.html", context, status=status)
+
+
+def _compare_upload(request: StaffRequest, printed: Printed) -> dict[str, Any]:
+    """Compare an uploaded file with the printed one, and record the result."""
+    file = request.FILES.get("document")
+    if file is None:
+        return {"is_same": False, "words": "No file selected."}
+    entry = printed.entry
+    difference = _difference(file, entry.detail)
+    append(
+        Actor.of(request),
+        "summaries.verify",
+        result="different" if difference else "same",
+        subject_kind=entry.subject_kind,
+        subject_uuid=entry.subject_uuid,
+        subject_label=str(entry.detail.get("code", "")),
+        borrower_uuid=entry.borrower_uuid,
+    )
+    words = difference or f"All {file.size:,} bytes match."
+    return {"is_same": not difference, "words": words}
+
+
+def _difference(file: "UploadedFile[bytes]", detail: Mapping[str, Any]) -> str:
+    """How a file differs from the printed one; a file of another length is not even read."""
+    if file.size != detail.get("bytes"):
+        return f"The file has {file.size:,} bytes; the document has {detail.get('bytes'):,}."
+    digest = hashlib.sha256()
+    for chunk in file.chunks():
+        digest.update(chunk)
+    is_same = digest.hexdigest() == detail.get("sha256")
+    return "" if is_same else "Same length, but the content differs."
+
+
+def _moment(value: Any) -> Any:
+    return parse_datetime(value) if isinstance(value, str) else value

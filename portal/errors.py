@@ -1,0 +1,287 @@
+"""What each failure looks like on screen, and Django's handlers of 400, 403, 404 and 500.
+
+Hides which failures have a page of their own, that htmx gets a notice instead of a page, that pages for a lost database
+need none, and that a page never denies a write that may have been sent.
+"""
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from django.db import Error as DatabaseFailure
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template import loader
+
+import servicing
+from portal.accounts.roles import RoleMissing
+from portal.audit.chain import append
+from portal.audit.models import Actor, WriteIntent
+from portal.audit.writes import AlreadySubmitted, Blocked, RecordBusy, SavedTo
+from portal.gateway import Watcher
+from portal.runtime.cache import CacheUnavailable
+from portal.runtime.database import is_unavailable
+from portal.ui.frame import Frame
+from portal.ui.htmx import render_page
+
+logger = logging.getLogger(__name__)
+
+
+class Failure(NamedTuple):
+    """One way of failing on screen: what happened, what did not change, what to do."""
+
+    status: HTTPStatus
+    title: str
+    unchanged: str
+    advice: str
+
+
+ALREADY_SENT = Failure(
+    HTTPStatus.CONFLICT,
+    "Already sent",
+    "Nothing was sent now.",
+    "Open the earlier one to see its outcome.",
+)
+RECORD_BUSY = Failure(
+    HTTPStatus.CONFLICT,
+    "Another change to this record is being sent",
+    "Nothing was sent now.",
+    "Open that change to see its outcome, then review and send yours.",
+)
+OUTCOME_UNKNOWN = Failure(
+    HTTPStatus.GATEWAY_TIMEOUT,
+    "Outcome unknown",
+    "The request was sent, but no response arrived. It may or may not have been done.",
+    "Open request record: it says whether it may be sent again, and what to ask the lending service.",
+)
+FAILURES: dict[type[servicing.ServicingError], Failure] = {
+    servicing.InvalidInput: Failure(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "This can’t be sent",
+        "Nothing was sent.",
+        "Fix the fields named and try again.",
+    ),
+    servicing.NotFound: Failure(
+        HTTPStatus.NOT_FOUND,
+        "Record not found at the service",
+        "Nothing was changed.",
+        "Check the ID and whether the record belongs to this borrower.",
+    ),
+    servicing.Forbidden: Failure(
+        HTTPStatus.FORBIDDEN,
+        "The service denied access",
+        "Nothing was changed.",
+        "Give your administrator the reference.",
+    ),
+    servicing.Conflict: Failure(
+        HTTPStatus.CONFLICT,
+        "The service has different data now",
+        "Nothing was changed.",
+        "Review what the service has now, then try again.",
+    ),
+    servicing.Rejected: Failure(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        "The service rejected this",
+        "Nothing was changed.",
+        "Fix what the service names and send again.",
+    ),
+    servicing.NotSent: Failure(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The service can’t be reached",
+        "Nothing was sent.",
+        "Try again in a moment.",
+    ),
+    servicing.Unavailable: Failure(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The service isn’t responding",
+        "Nothing was changed.",
+        "Try again in a moment.",
+    ),
+    servicing.Unauthenticated: Failure(
+        HTTPStatus.BAD_GATEWAY,
+        "The service rejects our credentials",
+        "Nothing was changed. Drafts are saved.",
+        "The credentials or the clock are wrong. Give your administrator the reference.",
+    ),
+    servicing.ServicingError: Failure(
+        HTTPStatus.BAD_GATEWAY,
+        "The service sent an unreadable response",
+        "No known changes.",
+        "Give your administrator the reference.",
+    ),
+}
+
+
+WRITE_TITLES = {
+    "confirmed": "Done at the service",
+    "rejected": "The service rejected this",
+    "not_sent": "Nothing was sent",
+}
+"""The title of a write whose own page can't be shown, by its state."""
+WITH_A_PAGE = (
+    servicing.AnswerNotSaved,
+    RoleMissing,
+    Http404,
+    CacheUnavailable,
+    AlreadySubmitted,
+    Blocked,
+    servicing.ServicingError,
+)
+
+
+class FailureMiddleware:
+    """Turns what a view let through into a page, or into a notice for htmx."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if response.status_code == HTTPStatus.NOT_FOUND and request.resolver_match is None:
+            return page_404(request, Http404())  # Under DEBUG, Django would show its own page.
+        return response
+
+    def process_view(self, request: Any, view: Any, args: Any, kwargs: dict[str, Any]) -> HttpResponse | None:
+        """Find nothing under an address with a NUL: PostgreSQL fails on it."""
+        return page_404(request, Http404()) if "\0" in request.path_info else None
+
+    def process_exception(self, request: Any, error: Exception) -> HttpResponse | None:
+        """The page of a failure; none for what Django handles itself."""
+        write = write_to_report(request)
+        if write and _has_page(error) and not isinstance(error, servicing.OutcomeUnknown):
+            return write_result_page(request, write)
+        match error:
+            case RoleMissing():
+                detail = {"path": request.path[:300]}
+                append(Actor.of(request), "accounts.refused", subject_label=error.act, detail=detail)
+                return None
+            case Http404():
+                return page_404(request, error)
+            case DatabaseFailure() if is_unavailable(error):
+                return database_away(request)
+            case CacheUnavailable():  # Sign-in throttling needs the cache.
+                return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
+            case RecordBusy():
+                return failure_page(request, RECORD_BUSY, intent=error.intent)
+            case AlreadySubmitted() | Blocked():
+                return failure_page(request, ALREADY_SENT, intent=error.intent)
+            case servicing.OutcomeUnknown():
+                intent = write.intent if write else None
+                return failure_page(request, OUTCOME_UNKNOWN, error=error, intent=intent)
+            case servicing.ServicingError():
+                failure = next(failure for kind, failure in FAILURES.items() if isinstance(error, kind))
+                if failure.status == HTTPStatus.BAD_GATEWAY:
+                    logger.error("%s", error)
+                return failure_page(request, failure, error=error)
+        return None
+
+
+def _has_page(error: Exception) -> bool:
+    """Whether a failure has a page of its own; Django logs any other, and shows it under DEBUG."""
+    return is_unavailable(error) if isinstance(error, DatabaseFailure) else isinstance(error, WITH_A_PAGE)
+
+
+def write_to_report(request: Any) -> Watcher | None:
+    """The newest write of this request that may have changed something at the service, or wasn't saved."""
+    for watcher in reversed(getattr(request, "watchers", [])):
+        state = watcher.result.state if watcher.result else WriteIntent.State.SENDING
+        if watcher.intent and (watcher.place != SavedTo.DATABASE or state not in WriteIntent.WITHOUT_EFFECT):
+            found: Watcher = watcher
+            return found
+    return None
+
+
+# --- Pages ---
+
+
+def failure_page(
+    request: HttpRequest,
+    failure: Failure,
+    *,
+    error: servicing.ServicingError | None = None,
+    intent: WriteIntent | None = None,
+) -> HttpResponse:
+    """The page of a failed call."""
+    context = {"failure": failure, "error": error, "intent": intent}
+    return error_page(request, "failure.html", failure.status, context)
+
+
+def error_page(
+    request: HttpRequest, template: str, status: int, context: dict[str, Any] | None = None
+) -> HttpResponse:
+    """A whole page, or its notice where htmx asked for a fragment."""
+    return render_page(request, _page_or_notice(request, template), context, status=status)
+
+
+def write_result_page(
+    request: Any, write: Watcher, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
+) -> HttpResponse:
+    """The outcome of a write whose own page failed; it needs no database."""
+    result = write.result
+    return _bare_page(
+        request,
+        "write_result.html",
+        status,
+        title=WRITE_TITLES.get(result.state if result else "", OUTCOME_UNKNOWN.title),
+        result=result,
+        intent=write.intent,
+        is_saved=write.place == SavedTo.DATABASE,
+        is_spooled=write.place == SavedTo.SPOOL,
+    )
+
+
+def database_away(request: HttpRequest) -> HttpResponse:
+    """The page for a database that is away, locked, full or read-only."""
+    watchers: list[Watcher] = getattr(request, "watchers", [])
+    intent = next((watcher.intent for watcher in watchers if watcher.intent), None)
+    context: dict[str, Any] = {"intent": intent, "only_reads": request.method in ("GET", "HEAD")}
+    response = _bare_page(request, "database_away.html", HTTPStatus.SERVICE_UNAVAILABLE, **context)
+    response["Retry-After"] = "10"
+    return response
+
+
+def _bare_page(request: HttpRequest, template: str, status: int, **context: Any) -> HttpResponse:
+    """A page that needs neither the database nor the middleware."""
+    reference = {"request_id": getattr(request, "request_id", "")}
+    frame = {"environment": Frame(request).environment}
+    text = loader.render_to_string(
+        _page_or_notice(request, template), {"request": reference, "frame": frame} | context
+    )
+    return HttpResponse(text, status=status)
+
+
+def _page_or_notice(request: HttpRequest, template: str) -> str:
+    """The notice for a fragment, which a whole page would spoil; a request that failed early has no htmx details."""
+    htmx = getattr(request, "htmx", None)
+    is_fragment = htmx and not htmx.boosted and not htmx.history_restore_request
+    return f"{template}#notice" if is_fragment else template
+
+
+# --- Django's handlers ---
+
+
+def page_400(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """A request that can't be read."""
+    return _bare_page(request, "400.html", HTTPStatus.BAD_REQUEST)
+
+
+def page_403(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """A missing permission."""
+    return error_page(request, "403.html", HTTPStatus.FORBIDDEN, {"exception": exception})
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form whose token isn't, or is no longer, the browser's."""
+    return error_page(request, "403_csrf.html", HTTPStatus.FORBIDDEN)
+
+
+def page_404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """An address that leads nowhere."""
+    return error_page(request, "404.html", HTTPStatus.NOT_FOUND)
+
+
+def page_500(request: HttpRequest) -> HttpResponse:
+    """A defect of ours; it reports the write that came before it."""
+    if write := write_to_report(request):
+        return write_result_page(request, write, HTTPStatus.INTERNAL_SERVER_ERROR)
+    return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -1,0 +1,205 @@
+"""One attempt at a job: claimed by one worker, leased while it lives, and ended exactly once.
+
+The worker that claims a job holds a lease, which a thread renews. A worker that lost its lease (it was frozen, or cut
+off from the database) finds at its next step that the job belongs to another worker, and changes nothing anymore.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.db import DatabaseError, connection
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from portal.jobs.kinds import JobKind, find_kind
+from portal.jobs.models import Job, lease
+from portal.runtime import tracing
+
+State = Job.State
+logger = logging.getLogger(__name__)
+
+# Set when this process is asked to stop: the job under way is given back at its next step.
+stopping = threading.Event()
+# Progress is written this often, however many steps there are.
+WRITE_INTERVAL_SECONDS = 0.5
+# A long job that gives way to others works at least this long.
+MIN_SLICE = timedelta(seconds=5)
+# Before the second attempt; twice as long before the third, and so on up to the longest.
+RETRY_PAUSE = timedelta(seconds=10)
+MAX_RETRY_PAUSE = timedelta(minutes=2)
+
+_token = uuid4().hex
+
+
+def worker_id() -> str:
+    """Identify this process in its claims; the process number differs where an engine forks."""
+    return f"{_token}-{os.getpid()}"
+
+
+class Stopped(BaseException):
+    """A job has to leave its work. ``except Exception`` does not catch it."""
+
+
+class Canceled(Stopped):
+    """Somebody canceled the job."""
+
+
+class GivenBack(Stopped):
+    """The worker stops or another job goes first; the job continues later, perhaps elsewhere."""
+
+
+class Lost(Stopped):
+    """The lease ran out, and another worker has the job."""
+
+
+class Progress:
+    """What a task reports while it works. Every call may raise :class:`Stopped`."""
+
+    def __init__(self, job: Job, *, gives_way: bool = False) -> None:
+        self.job = job
+        self._gives_way = gives_way
+        self._started = time.monotonic()
+        self.claim = Job.objects.filter(
+            pk=job.pk, state=State.RUNNING, attempts=job.attempts, worker=job.worker
+        )
+        self._written = 0.0
+
+    def begin(self, *, total: int | None = None, words: str = "") -> None:
+        """Report a start from the beginning, with so much to do."""
+        self.job.done = self.job.failed = 0
+        self.job.total = total
+        self._write(words)
+
+    def resume(self, remaining: int, words: str = "") -> None:
+        """Report how much is left; an earlier attempt may have done more than it reported."""
+        self.job.total = max(self.job.total or 0, self.job.done + remaining)
+        self.job.done = self.job.total - remaining
+        self._write(words)
+
+    def step(self, count: int = 1, *, failed: int = 0, words: str = "") -> None:
+        """Report that so much more is done, some of it without success."""
+        self.job.done += count
+        self.job.failed += failed
+        if words:
+            self.job.words = words[:300]
+        if stopping.is_set() or time.monotonic() - self._written >= WRITE_INTERVAL_SECONDS:
+            self._write(self.job.words)
+
+    def _write(self, words: str) -> None:
+        self.job.words = words[:300]
+        self._written = time.monotonic()
+        if not self.claim.update(**self._counts(), words=self.job.words):
+            raise Lost
+        if self.is_canceled:
+            raise Canceled
+        if stopping.is_set() or self._should_give_way():
+            raise GivenBack
+
+    def _counts(self) -> dict[str, Any]:
+        return {name: getattr(self.job, name) for name in ("done", "total", "failed")}
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether somebody canceled the job since it was claimed."""
+        return self.claim.filter(cancel_asked_at__isnull=False).exists()
+
+    def _should_give_way(self) -> bool:
+        if not self._gives_way or time.monotonic() - self._started < MIN_SLICE.total_seconds():
+            return False
+        return Job.objects.filter(state=State.WAITING).exists()
+
+    def finish(self, state: str, **fields: Any) -> None:
+        """Store the end of the job or its next attempt, if it still belongs to this worker."""
+        finished = {} if state in Job.OPEN else {"finished_at": timezone.now()}
+        self.claim.update(**self._counts() | finished | {"state": state, "lease_until": None} | fields)
+
+
+def run_job(job_id: str) -> None:
+    """Work a job off if it still waits; a second or late delivery does nothing."""
+    job = claim(job_id)
+    if job is None:
+        return
+    kind = find_kind(job.name)
+    progress = Progress(job, gives_way=bool(kind and kind.gives_way))
+    if kind is None:
+        progress.finish(State.FAILED, words="This kind of job is not known to the worker.")
+        return
+    with _renewed_lease(progress.claim):
+        _attempt(kind, job, progress)
+
+
+def claim(job_id: str) -> Job | None:
+    """Claim a waiting job for this worker; of several that try, one succeeds."""
+    now = timezone.now()
+    claimed = {"state": State.RUNNING, "attempts": F("attempts") + 1, "worker": worker_id()}
+    waiting = Job.objects.filter(pk=job_id, state=State.WAITING)
+    if not waiting.update(**claimed, lease_until=now + lease(), started_at=Coalesce("started_at", now)):
+        return None
+    return Job.objects.get(pk=job_id)
+
+
+def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
+    try:
+        with tracing.span(job.name, {"desk.job": str(job.pk), "desk.tries": job.attempts}, kind="consumer"):
+            result = kind.work(progress, **job.arguments)
+    except Canceled:
+        progress.finish(State.CANCELLED, words="")
+    except Lost:
+        logger.warning("Job %s (%s) was handed on to another worker.", job.pk, job.name)
+    except GivenBack:
+        _give_back(job, progress)
+    except Exception as error:
+        logger.exception("Job %s (%s) failed at attempt %s.", job.pk, job.name, job.attempts)
+        _retry_later(job, progress, kind, type(error).__name__)
+    except BaseException:  # The process is being ended.
+        _give_back(job, progress)
+        raise
+    else:
+        progress.finish(State.DONE, result=result, words="")
+
+
+def _give_back(job: Job, progress: Progress) -> None:
+    """Make the job wait again; an attempt interrupted on purpose does not count."""
+    progress.finish(State.WAITING, due_at=timezone.now(), attempts=job.attempts - 1, worker="")
+
+
+def _retry_later(job: Job, progress: Progress, kind: JobKind, error: str) -> None:
+    if progress.is_canceled:
+        progress.finish(State.CANCELLED, words="")
+    elif job.attempts >= kind.attempts:
+        progress.finish(State.FAILED, words=f"Failed {job.attempts} times; the last time with {error}.")
+    else:
+        due_at = timezone.now() + min(RETRY_PAUSE * job.attempts, MAX_RETRY_PAUSE)
+        words = f"Attempt {job.attempts} of {kind.attempts} failed with {error}. Retrying."
+        progress.finish(State.WAITING, due_at=due_at, worker="", words=words)
+
+
+@contextmanager
+def _renewed_lease(claim: "QuerySet[Job]") -> Iterator[None]:
+    """Renew the lease in a thread: a task may take long between two steps."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=_renew, args=[claim, is_over], name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _renew(claim: "QuerySet[Job]", is_over: threading.Event) -> None:
+    while not is_over.wait(lease().total_seconds() / 3):
+        try:
+            claim.update(lease_until=timezone.now() + lease())
+        except DatabaseError:
+            logger.warning("A lease could not be renewed.", exc_info=True)
+        finally:
+            connection.close()

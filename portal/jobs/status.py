@@ -1,0 +1,65 @@
+"""What pages show of background work: who works, what waits, and what is scheduled."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from portal.jobs.kinds import JobKind, all_kinds
+from portal.jobs.models import Job, Schedule, Worker, lease
+from portal.runtime.clocks import match_recent
+
+
+@dataclass(frozen=True)
+class JobsStatus:
+    """Background work now."""
+
+    workers: list[Worker]
+    """Those that are alive."""
+    silent_since: datetime | None
+    """Last sign of life if no worker is left; ``None`` if there never was one."""
+    running: list[Job]
+    waiting: int
+    oldest: datetime | None
+    """When the oldest waiting job was started."""
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a worker is alive."""
+        return bool(self.workers)
+
+
+def jobs_status() -> JobsStatus:
+    """Read the status of background work."""
+    alive = list(Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None))
+    last = None if alive else Worker.objects.first()
+    waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
+    return JobsStatus(
+        workers=alive,
+        silent_since=(last.stopped_at or last.beat_at) if last else None,
+        running=list(Job.objects.filter(state=Job.State.RUNNING)),
+        waiting=waiting.count(),
+        oldest=waiting.values_list("created_at", flat=True).first(),
+    )
+
+
+@dataclass(frozen=True)
+class ScheduledJob:
+    """A kind of job that the clock starts, with its latest run."""
+
+    kind: JobKind
+    latest: Job | None
+    next_at: datetime | None
+    """``None`` if a setting turned it off or it never ran."""
+
+
+def scheduled_jobs() -> list[ScheduledJob]:
+    """List every kind that the clock starts, or could."""
+    started = dict(Schedule.objects.values_list("name", "begun_at"))
+    return [
+        ScheduledJob(kind, Job.latest(kind.name), _next_run(kind, started.get(kind.name)))
+        for kind in sorted(all_kinds(), key=lambda kind: kind.label)
+        if kind.every
+    ]
+
+
+def _next_run(kind: JobKind, started_at: datetime | None) -> datetime | None:
+    return started_at + kind.interval if started_at and kind.interval else None

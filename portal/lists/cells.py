@@ -1,0 +1,121 @@
+"""Cells that several lists share, as HTML with every value escaped."""
+
+from typing import Any
+
+from django.template.defaultfilters import truncatechars
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from portal.registry.figures import days_of
+from portal.registry.models import Record
+from portal.ui import wording
+from portal.ui.templatetags import ui
+
+LONGEST_WORD = 24
+"""A longer word of the service is cut; the page of the record shows it whole."""
+
+
+def account_link(row: Any, noun: str) -> SafeString:
+    """The account under its borrower's name, with its own ID below and its own name on hover."""
+    record = row.record
+    return format_html(
+        '<a href="{}"><b>{}</b></a><small title="{}">{} {}{}</small>',
+        record.get_absolute_url(),
+        row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed",
+        record.label or record.uuid,
+        noun,
+        record.uuid[:8],
+        format_html(' · <a href="{}">Borrower</a>', row.borrower.get_absolute_url()) if row.borrower else "",
+    )
+
+
+def word(value: str) -> str:
+    """An enumeration in words, cut if it is absurdly long."""
+    return str(ui.or_dash(ui.human(truncatechars(value, LONGEST_WORD))))
+
+
+def status(value: str) -> SafeString:
+    return ui.status_badge(truncatechars(value, LONGEST_WORD))
+
+
+def past_due(row: Any) -> str:
+    """What is past due on an account: nothing where that is zero, in words where it is not known."""
+    amount, is_late = row.record.past_due, row.record.flagged
+    if amount is None:
+        return format_html(
+            '<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "sd-null", ui.NOT_KNOWN
+        )
+    return (
+        format_html('<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "", ui.money(amount))
+        if amount
+        else ""
+    )
+
+
+def past_due_total(row: Any) -> str:
+    """What is past due over all accounts of a borrower, naming what is not known; nothing where that is zero."""
+    total = row.totals.past_due
+    if not total.amount and not total.unknown:
+        return ""
+    amount, _, rest = (wording.past_due(total) or "").partition(", ")
+    look = "sd-bad sd-strong" if total.is_late else "sd-null"
+    return with_note(format_html('<span class="{}">{}</span>', look, amount), rest)
+
+
+def days_past_due(row: Any) -> str:
+    """The days past due, where anything is."""
+    days = days_of(row.record) if row.record.flagged else 0
+    return ui.NOT_KNOWN if days is None else f"{days:,}" if days > 0 else ""
+
+
+def due_next(row: Any) -> str:
+    """The next due date of an account, and the amount."""
+    record = row.record
+    if not record.key_date:
+        return "" if record.answer_at else str(ui.or_dash(None))
+    amount = ui.NOT_KNOWN if record.due_amount is None else ui.money(record.due_amount)
+    return with_note(unbroken(ui.day(record.key_date)), amount)
+
+
+def count(number: int) -> str:
+    """A number that says nothing where it is zero."""
+    return f"{number:,}" if number else ""
+
+
+def age(moment: Any) -> SafeString:
+    """How long ago, or never."""
+    return format_html('<span class="sd-nowrap">{}</span>', ui.ago(moment) if moment else "never")
+
+
+def last_checked(row: Any) -> SafeString:
+    """When the service last answered for a record, and that it doesn't answer now."""
+    failing = format_html(" {}", ui.badge("warn", "Not responding")) if row.record.failing_since else ""
+    return format_html("{}{}", age(row.record.checked_at), failing)
+
+
+def changed_badge(has_changed: bool) -> SafeString:
+    """That the record changed since this person saw it."""
+    words = '<span class="visually-hidden"> since you looked</span>'
+    return format_html(" {}" + words, ui.badge("accent", "Changed")) if has_changed else SafeString()
+
+
+def record_name(record: Record, meta: str) -> SafeString:
+    """The name of a record, linked, with a line about it below."""
+    return with_note(
+        format_html('<a href="{}"><b>{}</b></a>', record.get_absolute_url(), record), meta or record.uuid[:8]
+    )
+
+
+def unbroken(words: Any) -> SafeString:
+    """A value that never wraps."""
+    return format_html('<span class="sd-nowrap">{}</span>', words)
+
+
+def with_note(value: Any, note: str) -> SafeString:
+    """A value with a smaller line below it, if there is one."""
+    return format_html("{}<small>{}</small>", value, note) if note else format_html("{}", value)
+
+
+def joined(*parts: Any) -> SafeString:
+    """Badges side by side."""
+    return format_html_join(" ", "{}", ((part,) for part in parts if part))

@@ -1,0 +1,92 @@
+"""Columns that several lists share."""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from portal.lists import cells
+from portal.lists.pages import Column
+from portal.registry.figures import days_of
+from portal.ui.exports import amount
+from portal.ui.templatetags import ui
+from servicing.figures import aging
+
+
+def value_column(
+    name: str, head: str, path: str, show: Callable[[Any], Any] = ui.or_dash, css: str = "", **more: Any
+) -> Column:
+    """An attribute of the row, such as ``record.amount``: in a file as it is, on screen by ``show``."""
+    value = attrgetter(path)
+    return Column(name=name, head=head, value=value, cell=lambda row: show(value(row)), css=css, **more)
+
+
+def money_column(
+    name: str, head: str, path: str, show: Callable[[Any], Any] = ui.known_money, **more: Any
+) -> Column:
+    """An amount of the row: in a file with two decimals, or more where the service sent more."""
+    read = attrgetter(path)
+    css = f"sd-num {more.pop('css', '')}".strip()
+    return Column(
+        name=name,
+        head=head,
+        value=lambda row: amount(read(row)),
+        cell=lambda row: show(read(row)),
+        css=css,
+        **more,
+    )
+
+
+def account_columns(head: str) -> tuple[Column, ...]:
+    """The account below its borrower's name, and the IDs of both."""
+    return (
+        Column(name="record", head=head, value=lambda row: row.record.uuid),
+        Column(
+            name="borrower",
+            head="Borrower",
+            value=lambda row: str(row.borrower or ""),
+            cell=lambda row: cells.account_link(row, head),
+        ),
+        Column(name="borrower_uuid", head="Borrower ID", value=lambda row: row.record.borrower_uuid),
+    )
+
+
+def past_due_columns() -> tuple[Column, ...]:
+    """What is past due on a loan or a line, for how long, and what is due next."""
+    return (
+        Column(
+            name="past_due",
+            head="Past due",
+            value=lambda row: amount(row.record.past_due),
+            cell=cells.past_due,
+            css="sd-num",
+        ),
+        Column(
+            name="days",
+            head="Days past due",
+            value=lambda row: days_of(row.record),
+            cell=cells.days_past_due,
+            css="sd-num sd-wide",
+        ),
+        Column(
+            name="aging",
+            head="Aging",
+            value=lambda row: str(aging(row.record.past_due, days_of(row.record))),
+            beside="days",
+        ),
+        Column(name="due", head="Due next", value=lambda row: row.record.key_date, cell=cells.due_next),
+        Column(
+            name="due_amount",
+            head="Amount due next",
+            value=lambda row: amount(row.record.due_amount),
+            beside="due",
+        ),
+    )
+
+
+CHECKED = Column(
+    name="checked",
+    head="Last updated",
+    value=lambda row: row.record.checked_at,
+    cell=cells.last_checked,
+    css="sd-wide",
+)

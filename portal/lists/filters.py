@@ -1,0 +1,207 @@
+"""Filters of a list: the condition, the words and the control of each."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import QueryDict
+
+from portal.registry.models import Kind
+from portal.registry.query import NotUnderstood, calendar_day, midnight, read
+from portal.registry.records import distinct_values
+from portal.ui import wording
+from portal.ui.forms import MoneyField
+
+Options = Iterable[tuple[str, str]]
+# The value that stands for an empty column.
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class RangeEnd:
+    """The upper bound of a range: left out if it lies below the lower bound."""
+
+    start: str
+    """The name of the filter with the lower bound."""
+    read: Callable[[str], Any]
+    problem: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """One filter of a list, and how it looks above the list."""
+
+    name: str
+    label: str
+    condition: Callable[[str], Q]
+    """The condition for a value; raises :class:`NotUnderstood`."""
+    words: Callable[[str], str] = str
+    """A value as its chip shows it."""
+    control: str = "select"
+    """``select``, ``checkbox``, ``date`` or ``amount``."""
+    prompt: str = ""
+    """The choice that filters nothing, the words beside a checkbox or above a date, or the hint in an amount."""
+    options: Callable[[], Options] = field(default=tuple, repr=False)
+    """The values of a select or a checkbox, in words."""
+    range_end: RangeEnd | None = None
+    is_extra: bool = False
+    """Whether it is folded away under "More filters"."""
+
+    def control_for(self, state: QueryDict) -> dict[str, Any]:
+        """What the template needs to draw the control."""
+        value = state.get(self.name, "")
+        return {"filter": self, "value": value, "options": list(self.options())}
+
+
+def value_filter(
+    kind: Kind,
+    name: str,
+    label: str,
+    column: str,
+    *,
+    prompt: str,
+    empty: str = "",
+    words: Callable[[str], str | None] = wording.human,
+) -> Filter:
+    """Choose among the values that a column holds; with ``empty``, also the records that have none."""
+
+    def in_words(value: str) -> str:
+        return empty if empty and value == NONE else words(value) or value
+
+    def options() -> Options:
+        values = [(value, in_words(value)) for value in distinct_values(kind, column)]
+        return [*values, (NONE, f"{label} {empty}")] if empty else values
+
+    return Filter(
+        name=name,
+        label=label,
+        condition=lambda value: Q(**{column: "" if empty and value == NONE else value}),
+        words=in_words,
+        prompt=prompt,
+        options=options,
+    )
+
+
+def choice_filter(
+    name: str, label: str, choices: Mapping[str, tuple[str, Callable[[], Q]]], *, prompt: str, **more: Any
+) -> Filter:
+    """Choose among conditions that have names: the words and the condition of each value."""
+
+    def condition(value: str) -> Q:
+        if value not in choices:
+            raise NotUnderstood("Not a valid choice.")
+        return choices[value][1]()
+
+    return Filter(
+        name=name,
+        label=label,
+        condition=condition,
+        words=lambda value: choices[value][0],
+        prompt=prompt,
+        options=lambda: [(value, f"{label} {words}") for value, (words, _) in choices.items()],
+        **more,
+    )
+
+
+def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt: str = "") -> Filter:
+    """A checkbox. Older links say ``1`` instead of its value."""
+
+    def condition(given: str) -> Q:
+        if given not in (value, "1"):
+            raise NotUnderstood("Not a valid choice.")
+        return flagged
+
+    return Filter(
+        name=name,
+        label=label,
+        condition=condition,
+        words=lambda given: value,
+        control="checkbox",
+        prompt=prompt or label,
+        options=lambda: [(value, value)],
+    )
+
+
+def date_filters(
+    column: str, *, labels: tuple[str, str], is_moment: bool = False, is_extra: bool = False
+) -> tuple[Filter, Filter]:
+    """The first and the last day of a range; of a ``is_moment`` column, in the zone of the person who filters."""
+
+    def bound(value: str, days: int) -> Any:
+        day = calendar_day(value) + timedelta(days=days)
+        return midnight(day) if is_moment else day
+
+    def filter_named(name: str, label: str, condition: Callable[[str], Q], **more: Any) -> Filter:
+        return Filter(
+            name=name,
+            label=label,
+            condition=condition,
+            words=lambda value: wording.day(value) or value,
+            control="date",
+            prompt=label,
+            is_extra=is_extra,
+            **more,
+        )
+
+    end = RangeEnd("from", calendar_day, wording.DATES_REVERSED)
+    return (
+        filter_named("from", labels[0], lambda value: Q(**{f"{column}__gte": bound(value, 0)})),
+        filter_named("to", labels[1], lambda value: Q(**{f"{column}__lt": bound(value, 1)}), range_end=end),
+    )
+
+
+def amount_filters(column: str) -> tuple[Filter, Filter]:
+    """The least and the greatest amount of a range."""
+    end = RangeEnd("least", amount, wording.AMOUNTS_REVERSED)
+    return (
+        Filter(
+            name="least",
+            label="At least",
+            condition=lambda value: Q(**{f"{column}__gte": amount(value)}),
+            control="amount",
+            prompt="$ at least",
+        ),
+        Filter(
+            name="most",
+            label="At most",
+            condition=lambda value: Q(**{f"{column}__lte": amount(value)}),
+            control="amount",
+            prompt="$ at most",
+            range_end=end,
+        ),
+    )
+
+
+def amount(value: str) -> Decimal:
+    """An amount as people type it."""
+    try:
+        return MoneyField(required=False).clean(value) or Decimal(0)
+    except ValidationError as problem:
+        raise NotUnderstood(" ".join(problem.messages)) from None
+
+
+def chosen_filters(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Filter, str], Q, list[str]]:
+    """The filters that are set, their condition, and a sentence for each that means nothing."""
+    chosen: dict[Filter, str] = {}
+    conditions, problems = Q(), []
+    for one in filters:
+        if not (value := read(state.get(one.name, ""), operators=False).text[:64]):
+            continue
+        try:
+            condition = one.condition(value)
+            _check_range(one.range_end, value, {other.name: start for other, start in chosen.items()})
+        except NotUnderstood as reason:
+            problems.append(f"{one.label} “{value}” was ignored. {reason}")
+        else:
+            conditions &= condition
+            chosen[one] = value
+    return chosen, conditions, problems
+
+
+def _check_range(end: RangeEnd | None, value: str, chosen: Mapping[str, str]) -> None:
+    if end and end.start in chosen and end.read(value) < end.read(chosen[end.start]):
+        raise NotUnderstood(end.problem)

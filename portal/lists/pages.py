@@ -1,0 +1,404 @@
+"""A list of records: what it shows, how it is filtered and sorted, and its pages on screen and as a file."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from django.core.paginator import Page
+from django.db.models import Expression, F, OrderBy, Q, QuerySet
+from django.http import HttpResponse, QueryDict, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+from django_htmx.http import push_url
+
+from portal.audit.chain import append
+from portal.audit.models import Actor, RecordView
+from portal.audit.view_log import log_list
+from portal.gateway import StaffRequest
+from portal.lists import cells
+from portal.lists.filters import Filter, chosen_filters
+from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count
+from portal.lists.saved_views import saved_views_menu
+from portal.live import coverage
+from portal.registry import changes
+from portal.registry.models import Kind, Record
+from portal.registry.query import read
+from portal.registry.records import active_records, with_borrowers
+from portal.registry.search.find import narrowed, of_borrowers
+from portal.ui.exports import list_file
+from portal.ui.htmx import finish_action, render_page, requested_partial
+from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
+from portal.ui.templatetags.ui import explain_missing
+
+SIZES = (25, 50, 100)
+BATCH_SIZE = 500
+MAX_SELECTED = 20
+"""How many records one click may refresh."""
+_NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
+
+
+@dataclass
+class Row:
+    """One record of a list, and what its columns need besides."""
+
+    record: Record
+    borrower: Record | None = None
+    has_changed: bool = False
+    """Whether this person last saw another answer."""
+    cells: SafeString | str = ""
+
+
+def rows_with_borrowers(records: Sequence[Record]) -> Iterator[Row]:
+    """The rows of a list that needs nothing but the borrowers."""
+    return (Row(record, borrower) for record, borrower in with_borrowers(records))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One fact about every record: ``cell`` shows it on screen, ``value`` exactly in a file; either may be missing."""
+
+    name: str
+    head: str
+    value: Callable[[Any], Any] | None = field(default=None, repr=False)
+    cell: Callable[[Any], str] | None = field(default=None, repr=False)
+    sort: str = ""
+    """The name of its order, if that is not the column's own."""
+    css: str = ""
+    is_default: bool = True
+    is_fixed: bool = False
+    """Whether nobody can hide it."""
+    beside: str = ""
+    """The column with which this one goes into a file, if it has no cell of its own."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A link beside a list, for those who may follow it."""
+
+    words: str
+    url_name: str
+    act: str = ""
+    query: str = ""
+    icon: str = ""
+    css: str = ""
+
+    @property
+    def url(self) -> str:
+        return f"{reverse(self.url_name)}{self.query}"
+
+
+@dataclass(frozen=True)
+class SortLink:
+    """What a click on the head of a column does; ``direction`` is for ``aria-sort``."""
+
+    direction: str
+    query_string: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPage:
+    """The declaration of a list. Columns, filters, sorts and ``load_rows`` are all that a list can adapt."""
+
+    kind: Kind
+    area: str
+    title: str
+    noun: str
+    intro: str
+    search_hint: str
+    search_scope: str = ""
+    empty: str
+    columns: Sequence[Column] = ()
+    filters: Sequence[Filter]
+    sorts: Mapping[str, str | Expression]
+    """The columns of each order, with a dash if it begins with the greatest; the first is the default."""
+    sort_names: Mapping[str, str] = field(default_factory=dict)
+    """The orders in words, if there are no heads of columns to click."""
+    upcoming_first: Callable[[], Q] | None = None
+    """What comes first in the default order, in reverse: the soonest before the newest."""
+    presets: Mapping[str, str]
+    """Views that everybody has: their query strings."""
+    load_rows: Callable[[Sequence[Record]], Iterable[Any]] = rows_with_borrowers
+    """The query function: the rows of a batch of records."""
+    reads_answers: bool = False
+    """Whether the rows need the whole answers."""
+    covered: str
+    """What the share of recently updated records is about."""
+    covered_kinds: Sequence[Kind] = ()
+    actions: Sequence[Action] = ()
+    tools: Sequence[Action] = ()
+    """Links for what the filters leave."""
+    empty_actions: Sequence[Action] = ()
+    can_refresh: bool = False
+    row_menu: str = ""
+    """The template of the one menu of all rows."""
+    table: str = "lists/table.html"
+
+    @property
+    def rows_id(self) -> str:
+        return f"{self.noun}-rows"
+
+    @property
+    def url(self) -> str:
+        return reverse(f"{self.area}:index")
+
+    @property
+    def export_url(self) -> str:
+        return reverse(f"{self.area}:export")
+
+    @property
+    def refresh_url(self) -> str:
+        return reverse(f"{self.area}:refresh")
+
+    @property
+    def optional_columns(self) -> list[Column]:
+        """The columns that people choose from; none if all are shown anyway."""
+        optional = [column for column in self.columns if column.cell and not column.is_fixed]
+        return optional if not all(column.is_default for column in optional) else []
+
+    def shown_columns(self, request: StaffRequest) -> list[Column]:
+        """The columns that this person chose, or the default ones, with those that nobody can hide."""
+        chosen = request.user.list_columns.get(self.area, [])
+        shown = {
+            column.name
+            for column in self.columns
+            if column.is_fixed or (column.name in chosen if chosen else column.is_default)
+        }
+        return [
+            column
+            for column in self.columns
+            if (column.name if column.cell else column.beside or column.name) in shown
+            or not (column.cell or column.beside)
+        ]
+
+    def records(self) -> QuerySet[Record]:
+        """Everything that the list can show."""
+        return active_records(self.kind)
+
+    def find(self, state: QueryDict, records: QuerySet[Record] | None = None) -> "Listing":
+        """What a query string asks for, among all records or these.
+
+        What means nothing falls back to the default; ``problems`` says so if that widens the list.
+        """
+        records = self.records() if records is None else records
+        state = state.copy()
+        for name in TRANSIENT_PARAMS:
+            if name != "page":
+                state.pop(name, None)
+        query = read(state.get("q", ""))
+        chosen, conditions, problems = chosen_filters(self.filters, state)
+        sort, order = self._order(state.get("sort", ""))
+        is_default = sort == next(iter(self.sorts))
+        is_owned = self.kind != Kind.BORROWER
+        owned, too_many = of_borrowers(query, [self.kind]) if is_owned else (Q(), "")
+        narrow = narrowed(records, query, [self.kind], counted=MAX_COUNTED, besides=owned)
+        found = narrow.found.filter(conditions).order_by(*order)
+        paginator = CappedPaginator(
+            found,
+            next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
+            counted=found if conditions else narrow.counted,
+            is_exact=not (query.text or chosen),
+            upcoming_first=self.upcoming_first() if self.upcoming_first and is_default else None,
+        )
+        if chosen and paginator.count < MAX_COUNTED and not is_default:
+            # So few are sorted after they are found; SQLite would look for them along the whole order.
+            paginator.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*order)
+        return Listing(
+            list_page=self,
+            state=state,
+            page=paginator.get_page(state.get("page")),
+            query=query.text,
+            sort=sort,
+            chosen=chosen,
+            records=records,
+            found=paginator.object_list,
+            problems=[*query.problems, *filter(None, [too_many]), *problems],
+        )
+
+    def _order(self, sort: str) -> tuple[str, list[OrderBy]]:
+        """The order and its columns; a dash before its name reverses it.
+
+        Missing values come last either way. Equal ones are ordered by ID in the same direction, because an index is
+        read backwards only as a whole.
+        """
+        name = sort.removeprefix("-")
+        if name not in self.sorts:
+            sort = name = next(iter(self.sorts))
+        column = self.sorts[name]
+        is_reversed = isinstance(column, str) and column.startswith("-")
+        column = column.removeprefix("-") if isinstance(column, str) else column
+        descending = is_reversed != sort.startswith("-")
+        nulls_last = True if column in _NULLABLE else None
+        expression = F(column) if isinstance(column, str) else column
+        return sort, [
+            OrderBy(expression, descending, nulls_last=nulls_last),
+            OrderBy(F("id"), descending),
+        ]
+
+    def sort_link(self, name: str, listing: "Listing") -> SortLink:
+        """The link of a head: first its own order, then that reversed."""
+        if listing.sort.removeprefix("-") != name:
+            return SortLink("", listing.link(sort=name))
+        direction = "descending" if self._order(listing.sort)[1][0].descending else "ascending"
+        return SortLink(direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}"))
+
+    def rows(self, records: Iterable[Record]) -> Iterator[Any]:
+        """The rows of records, a batch at a time."""
+        remaining = iter(records)
+        while batch := list(islice(remaining, BATCH_SIZE)):
+            yield from self.load_rows(batch)
+
+    def index(self, request: StaffRequest, **context: Any) -> HttpResponse:
+        """Show the page of the list, or its rows alone; a POST saves which columns to show."""
+        if request.method == "POST":
+            self._save_columns(request)
+            return finish_action(request, request.get_full_path())
+        found = self.find(request.GET)
+        log_list(request, count=found.total)
+        is_fragment = requested_partial(request, (self.rows_id,))
+        response = render_page(
+            request,
+            "lists/rows.html" if is_fragment else "lists/index.html",
+            self._context(request, found) | {name: build(found) for name, build in context.items()},
+        )
+        if is_fragment and "payment" not in request.GET:
+            push_url(response, f"{request.path}{found.query_string}")
+        return response
+
+    def _context(self, request: StaffRequest, found: "Listing") -> dict[str, Any]:
+        columns = [column for column in self.shown_columns(request) if column.cell]
+        return {
+            "list_page": self,
+            "listing": found,
+            "controls": [one.control_for(found.state) for one in self.filters if not one.is_extra],
+            "extra_controls": [one.control_for(found.state) for one in self.filters if one.is_extra],
+            "has_extra_filter": any(one.is_extra for one in found.chosen),
+            "heads": [
+                (column, self.sort_link(name, found) if name in self.sorts else None)
+                for column in columns
+                for name in [column.sort or column.name]
+            ],
+            "rows": self._rendered_rows(found.page, columns, Actor.of(request)) if columns else [],
+            "optional_columns": [(column, column in columns) for column in self.optional_columns],
+            "coverage": coverage(*self.covered_kinds),
+            "views": saved_views_menu(request.user, f"{self.area}:index", found.query_string, self.presets),
+            "max_selected": MAX_SELECTED,
+        }
+
+    def _rendered_rows(self, page: Page[Record], columns: Sequence[Column], actor: Actor) -> list[Row]:
+        rows = list(self.rows(page))
+        changed = _changed_for(actor, [row.record for row in rows]) if self.can_refresh else set()
+        for row in rows:
+            row.has_changed = row.record.uuid in changed
+            row.cells = render_cells(columns, row)
+        return rows
+
+    def _save_columns(self, request: StaffRequest) -> None:
+        chosen = [] if "reset" in request.POST else request.POST.getlist("column")
+        names = [column.name for column in self.optional_columns if column.name in chosen]
+        request.user.list_columns |= {self.area: names}
+        request.user.save(update_fields=["list_columns"])
+
+    def export(self, request: StaffRequest) -> StreamingHttpResponse:
+        """Send the page as a file, or with ``all`` everything that the filters leave."""
+        found, is_whole = self.find(request.GET), "all" in request.GET
+        columns = [column for column in self.shown_columns(request) if column.value]
+        whole = found.found.defer("search_text", *([] if self.reads_answers else ["answer"]))
+        records: Iterable[Record] = whole.iterator(BATCH_SIZE) if is_whole else found.page
+        append(
+            Actor.of(request),
+            f"{self.area}.export",
+            subject_label="all that match" if is_whole else "one page",
+            detail={
+                "query": found.query,
+                "filters": found.filters,
+                "rows": whole.order_by().count() if is_whole else len(found.page),
+            },
+        )
+        words = " ".join([self.area, *(f"{chip.label} {chip.words}" for chip in found.chips)])
+        lines = ([column.value(row) for column in columns if column.value] for row in self.rows(records))
+        return list_file(request, slugify(words)[:100], [column.head for column in columns], lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """One page of a list, and the query string that asked for it."""
+
+    list_page: ListPage
+    state: QueryDict
+    page: Page[Record]
+    query: str
+    sort: str
+    chosen: Mapping[Filter, str]
+    records: QuerySet[Record]
+    found: QuerySet[Record]
+    """All that match, in order."""
+    problems: Sequence[str]
+
+    @property
+    def total(self) -> int:
+        """How many match, up to :data:`MAX_COUNTED` if the list is filtered."""
+        return self.page.paginator.count
+
+    @property
+    def has_more(self) -> bool:
+        """Whether more match than were counted."""
+        return self.is_filtered and self.total >= MAX_COUNTED
+
+    @property
+    def total_words(self) -> str:
+        return f"{self.total:,}{'+' if self.has_more else ''}"
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.query or self.chosen)
+
+    @cached_property
+    def known(self) -> int:
+        """How many there are without filters."""
+        return cached_count(self.records) if self.is_filtered else self.total
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The values of the active filters by name."""
+        return {one.name: value for one, value in self.chosen.items()}
+
+    @property
+    def chips(self) -> list[Chip]:
+        text = [Chip("Text", f"“{self.query}”", self.link(q=None))] if self.query else []
+        return text + [
+            Chip(one.label, one.words(value), self.link(**{one.name: None}))
+            for one, value in self.chosen.items()
+        ]
+
+    @property
+    def query_string(self) -> str:
+        return self.link(page=self.state.get("page"))
+
+    @property
+    def size_links(self) -> dict[int, str]:
+        return {size: self.link(size=str(size)) for size in SIZES}
+
+    def link(self, **changes: str | None) -> str:
+        """The list with some changes."""
+        return query_string(self.state, **changes)
+
+
+def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
+    """The cells of a row, the first of which heads it; missing values say why."""
+    (_, first), *others = [(column.css, column.cell(row)) for column in columns if column.cell]
+    head = format_html('<th scope="row">{}{}</th>', first, cells.changed_badge(row.has_changed))
+    rest = format_html_join("", '<td class="{}">{}</td>', others)
+    return explain_missing(head + rest, lambda: row.record.why_null)
+
+
+def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:
+    """The IDs of records of which this person last saw another answer."""
+    uuids = [record.uuid for record in records]
+    views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=uuids).exclude(shown="")
+    seen = dict(views.order_by("last_at").values_list("subject_uuid", "shown"))
+    digests = {record.uuid: changes.answer_digest(record) for record in records}
+    return {uuid for uuid, digest in digests.items() if seen.get(uuid, digest) != digest}

@@ -1,0 +1,90 @@
+"""Pages of very long lists. Hides how a page is read along an index, and counted without reading millions of rows."""
+
+import hashlib
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from django.core.cache import cache
+from django.core.exceptions import EmptyResultSet
+from django.core.paginator import Page, Paginator
+from django.db.models import Q, QuerySet
+
+from portal.registry.models import Record
+
+if TYPE_CHECKING:
+    from django_stubs_ext import ValuesQuerySet
+
+# A filtered list is counted only so far: nobody pages further, and counting would be the slowest part of the page.
+MAX_COUNTED = 10_000
+COUNT_CACHE_SECONDS = 60
+
+
+class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
+    """Pages of records whose count stops at :data:`MAX_COUNTED`, unless it has to be exact.
+
+    ``counted`` are the same records, perhaps found faster. Those that match ``upcoming_first`` come before all others,
+    in reverse order.
+    """
+
+    object_list: QuerySet[Record]
+
+    def __init__(
+        self,
+        found: QuerySet[Record],
+        size: int,
+        *,
+        counted: QuerySet[Record],
+        is_exact: bool,
+        upcoming_first: Q | None,
+    ) -> None:
+        super().__init__(found, size)
+        self.counted = counted.order_by()
+        self.is_exact = is_exact
+        self.upcoming_first = upcoming_first
+
+    @cached_property
+    def count(self) -> int:
+        """How many records; that there are too many to count is remembered for a minute."""
+        key = f"registry.many.{_digest(self.counted)}"
+        if cache.get(key):
+            count = MAX_COUNTED
+        elif (count := self.counted[:MAX_COUNTED].count()) == MAX_COUNTED:
+            cache.set(key, True, COUNT_CACHE_SECONDS)
+        return cached_count(self.counted) if self.is_exact and count == MAX_COUNTED else count
+
+    def page(self, number: int | str) -> Page[Record]:
+        """Read the keys along an index, from the nearer end, and then their records."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        keys = self._keys(start, min(start + self.per_page, self.count))
+        rows = Record.objects.in_bulk(keys)
+        return Page([rows[key] for key in keys if key in rows], number, self)
+
+    def _keys(self, start: int, end: int) -> list[int]:
+        """The upcoming ones are read in reverse, apart from the rest: so each part follows its index."""
+        ordered = self.object_list.values_list("pk", flat=True)
+        if self.upcoming_first is None:
+            return self._between(ordered, start, end, self.count)
+        first = ordered.filter(self.upcoming_first).reverse()
+        number = first.count()
+        keys = list(first[start : min(end, number)]) if start < number else []
+        start, end = max(start - number, 0), max(end - number, 0)
+        return keys + self._between(ordered.exclude(self.upcoming_first), start, end, self.count - number)
+
+    def _between(self, ordered: "ValuesQuerySet[Record, int]", start: int, end: int, count: int) -> list[int]:
+        if start > count // 2 and (self.is_exact or self.count < MAX_COUNTED):
+            return list(ordered.reverse()[count - end : count - start])[::-1]
+        return list(ordered[start:end])
+
+
+def cached_count(records: QuerySet[Record]) -> int:
+    """How many records there were within the last minute."""
+    return cache.get_or_set(f"registry.count.{_digest(records)}", records.count, COUNT_CACHE_SECONDS) or 0
+
+
+def _digest(records: QuerySet[Record]) -> str:
+    try:
+        statement = str(records.query)
+    except EmptyResultSet:  # A condition that nothing can meet makes no statement.
+        statement = ""
+    return hashlib.sha256(statement.encode()).hexdigest()

@@ -1,0 +1,131 @@
+"""Refreshes the records that were selected in a list: one after the other, each step as the page asks for it.
+
+Leaving the page stops it, and nothing goes on in the background.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, QueryDict
+from django.utils import timezone
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.view_log import log_list
+from portal.gateway import StaffRequest
+from portal.lists.pages import MAX_SELECTED, ListPage, Row
+from portal.live import MAX_WAIT, NO_SCRIPT_WAIT_SECONDS, PANEL_WAIT_SECONDS, account_records, ask_and_wait
+from portal.registry.models import Record
+from portal.registry.store import IDENTIFIER
+from portal.runtime.clocks import SKEW, is_recent
+from portal.ui.htmx import render_page
+
+PROGRESS = "refresh-progress"
+
+
+@dataclass(frozen=True)
+class RefreshItem:
+    """One selected record, and its state: ``waiting``, ``asking``, ``read`` or ``failed``."""
+
+    row: Row
+    state: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the refresh is."""
+
+    items: Sequence[RefreshItem]
+
+    @property
+    def done(self) -> int:
+        return self.failed + sum(item.state == "read" for item in self.items)
+
+    @property
+    def failed(self) -> int:
+        return sum(item.state == "failed" for item in self.items)
+
+    @property
+    def is_over(self) -> bool:
+        return self.done == len(self.items)
+
+
+def refresh_selected(request: StaffRequest, list_page: ListPage) -> HttpResponseBase:
+    """Begin with a POST, which leads to the page of the progress; each request of that page refreshes one more."""
+    if request.method == "POST":
+        return _begin(request, list_page)
+    since = _parse_moment(request.GET.get("since", ""))
+    records = _selected(list_page, request.GET.getlist("uuid"))
+    if since is None or not 0 < len(records) <= MAX_SELECTED:
+        return HttpResponseRedirect(list_page.url)
+    without_script = not request.htmx and request.COOKIES.get("js") != "1"
+    if without_script or request.htmx.target == PROGRESS:
+        deadline = NO_SCRIPT_WAIT_SECONDS if without_script else PANEL_WAIT_SECONDS
+        _refresh_next(request, _progress(list_page, records, since), deadline=deadline)
+        records = _selected(list_page, request.GET.getlist("uuid"))
+    progress = _progress(list_page, records, since)
+    log_list(request, count=len(records))
+    back = f"{list_page.url}?{QueryDict(request.GET.get('back', '')).urlencode()}"
+    context = {"list_page": list_page, "progress": progress, "back": back}
+    response = render_page(request, "lists/refresh.html", context, partial=PROGRESS)
+    if without_script and not progress.is_over:
+        response["Refresh"] = "1"
+    return response
+
+
+def _begin(request: StaffRequest, list_page: ListPage) -> HttpResponse:
+    records = _selected(list_page, request.POST.getlist("uuid"))
+    back = request.POST.get("back", "").removeprefix("?")
+    if not 0 < len(records) <= MAX_SELECTED:
+        context = {
+            "list_page": list_page,
+            "selected": len(records),
+            "max_selected": MAX_SELECTED,
+            "back": f"{list_page.url}?{QueryDict(back).urlencode()}",
+        }
+        return render_page(request, "lists/refresh.html", context, status=422)
+    label = f"{len(records)} {list_page.noun}{'' if len(records) == 1 else 's'}"
+    append(Actor.of(request), f"{list_page.area}.refresh", subject_label=label)
+    state = [("uuid", record.uuid) for record in records]
+    state += [("since", timezone.now().isoformat()), ("back", back)]
+    return HttpResponseRedirect(f"{list_page.refresh_url}?{urlencode(state)}", status=303)
+
+
+def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
+    """The records that exist, in the order in which they were selected; one too many shows that they are too many."""
+    wanted = [uuid for uuid in dict.fromkeys(uuids) if IDENTIFIER.fullmatch(uuid)][:500]
+    found = {record.uuid: record for record in list_page.records().filter(uuid__in=wanted)}
+    return [found[uuid] for uuid in wanted if uuid in found]
+
+
+def _parse_moment(text: str) -> datetime | None:
+    """The time in an address. None if it lies in the future: no refresh would ever be later."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if timezone.is_aware(moment) and moment <= timezone.now() + SKEW else None
+
+
+def _progress(list_page: ListPage, records: Sequence[Record], since: datetime) -> Progress:
+    return Progress([RefreshItem(row, _state(row.record, since)) for row in list_page.rows(records)])
+
+
+def _state(record: Record, since: datetime) -> str:
+    asked, answered, failed = record.asked_at, record.checked_at, record.failed_at
+    if not asked or asked < since:
+        return "waiting"
+    if answered and answered >= since and (not failed or failed <= answered):
+        return "read"
+    has_failed = (failed and failed >= since) or not is_recent(asked, MAX_WAIT)
+    return "failed" if has_failed else "asking"
+
+
+def _refresh_next(request: StaffRequest, progress: Progress, *, deadline: float) -> None:
+    """Refresh the next record with its repayments, unless one is still being refreshed."""
+    if any(item.state == "asking" for item in progress.items):
+        return
+    if record := next((item.row.record for item in progress.items if item.state == "waiting"), None):
+        ask_and_wait(Actor.of(request), account_records(record), force=True, deadline=deadline)

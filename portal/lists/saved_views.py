@@ -1,0 +1,83 @@
+"""The menu of a list's views: one's own, those that colleagues share, and those that the list brings along."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote_plus
+
+from django import forms
+from django.db.models import Q
+
+from portal.accounts.models import User
+from portal.lists.models import SavedView
+from portal.ui.forms import ChoiceField, StaffForm, TextField
+from portal.ui.frame import AREAS
+from portal.ui.query_strings import canonical_query
+
+LISTS = [
+    (area.url_name, area.label)
+    for areas in AREAS.values()
+    for area in areas
+    if area.url_name.endswith(":index")
+]
+
+
+class QueryField(TextField):
+    """A query string. It may hold what people typed into a filter."""
+
+    readable = staticmethod(unquote_plus)
+    refusal = "A filter may contain an SSN or EIN. Remove it first."
+
+
+class SaveForm(StaffForm):
+    """A name, and whether colleagues see it."""
+
+    name = TextField(label="Name of the view", max_length=80)
+    is_shared = forms.BooleanField(label="Share with everyone", required=False)
+    list = ChoiceField(choices=LISTS, widget=forms.HiddenInput)
+    query = QueryField(max_length=2000, required=False, widget=forms.HiddenInput)
+
+    def clean_query(self) -> str:
+        return canonical_query(self.cleaned_data["query"])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One view of the menu; ``key`` is that of one's own, which can be deleted."""
+
+    name: str
+    query: str
+    is_current: bool
+    key: int | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Menu:
+    """The views of a list, and the state that could become one more."""
+
+    list: str
+    query: str
+    mine: Sequence[Entry]
+    shared: Sequence[Entry]
+    built_in: Sequence[Entry]
+
+    @property
+    def current(self) -> Entry | None:
+        """The view that the page shows."""
+        return next((one for one in (*self.mine, *self.shared, *self.built_in) if one.is_current), None)
+
+
+def saved_views_menu(user: User, name: str, query_string: str, built_in: Mapping[str, str]) -> Menu:
+    """The menu of the list with this name; ``built_in`` views are query strings by their names."""
+    state = canonical_query(query_string)
+    saved = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name).select_related("owner")
+    mine: list[Entry] = []
+    shared: list[Entry] = []
+    for view in saved:
+        is_current, owner = view.query == state, view.owner.display_name()
+        if view.owner_id == user.pk:
+            mine.append(Entry(view.name, view.query, is_current, view.pk, owner))
+        else:
+            shared.append(Entry(view.name, view.query, is_current, owner=owner))
+    own = [Entry(label, query, canonical_query(query) == state) for label, query in built_in.items()]
+    return Menu(name, state, mine, shared, own)

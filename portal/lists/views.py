@@ -1,0 +1,42 @@
+"""Saving the state of a list as a view, and deleting one's own."""
+
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from portal.accounts.roles import requires
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.gateway import StaffRequest
+from portal.lists.models import SavedView
+from portal.lists.saved_views import SaveForm
+from portal.ui.htmx import finish_action, render_page, toast
+
+
+@requires("saved_views.save")
+def save(request: StaffRequest) -> HttpResponse:
+    """Keep a state under a name; a view of one's own with this name takes the new state."""
+    form = SaveForm(request.POST or None, initial=request.GET.dict())
+    if form.is_valid():
+        place = {name: form.cleaned_data[name] for name in ("list", "name")}
+        state = {name: form.cleaned_data[name] for name in ("query", "is_shared")}
+        with transaction.atomic():
+            view, _ = SavedView.objects.update_or_create(owner=request.user, **place, defaults=state)
+            append(Actor.of(request), "saved_views.save", subject_label=view.name, detail=place | state)
+        toast(request, f"The view “{view}” was saved.")
+        return finish_action(request, view.get_absolute_url())
+    return render_page(request, "lists/save_view.html", {"form": form}, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@requires("saved_views.save")
+def delete(request: StaffRequest, view_id: int) -> HttpResponse:
+    """Only one's own: what somebody shares stays theirs."""
+    view = get_object_or_404(SavedView, pk=view_id, owner=request.user)
+    with transaction.atomic():
+        append(Actor.of(request), "saved_views.delete", subject_label=view.name, detail={"list": view.list})
+        view.delete()
+    toast(request, f"The view “{view}” was deleted.")
+    return finish_action(request, reverse(view.list))

@@ -1,0 +1,356 @@
+"""Saved copy first, then live: what a panel shows, how old it is, and when the service is called again.
+
+A page renders saved copies at once. While it travels, the service is called in parallel for every record on it; each
+panel waits for its own records, and every answer becomes the new copy. Without JavaScript (no ``js`` cookie) the page
+waits for the service, up to a deadline. Hides who calls when: each record at most once in 30 seconds, unless a person
+asks for more.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.core.cache import cache
+from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django.utils.functional import cached_property
+
+from portal.audit.models import Actor
+from portal.gateway import StaffRequest, client_for
+from portal.registry import store
+from portal.registry.models import Kind, Record, Source
+from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
+from portal.runtime.clocks import SKEW, is_recent, match_recent
+from portal.runtime.database import relaxed_durability, release_connection, write_if_possible
+from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
+
+FRESH_FOR = timedelta(seconds=30)
+NO_SCRIPT_WAIT_SECONDS = 0.8
+PANEL_WAIT_SECONDS = 2.0
+"""Then the panel asks again: a silent service must not hold every thread of the web server."""
+POLL_INTERVAL_SECONDS = 0.02
+"""How often a waiting panel checks whether another process got the answer."""
+COVERAGE_CACHE_SECONDS = 60
+MAX_WAIT = timedelta(seconds=40)
+"""The longest that anybody waits for an answer that another request asked for."""
+REJECTED_PREFIX = "Refused: "
+"""Marks a stored failure as an answer of the service, rather than no answer."""
+
+_pool = ThreadPoolExecutor(max_workers=24, thread_name_prefix="live")
+_running: set[Future[None]] = set()
+
+
+@dataclass
+class LiveCopy:
+    """A record's saved copy, and how the last call for it went."""
+
+    record: Record
+    is_asked: bool = True
+    """Whether the service may be called for it; if not, the copy is shown however old it is."""
+
+    @cached_property
+    def answer(self) -> Application | Loan | Statement | None:
+        """The last answer, decoded; ``None`` if there is none, or if it is a list."""
+        match self.record.kind:
+            case Kind.APPLICATION:
+                return store.last_answer(self.record, Application)
+            case Kind.LOAN:
+                return store.last_answer(self.record, Loan)
+            case Kind.LINE:
+                return store.last_answer(self.record, Statement)
+        return None
+
+    @cached_property
+    def repayments(self) -> list[Repayment]:
+        """The last known repayments; none if this isn't a list of repayments, or was never answered."""
+        return store.last_list(self.record, Repayment) if self.record.kind in REPAYMENTS_OF.values() else []
+
+    @property
+    def at(self) -> datetime | None:
+        """When the service, or the imported file, gave the copy."""
+        return self.record.answer_at
+
+    @property
+    def source(self) -> str:
+        """Where the copy comes from: the service or a file."""
+        return self.record.source
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """When the service first failed to give it, if it still fails."""
+        return self.record.failing_since
+
+    @property
+    def failure(self) -> str:
+        """Why it fails, in words for staff."""
+        return self.record.failure.removeprefix(REJECTED_PREFIX)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the service answered without the record: it doesn't exist, or belongs to another borrower."""
+        return self.record.failure.startswith(REJECTED_PREFIX)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a panel that shows this copy should call the service."""
+        return (
+            self.is_asked
+            and bool(self.record.borrower_uuid)
+            and not is_recent(self.record.asked_at, FRESH_FOR)
+        )
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a call for it is under way."""
+        record, asked = self.record, self.record.asked_at
+        if not (asked and is_recent(asked, MAX_WAIT)):
+            return False
+        answered = max(filter(None, (record.checked_at, record.failed_at)), default=None)
+        return answered is None or answered < asked
+
+
+def account_records(record: Record) -> list[Record]:
+    """A loan or line, and the record that stands for its list of repayments."""
+    return [record, list_record(record, REPAYMENTS_OF[record.kind])]
+
+
+def list_record(account: Record, kind: Kind) -> Record:
+    """The record of one of an account's lists; a missing one is created."""
+    return _list_records({(kind.value, account.uuid): account})[0]
+
+
+def repayment_lists(accounts: Sequence[Record]) -> list[Record]:
+    """The record of each account's list of repayments; missing ones are created."""
+    return _list_records({(REPAYMENTS_OF[one.kind].value, one.uuid): one for one in accounts})
+
+
+def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
+    found = _stored_lists(wanted)
+    missing = [
+        Record(kind=kind, uuid=uuid, borrower_uuid=of.borrower_uuid, parent_uuid=uuid)
+        for (kind, uuid), of in wanted.items()
+        if (kind, uuid) not in found
+    ]
+    if missing:
+        Record.objects.bulk_create(missing, ignore_conflicts=True)
+        found = _stored_lists(wanted)
+    return [found[key] for key in wanted]
+
+
+def saved_copies(accounts: Sequence[Record]) -> tuple[list[LiveCopy], list[LiveCopy]]:
+    """The saved copies of accounts and of their repayments, for which the service is not called."""
+    lists = _stored_lists((REPAYMENTS_OF[one.kind], one.uuid) for one in accounts).values()
+    return [LiveCopy(one, is_asked=False) for one in accounts], [
+        LiveCopy(one, is_asked=False) for one in lists
+    ]
+
+
+def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:
+    wanted = set(keys)
+    kinds, uuids = {kind for kind, _ in wanted}, {uuid for _, uuid in wanted}
+    stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids)
+    return {(record.kind, record.uuid): record for record in stored}
+
+
+def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -> dict[str, list[LiveCopy]]:
+    """The copies that each panel of a page shows, by the panel's HTML id.
+
+    A panel that loads itself waits for its own records (``?refresh=1`` calls even for fresh ones). A whole page shows
+    saved copies; without JavaScript it waits for the service first.
+    """
+    force, actor = "refresh" in request.GET, Actor.of(request)
+    everything = {record.pk: record for records in panels.values() for record in records}
+    is_scripted = request.COOKIES.get("js") == "1"
+    if request.htmx:
+        ask_and_wait(actor, panels.get(request.htmx.target or "", ()), force=force)
+    elif not is_scripted:
+        ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
+    stored = Record.objects.in_bulk(everything)
+    if is_scripted and not request.htmx:
+        start_reads(actor, list(stored.values()), force=force)
+    return {name: [LiveCopy(stored[record.pk]) for record in records] for name, records in panels.items()}
+
+
+def ask_and_wait(
+    actor: Actor, records: Sequence[Record], *, force: bool = False, deadline: float = PANEL_WAIT_SECONDS
+) -> None:
+    """Wait until every due record is read, by this process or another; calls still running at the deadline go on."""
+    if connection.in_atomic_block:
+        for record in claim_due(records, force=force):
+            read_live(actor, record)
+        return
+    until = time.monotonic() + deadline
+    running = start_reads(actor, records, force=force)
+    release_connection()
+    wait(running, timeout=deadline)
+    if len(running) < len(records):
+        _wait_for_others(records, until)
+
+
+def start_reads(actor: Actor, records: Sequence[Record], *, force: bool = False) -> set[Future[None]]:
+    """Start one call for each due record, in parallel, and return without waiting."""
+    if connection.in_atomic_block:  # Other threads can neither see this transaction nor write beside it.
+        return set()
+    # The request's context goes along, so that logs and traces of the call carry its reference.
+    started = {
+        _pool.submit(copy_context().run, _read_in_thread, actor, record)
+        for record in claim_due(records, force=force)
+    }
+    _running.update(started)
+    for one in started:
+        one.add_done_callback(_running.discard)
+    return started
+
+
+def _wait_for_others(records: Sequence[Record], until: float) -> None:
+    asked = Record.objects.filter(pk__in=[record.pk for record in records])
+    moments = asked.only("asked_at", "checked_at", "failed_at")
+    while any(LiveCopy(record).is_pending for record in moments.all()) and time.monotonic() < until:
+        release_connection()
+        time.sleep(POLL_INTERVAL_SECONDS)
+
+
+def claim_due(records: Sequence[Record], *, force: bool = False) -> list[Record]:
+    """Claim records for this caller to read; of several callers within half a minute, one wins."""
+    if not records:
+        return []
+    now = timezone.now()
+    free = Record.objects.filter(pk__in=[record.pk for record in records]).exclude(borrower_uuid="")
+    if not force:
+        free = free.filter(~match_recent("asked_at", FRESH_FOR))
+    if not free.exists():  # The usual case: read just now, so nothing has to be locked.
+        return []
+    won = write_if_possible(lambda: _mark_asked(free, now)) or set()
+    mine = [record for record in records if record.pk in won]
+    for record in mine:
+        record.asked_at = now
+    return mine
+
+
+def _mark_asked(free: QuerySet[Record], now: datetime) -> set[int]:
+    with transaction.atomic():
+        won = set(free.select_for_update().values_list("pk", flat=True))
+        Record.objects.filter(pk__in=won).update(asked_at=now)
+    return won
+
+
+def read_live(actor: Actor, record: Record) -> bool:
+    """Call the service once: an answer becomes the saved copy, a failure is noted beside it."""
+    try:
+        READS[record.kind](client_for(actor), record.borrower_uuid, record.uuid)
+        return True
+    except ServicingError as error:
+        now = timezone.now()
+        words = "; ".join(error.reasons) or error.message
+        words = f"{REJECTED_PREFIX}{words}" if isinstance(error, Rejected) else words
+        with relaxed_durability():
+            Record.objects.filter(pk=record.pk).update(failed_at=now, failure=words[:500])
+            Record.objects.filter(pk=record.pk, failing_since__isnull=True).update(failing_since=now)
+        return False
+
+
+def _read_in_thread(actor: Actor, record: Record) -> None:
+    try:
+        read_live(actor, record)
+    finally:
+        connection.close()
+
+
+def refreshable(kinds: Sequence[str]) -> QuerySet[Record]:
+    """Active records of these kinds that the service can return again; it can't return a loan application."""
+    records = Record.objects.filter(kind__in=kinds, archived_at__isnull=True).exclude(borrower_uuid="")
+    return records.exclude(kind=Kind.APPLICATION, category="LOAN")
+
+
+def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Record]:
+    """Accounts and their lists whose copy is older than this, oldest first."""
+    lists = {kind: row.parent for kind, row in LISTS.items() if row.parent and row.parent in kinds}
+    for list_kind, parent in lists.items():
+        _create_missing_lists(parent, list_kind)
+    is_young = Q(checked_at__gte=older_than, checked_at__lte=timezone.now() + SKEW)
+    due = refreshable([*kinds, *lists]).filter(~is_young)
+    # Without the answers: those of a large portfolio don't fit into memory.
+    needed = due.only("kind", "uuid", "borrower_uuid")
+    return list(needed.order_by(F("checked_at").asc(nulls_first=True), "id"))
+
+
+def _create_missing_lists(kind: str, list_kind: str) -> None:
+    """Create the list of a kind for every account that has none."""
+    there = Record.objects.filter(kind=list_kind, uuid=OuterRef("uuid"))
+    without = refreshable([kind]).filter(~Exists(there)).values_list("uuid", "borrower_uuid")
+    missing = [
+        Record(kind=list_kind, uuid=uuid, borrower_uuid=owner, parent_uuid=uuid) for uuid, owner in without
+    ]
+    Record.objects.bulk_create(missing, batch_size=500, ignore_conflicts=True)
+
+
+class Coverage(NamedTuple):
+    """How many of the records on file were updated within a day."""
+
+    checked: int
+    known: int
+
+    def __str__(self) -> str:
+        return f"{self.checked:,} of {self.known:,}"
+
+
+def coverage(*kinds: Kind) -> Coverage:
+    """Coverage of loans and lines, or of the kinds named; cached for a minute."""
+    kinds = kinds or (Kind.LOAN, Kind.LINE)
+    key = f"readings.coverage.{'+'.join(kinds)}"
+    return cache.get_or_set(key, lambda: _coverage(kinds), COVERAGE_CACHE_SECONDS) or _coverage(kinds)
+
+
+def _coverage(kinds: Sequence[Kind]) -> Coverage:
+    records = refreshable(kinds)
+    day_ago = timezone.now() - timedelta(days=1)
+    return Coverage(records.filter(checked_at__gte=day_ago).count(), records.count())
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """What a panel's footer says about its copies: the oldest one, and since when any of them fails."""
+
+    copies: Sequence[LiveCopy]
+
+    @property
+    def at(self) -> datetime | None:
+        """When the oldest copy was answered; ``None`` if any was never answered."""
+        answered = [one.at for one in self.copies if one.at]
+        return min(answered, default=None) if len(answered) == len(self.copies) else None
+
+    @property
+    def from_file(self) -> bool:
+        """Whether any copy came from a file."""
+        return any(one.source == Source.FILE for one in self.copies)
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """When the first of the failing ones began to fail."""
+        return min((one.failing_since for one in self.copies if one.failing_since), default=None)
+
+    @property
+    def failure(self) -> str:
+        """Why it fails, in words for staff."""
+        return next((one.failure for one in self.copies if one.failing_since), "")
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether every failing one was rejected, rather than not answered."""
+        failing = [one for one in self.copies if one.failing_since]
+        return bool(failing) and all(one.is_refused for one in failing)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the panel should load itself."""
+        return any(one.is_due for one in self.copies)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the panel should ask again soon."""
+        return any(one.is_pending for one in self.copies)

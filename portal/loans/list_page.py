@@ -1,0 +1,73 @@
+"""The list of loans."""
+
+from decimal import Decimal
+
+from django.db.models import Q
+
+from portal.lists import cells
+from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
+from portal.lists.filters import flag_filter, value_filter
+from portal.lists.pages import Action, Column, ListPage, Row
+from portal.registry.models import Kind
+from portal.ui.templatetags import ui
+
+
+def interest_rate(row: Row) -> Decimal | None:
+    """The rate as the service sent it, without the zeros that the database appends."""
+    rate = row.record.rate
+    return None if rate is None else Decimal(f"{rate:f}".rstrip("0"))
+
+
+LOANS = ListPage(
+    kind=Kind.LOAN,
+    area="loans",
+    title="Loans",
+    noun="loan",
+    intro="All loans on file.",
+    search_hint="Borrower, ID, product, status",
+    search_scope="Search by the start of the ID, product or status.",
+    empty="Loans appear here once they’re added by ID or imported.",
+    covered="loans",
+    covered_kinds=[Kind.LOAN],
+    actions=[Action("Add by ID", "lookup:add", "lookup.add", "?kind=loan")],
+    can_refresh=True,
+    columns=[
+        *account_columns("Loan"),
+        money_column("amount", "Amount", "record.amount", ui.money, css="sd-wide"),
+        money_column("remaining", "Remaining payments", "record.remaining", css="sd-wide"),
+        *past_due_columns(),
+        money_column("principal", "Principal", "record.principal", is_default=False),
+        value_column("product", "Product", "record.category", cells.word, "sd-widest", is_default=False),
+        Column(
+            name="rate",
+            head="Rate",
+            value=interest_rate,
+            cell=lambda row: ui.rate(interest_rate(row)),
+            css="sd-num sd-wide",
+            is_default=False,
+        ),
+        value_column("status", "Status", "record.status", cells.status, "sd-wide"),
+        CHECKED,
+    ],
+    sorts={
+        "past_due": "-past_due_rank",
+        "due": "key_date",
+        "amount": "-amount",
+        "status": "status",
+        "rate": "-rate",
+        "created": "-created_at",
+        "checked": "checked_at",
+    },
+    filters=[
+        value_filter(Kind.LOAN, "product", "Product", "category", prompt="All products"),
+        value_filter(Kind.LOAN, "status", "Status", "status", prompt="All statuses"),
+        flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
+        flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
+    ],
+    presets={
+        "Past due": "delinquent=yes",
+        "Due next first": "sort=due",
+        "Needs a data check": "check=yes",
+        "Oldest copy first": "sort=checked",
+    },
+)

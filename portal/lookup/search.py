@@ -1,0 +1,343 @@
+"""Search results: records by kind, messages, pages and actions, and who may own an unknown ID."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property, reduce
+from operator import and_, or_
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Max, Q
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from portal.messaging.links import LinkedMessage, link_messages
+from portal.messaging.models import Message
+from portal.messaging.query import MessageQuery
+from portal.notes.models import Note
+from portal.registry.models import Kind, Record
+from portal.registry.query import Query, fold, read
+from portal.registry.records import records_by_key, with_borrowers
+from portal.registry.search.find import OWNED, of_borrowers, ranked
+from portal.registry.search.spelling import similar_names
+from portal.registry.search.texts import forms_of, lines_of
+from portal.ui import wording
+from portal.ui.frame import AREAS
+
+# Characters that a search needs.
+MIN_CHARACTERS = 2
+MIN_MESSAGE_CHARACTERS = 3
+# Hits that are counted, suggested for each kind, shown for each kind, and on a page of one kind.
+MAX_COUNTED = 1_000
+SUGGESTED = 5
+SHOWN = 10
+PER_PAGE = 25
+MAX_OWNERS = 5
+# Notes are searched from the newest, without an index.
+MAX_NOTES_READ = 20_000
+
+PLURALS = {
+    Kind.BORROWER: "Borrowers",
+    Kind.KEY_PERSON: "Key people",
+    Kind.APPLICATION: "Applications",
+    Kind.LOAN: "Loans",
+    Kind.LINE: "Lines of credit",
+    Kind.REPAYMENT: "Repayments",
+}
+ICONS = {
+    Kind.BORROWER: "building-store",
+    Kind.KEY_PERSON: "user",
+    Kind.APPLICATION: "file-text",
+    Kind.LOAN: "cash",
+    Kind.LINE: "wallet",
+    Kind.REPAYMENT: "arrows-exchange",
+}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A page or an action that a person may go to."""
+
+    label: str
+    icon: str
+    url: str
+
+
+# A line of search text that is a name of a person or a place.
+_NAME = re.compile(r"[^\W\d_]+(?:[ '.,-]+[^\W\d_]+)*\.?")
+ACTIONS = (
+    ("New borrower", "plus", "borrowers:create", "borrowers.create"),
+    ("Add by ID", "plus", "lookup:add", "lookup.add"),
+    ("Import records", "upload", "lookup:import_records", "lookup.import_records"),
+    ("Your settings", "settings", "accounts:profile", "accounts.profile"),
+)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A record that matches."""
+
+    record: Record
+    borrower: Record | None
+    words: Sequence[str]
+    starts: Sequence[str]
+    """The IDs, or beginnings of IDs, that were searched for."""
+    day: date | None = None
+    """The date that was searched for."""
+    is_best: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name, or the kind and the beginning of the ID."""
+        return self.record.label or f"{self.record.get_kind_display()} {self.record.uuid[:8]}"
+
+    @cached_property
+    def reason(self) -> str:
+        """What matches if the title does not show it."""
+        if self.day and self.day == self.record.key_date:
+            return f"{'Effective' if self.record.kind == Kind.REPAYMENT else 'Due'} {wording.day(self.day)}"
+        if self._shows(fold(self.title)):
+            return ""
+        line = next(filter(self._shows, lines_of(self.record)), "")
+        return line.title() if _NAME.fullmatch(line) else wording.phone(line) or ""
+
+    @property
+    def icon(self) -> str:
+        return ICONS[Kind(self.record.kind)]
+
+    @property
+    def place(self) -> str:
+        """The city and state of a borrower, or whose person it is."""
+        if self.record.kind == Kind.BORROWER:
+            return ", ".join(filter(None, (self.record.city, self.record.state)))
+        return f"Key person of {self.borrower or 'an unknown borrower'}"
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether it was found by its ID."""
+        return self.record.uuid.startswith(tuple(self.starts))
+
+    def _shows(self, line: str) -> bool:
+        """Whether a line holds a word as the search counts it: a short one only at the beginning of a word."""
+        return any(form in f" {line}" for word in self.words for form in forms_of(word))
+
+    @property
+    def marks(self) -> list[str]:
+        """What to highlight; a whole phone number, however it was typed."""
+        return [*self.words, *([self.reason] if self.reason.startswith("(") else [])]
+
+
+@dataclass(frozen=True)
+class HitGroup:
+    """One page of the hits of one kind, best first."""
+
+    kind: Kind
+    hits: Sequence[Hit]
+    page: Page[int]
+
+    @property
+    def name(self) -> str:
+        return PLURALS[self.kind]
+
+    @property
+    def icon(self) -> str:
+        return ICONS[self.kind]
+
+    @property
+    def total(self) -> int:
+        return self.page.paginator.count
+
+    @property
+    def total_words(self) -> str:
+        """The number of hits, as far as they were counted."""
+        return f"{self.total:,}{'+' if self.total >= MAX_COUNTED else ''}"
+
+
+def suggest(query: Query) -> list[HitGroup]:
+    """Find a few hits of each kind; the best of all, which Enter opens, is marked."""
+    found = ranked(_kinds(query), query, SUGGESTED)
+    best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
+    return _groups(
+        {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}, query, best
+    )
+
+
+def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
+    """Find and count the hits of each kind: a page of the chosen kind, the first few of the others."""
+    found = ranked(_kinds(query), query, SHOWN, most=MAX_COUNTED)
+    pages = {
+        one: Paginator(list(ranks), PER_PAGE).get_page(page)
+        if one == kind
+        else Paginator(list(ranks), SHOWN).get_page(1)
+        for one, ranks in found.items()
+    }
+    for one, shown in pages.items():
+        if one == kind:  # Its matches have to be in order up to this page.
+            best = list(ranked([one], query, shown.end_index()).get(one, ()))
+            shown.object_list = best[shown.start_index() - 1 :]
+    return _groups(pages, query)
+
+
+def suggest_names(query: Query) -> list[Hit]:
+    """Find the borrowers and key people that a mistyped name may mean."""
+    return [Hit(record, borrower, (), ()) for record, borrower in with_borrowers(similar_names(query))]
+
+
+def limit_problem(query: Query) -> str:
+    """Why accounts of matching borrowers are not shown: too many borrowers match."""
+    owned = [kind for kind in _kinds(query) if kind in OWNED]
+    return of_borrowers(query, owned)[1] if query.is_limited and owned else ""
+
+
+def _kinds(query: Query) -> Sequence[Kind]:
+    return query.kinds if len(query.text) >= MIN_CHARACTERS else ()
+
+
+def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = None) -> list[HitGroup]:
+    """Read the records of each kind's page with their borrowers, all kinds at once."""
+    starts = (*query.starts, *query.uuids)
+    stored = Record.objects.in_bulk([key for shown in pages.values() for key in shown])
+    rows = {record.pk: (record, borrower) for record, borrower in with_borrowers(stored.values())}
+    groups = []
+    for kind, shown in pages.items():
+        found = [rows[key] for key in shown if key in rows]
+        marked = kind == best
+        hits = [
+            Hit(*row, query.words, starts, day=query.day, is_best=marked and row is found[0]) for row in found
+        ]
+        groups.append(HitGroup(kind, hits, shown))
+    return groups
+
+
+def find_destinations(query: Query, may: Callable[[str], bool]) -> list[Destination]:
+    """Find pages and actions whose name has words that begin like those typed."""
+    words = fold(query.text).split()
+    areas = ((area.label, area.icon, area.url_name, area.act) for group in AREAS.values() for area in group)
+    return [
+        Destination(label, icon, reverse(url_name))
+        for label, icon, url_name, act in (*areas, *ACTIONS)
+        if words
+        and may(act)
+        and all(any(part.startswith(word) for part in fold(label).split()) for word in words)
+    ][:SUGGESTED]
+
+
+# --- Messages ---
+
+
+@dataclass(frozen=True)
+class MessageHits:
+    """The newest matching messages, and the address of all of them."""
+
+    asked: Mapping[str, Any]
+    rows: Sequence[LinkedMessage]
+
+    @cached_property
+    def total(self) -> int:
+        return MessageQuery(self.asked).count
+
+    @property
+    def url(self) -> str:
+        """The address of the message list with the same filters."""
+        return f"{reverse('messaging:index')}?{urlencode(self.asked)}"
+
+
+def find_messages(query: Query, limit: int) -> MessageHits | None:
+    """Find the newest messages; ``None`` if none matches or the query is only about records."""
+    asked = _message_filters(query)
+    found = MessageQuery(asked).page(limit) if asked else []
+    return MessageHits(asked, link_messages(found)) if found else None
+
+
+def _message_filters(query: Query) -> dict[str, Any]:
+    """Translate a query to the filters of the message list."""
+    if query.conditions or query.is_limited:
+        return {}
+    if query.uuids:
+        return {"id": query.uuids[0]}
+    if query.amount is not None:
+        return {"least": query.amount, "most": query.amount}
+    if query.day:
+        return {"start_date": query.day, "end_date": query.day}
+    if len(query.alternatives) != 1 and not query.read_as:
+        return {}
+    words = next(iter(query.alternatives), ())
+    if not words or any(len(term) < MIN_MESSAGE_CHARACTERS or '"' in term for term in words):
+        return {}
+    # The list takes a quoted text as one word, and a text that begins with a brace as JSON.
+    return {"q": " ".join(f'"{term}"' if " " in term or term.startswith("{") else term for term in words)}
+
+
+# --- Notes ---
+
+
+@dataclass(frozen=True)
+class NoteHit:
+    """A note that matches, and the record or message it is about."""
+
+    note: Note
+    subject: Record | Message
+
+
+def find_notes(query: Query, limit: int) -> list[NoteHit]:
+    """Find the newest notes that contain all words; none if the query is only about records."""
+    if query.conditions or query.is_limited or len(query.text) < MIN_MESSAGE_CHARACTERS:
+        return []
+    words = (reduce(and_, (Q(text__icontains=term) for term in terms)) for terms in query.alternatives)
+    newest = Note.objects.aggregate(newest=Max("pk", default=0))["newest"]
+    matching = Note.objects.filter(
+        reduce(or_, words, Q(text__icontains=query.text)), pk__gt=newest - MAX_NOTES_READ
+    )
+    notes = list(matching.order_by("-pk")[:limit])
+    records = records_by_key((note.subject_kind, note.subject_uuid) for note in notes)
+    subjects: dict[str, Record | Message] = {record.uuid: record for record in records}
+    if unknown := {note.subject_uuid for note in notes} - subjects.keys():
+        subjects |= {message.uuid: message for message in Message.objects.filter(uuid__in=unknown)}
+    return [NoteHit(note, subjects[note.subject_uuid]) for note in notes if note.subject_uuid in subjects]
+
+
+# --- Unknown IDs ---
+
+
+@dataclass(frozen=True)
+class UnknownIds:
+    """Pasted IDs that are not on file or archived, and borrowers that may own them."""
+
+    uuids: Sequence[str]
+    archived: Sequence[Record]
+    owners: Sequence[Record]
+    of: str
+    """The search for the borrower."""
+
+
+def find_unknown_ids(
+    query: Query, of: str, *, hits: MessageHits | None, groups: Iterable[HitGroup]
+) -> UnknownIds | None:
+    """Find the pasted IDs that no hit shows; ``None`` if there are none."""
+    stored = list(Record.objects.filter(kind__in=Kind, uuid__in=query.uuids))
+    known = {record.uuid for record in stored} | ({str(hits.asked.get("id"))} if hits else set())
+    mentioned = [hit.record.search_text for group in groups for hit in group.hits]
+    missing = [
+        uuid for uuid in query.uuids if uuid not in known and not any(uuid in text for text in mentioned)
+    ]
+    archived = [record for record in stored if record.archived_at]
+    if not missing and not archived:
+        return None
+    if not missing:
+        return UnknownIds((), archived, (), "")
+    return UnknownIds(missing, archived, list(_possible_owners(stored, of)), of)
+
+
+def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Record]:
+    """The borrowers of records pasted beside the ID, then those that match the search."""
+    keys = (
+        ranked([Kind.BORROWER], read(of), MAX_OWNERS).get(Kind.BORROWER, ())
+        if len(of) >= MIN_CHARACTERS
+        else ()
+    )
+    pasted = {record.borrower_uuid for record in pasted_records}
+    yield from Record.objects.filter(kind=Kind.BORROWER, uuid__in=pasted, archived_at__isnull=True)
+    stored = Record.objects.in_bulk(keys)
+    yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

@@ -1,0 +1,45 @@
+"""Messages that need attention."""
+
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.urls import reverse
+
+from portal.lists.paging import MAX_COUNTED
+from portal.messaging.models import Message, first_key_at
+from portal.registry.attention import Item, Items, only
+from portal.registry.query import midnight
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+
+RECENT_DAYS = 7
+DELIVERED = "SUCCESS"
+
+
+def undelivered_messages(limit: int) -> Items:
+    """Messages of the last days that were not delivered, as one item; a new message makes it a new one."""
+    since = business_date() - timedelta(days=RECENT_DAYS)
+    # Most messages were delivered: the index of statuses leads past them, "not equal" would look at each.
+    others = Q(status__gt="", status__lt=DELIVERED) | Q(status__gt=DELIVERED)
+    found = Message.objects.filter(others, pk__gte=first_key_at(midnight(since)))
+    newest = found.first()
+    if newest is None:
+        return Items()
+    count = found[:MAX_COUNTED].count()
+    statuses = sorted(found.order_by("status").values_list("status", flat=True).distinct())
+    query = urlencode({"source": "copy", "status": statuses, "start_date": since}, doseq=True)
+    return only(
+        Item(
+            key=f"messages:{newest.pk}",
+            group="system",
+            state="warn",
+            icon="webhook",
+            fact=f"{count:,} message{'' if count == 1 else 's'} not successful,",
+            rest=f"newest {newest.event or 'without an event'}",
+            meta=f"since {wording.day(since)}, from the local copy",
+            when=newest.recorded_at,
+            url=f"{reverse('messaging:index')}?{query}",
+            verb="Show messages",
+        )
+    )

@@ -1,0 +1,195 @@
+"""The filters of the list of messages: which the service applies, which are applied here, and their form.
+
+Hides how a typed borrower is found, and how text and JSON in one box are distinguished. A wrong value gets its reason
+at the field, and the list leaves that filter out.
+"""
+
+from datetime import date, timedelta
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField
+from django.http import QueryDict
+from django.utils import timezone
+
+from portal.messaging.search_index import SearchError, TextSearch
+from portal.messaging.store import ONE_DAY, service_today, service_zone
+from portal.registry.models import Kind, Record
+from portal.registry.query import EARLIEST_YEAR, read, uuid_in
+from portal.registry.search.find import ranked
+from portal.ui import wording
+from portal.ui.forms import DayInput, MoneyField, StaffForm, TextField
+
+SERVICE_FILTERS: Final = ("start_date", "end_date", "event")
+"""The service applies these, and only one event; all others are applied here."""
+DISPLAY_PARAMS: Final = ("limit", "source", "order")
+"""These filter nothing."""
+TRANSIENT_PARAMS: Final = ("page", "message", "tab", "panel", "since", "format", "all")
+"""These belong to one moment of the list, and are not part of its address."""
+RARE_FILTERS: Final = ("payment", "least", "most", "borrower", "id", "link", "gone", "order", "source")
+"""The form hides these until one of them is used."""
+SIZES: Final = (25, 50, 100)
+MAX_SUGGESTIONS: Final = 5
+MAX_VALUES: Final = 20
+WRONG_DAY: Final = "That date doesn’t exist. Use 2026-11-30."
+
+
+class ValuesField(forms.Field):
+    """Any number of values, whether or not they are on file."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def to_python(self, value: Any) -> list[str]:
+        return list(dict.fromkeys(text for text in (value or ()) if text))
+
+    def validate(self, value: list[str]) -> None:
+        if any("\ufffd" in text or len(text) > 100 for text in value):
+            raise ValidationError("Not a valid value.")
+        if len(value) > MAX_VALUES:
+            raise ValidationError(f"Choose up to {MAX_VALUES}.")
+
+
+class BorrowerField(TextField):
+    """A borrower on file, by ID or by name."""
+
+    def clean(self, value: Any) -> Record | None:
+        typed = super().clean(value)
+        if not typed:
+            return None
+        borrowers = Record.objects.filter(kind=Kind.BORROWER)
+        if found := borrowers.filter(uuid=uuid_in(typed) or typed).first():
+            return found
+        ranks = ranked([Kind.BORROWER], read(typed), MAX_SUGGESTIONS).get(Kind.BORROWER, {})
+        best = [key for key, rank in ranks.items() if rank <= 1]
+        chosen = list(borrowers.filter(pk__in=best if len(best) == 1 else ranks))
+        if not chosen:
+            raise ValidationError("No borrower on file matches.")
+        if len(chosen) > 1:
+            names = wording.with_full_stop("; ".join(map(str, chosen)))
+            raise ValidationError(f"Several borrowers match: {names} Enter more of the name.")
+        return chosen[0]
+
+    def prepare_value(self, value: Any) -> Any:
+        return value.uuid if isinstance(value, Record) else value
+
+
+class LinkForm(StaffForm):
+    """The borrower of a bank account; an empty field removes the link."""
+
+    borrower = BorrowerField(
+        label="Borrower",
+        help_text="Name or ID. Clear the field to remove a link.",
+    )
+
+
+def _check_year(day: date) -> None:
+    if day.year == date.max.year:
+        raise ValidationError(WRONG_DAY)
+    if day.year < EARLIEST_YEAR:
+        raise ValidationError(f"Nothing is on file from before {EARLIEST_YEAR}. Check the year.")
+
+
+def _day_field(label: str) -> forms.DateField:
+    errors = {"invalid": WRONG_DAY}
+    return forms.DateField(
+        label=label, required=False, widget=DayInput, error_messages=errors, validators=[_check_year]
+    )
+
+
+def _time_field(label: str) -> forms.TimeField:
+    errors = {"invalid": "Use a time like 14:30."}
+    widget = forms.TimeInput({"type": "time"})
+    return forms.TimeField(label=label, required=False, widget=widget, error_messages=errors)
+
+
+def _choice_field(label: str, *choices: tuple[str, str]) -> forms.ChoiceField:
+    return forms.ChoiceField(label=label, required=False, choices=choices)
+
+
+class FilterForm(StaffForm):
+    """Everything that the address of the list may have."""
+
+    guards_text = False  # A search: its words are saved nowhere, and masked in the audit trail.
+
+    start_date = _day_field("From")
+    end_date = _day_field("until")
+    start_time = _time_field("From time")
+    end_time = _time_field("until time")
+    event = ValuesField(label="Event", required=False)
+    status = ValuesField(label="Message status", required=False)
+    product = ValuesField(label="Product", required=False)
+    payment = ValuesField(label="Payment status", required=False)
+    least = MoneyField(label="Amount from", required=False)
+    most = MoneyField(label="Amount to", required=False)
+    borrower = BorrowerField(label="Borrower", required=False)
+    id = TextField(label="ID", required=False)
+    q = TextField(label="Text or JSON", required=False, max_length=2000)
+    link = _choice_field("Borrower link", ("", "Linked or not"), ("unlinked", "Unlinked only"))
+    gone = _choice_field("At the service", ("", "At the service or gone"), ("gone", "Gone at the service"))
+    order = _choice_field("Order", ("", "Newest first"), ("oldest", "Oldest first"))
+    source = _choice_field("Source", ("", "Lending service"), ("copy", "Local copy"))
+    limit = forms.TypedChoiceField(
+        label="Messages a page",
+        required=False,
+        choices=[(size, str(size)) for size in SIZES],
+        coerce=int,
+        empty_value=None,
+        error_messages={"invalid_choice": "A page has 25, 50 or 100 messages."},
+    )
+
+    @property
+    def choices(self) -> list[BoundField]:
+        """The fields with a few fixed values."""
+        return [self[name] for name in ("link", "gone", "order", "source")]
+
+    @property
+    def has_time_errors(self) -> bool:
+        return any(name.startswith(("start_", "end_")) for name in self.errors)
+
+    def clean_q(self) -> str:
+        text: str = self.cleaned_data["q"].strip()
+        try:
+            TextSearch.parse(text)
+        except SearchError as reason:
+            raise ValidationError(str(reason)) from None
+        return text
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for moment, day in (("start_time", "start_date"), ("end_time", "end_date")):
+            if data.get(moment) and not data.get(day) and day not in self.errors:
+                self.add_error(moment, "Choose a day.")
+        ranges = [
+            ("start_date", "end_date", wording.DATES_REVERSED),
+            ("least", "most", wording.AMOUNTS_REVERSED),
+        ]
+        if data.get("start_date") == data.get("end_date"):
+            ranges.append(("start_time", "end_time", wording.DATES_REVERSED))
+        for first, last, reason in ranges:
+            if None not in (data.get(first), data.get(last)) and data[last] < data[first]:
+                self.add_error(last, reason)
+        return data
+
+
+def cleaned_filters(state: QueryDict) -> tuple[FilterForm, dict[str, Any]]:
+    """The form of an address, and the values in it that are set and valid."""
+    form = FilterForm(state)
+    form.is_valid()
+    return form, {name: value for name, value in form.cleaned_data.items() if value not in ("", None, [])}
+
+
+def time_presets() -> dict[str, dict[str, str]]:
+    """The usual stretches of time by their names, as parameters."""
+    # The service filters by day only, so the time of the last 24 hours is filtered here.
+    since = timezone.now().astimezone(service_zone()) - ONE_DAY
+    presets = {
+        "Today": _last_days(1),
+        "24 h": {"start_date": f"{since:%Y-%m-%d}", "start_time": f"{since:%H:%M}"},
+    }
+    return presets | {f"{number} days": _last_days(number) for number in (7, 30, 90)}
+
+
+def _last_days(number: int) -> dict[str, str]:
+    today = service_today()
+    return {"start_date": f"{today - timedelta(days=number - 1)}", "end_date": f"{today}"}

@@ -1,0 +1,30 @@
+"""Payment events: the messages about a repayment, an account or a borrower, newest first, for the pages of other areas.
+
+The payment in an event is :attr:`portal.messaging.models.Message.repayment`.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from portal.messaging.models import Message
+from portal.messaging.query import MessageQuery
+from portal.registry.models import Kind, Record
+
+MAX_OF_REPAYMENT: Final = 200
+MAX_OF_ACCOUNT: Final = 10
+
+
+def messages_of_repayment(uuid: str) -> Iterable[Message]:
+    """The messages about a repayment."""
+    return Message.objects.filter(subject_uuid=uuid)[:MAX_OF_REPAYMENT]
+
+
+def messages_of_account(account: Record) -> Iterable[Message]:
+    """The messages about the repayments of a loan or line."""
+    repayments = Record.objects.filter(parent_uuid=account.uuid, kind=Kind.REPAYMENT).values("uuid")
+    return Message.objects.filter(subject_uuid__in=repayments)[:MAX_OF_ACCOUNT]
+
+
+def messages_of_borrower(borrower: Record) -> Iterable[Message]:
+    """The messages about anything of a borrower, or from a bank account linked to it."""
+    return MessageQuery({"borrower": borrower}).page(MAX_OF_ACCOUNT)

@@ -1,0 +1,122 @@
+"""Saves messages as they were received, each once, however often and by whomever they are read.
+
+Hides what filters need of a message, and where a message with an uncertain time stands among the others.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from portal.messaging.models import SUFFIX_BITS, Message, first_key_at
+from portal.messaging.search_index import search_text
+from portal.registry.store import IDENTIFIER, MAX_AMOUNT
+from servicing import Message as RemoteMessage
+from servicing.values import decimal_or_none
+
+ONE_DAY: Final = timedelta(days=1)
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None) -> set[str]:
+    """Save the messages that are not saved yet and return their IDs. ``day`` is the service's day, if known."""
+    rows = {row.uuid: row for row in (message_row(message, day) for message in messages)}
+    with transaction.atomic():
+        found = list(Message.objects.filter(uuid__in=rows).values_list("uuid", "day", "is_placed", "gone_at"))
+        stored = {uuid: its_day if is_placed else None for uuid, its_day, is_placed, _ in found}
+        if back := [uuid for uuid, *_, gone_at in found if gone_at]:
+            Message.objects.filter(uuid__in=back).update(gone_at=None)
+        moved = [uuid for uuid, its_day in stored.items() if day and its_day != day]
+        if moved:  # Its day was a guess, and the service has now given another one.
+            Message.objects.filter(uuid__in=moved).delete()
+        _insert([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
+    return rows.keys() - stored
+
+
+def message_row(message: RemoteMessage, day: date | None = None) -> Message:
+    """The row that saves a message."""
+    payload = message.payload if isinstance(message.payload, dict) else {}
+    recorded_at = _recorded_at(message, day)
+    amount = decimal_or_none(payload.get("amount"))
+    return Message(
+        id=first_key_at(recorded_at) + _key_suffix(message.uuid),
+        uuid=storage_uuid(message.uuid),
+        event=_text(message.event, 100),
+        status=_text(message.status, 40),
+        day=day or recorded_at.astimezone(service_zone()).date(),
+        is_placed=bool(day or (message.created_at and message.created_at.at)),
+        product=_text(payload.get("product"), 40),
+        payment_status=_text(payload.get("status"), 40),
+        amount=None if amount is None or abs(amount) >= MAX_AMOUNT else round(amount, 4),
+        subject_uuid=_text(payload.get("uuid"), 64),
+        bank_account=_text(payload.get("borrower_bank_account_uuid"), 64),
+        body=_ENCODER.encode(message.raw).decode(),
+        search_text=search_text(message.raw),
+    )
+
+
+def storage_uuid(uuid: str) -> str:
+    """The ID under which a message is saved: its own, or a digest if no address or index can hold that."""
+    return uuid if IDENTIFIER.fullmatch(uuid) else f"odd-{_digest(uuid, 16).hex()}"
+
+
+def service_zone() -> ZoneInfo:
+    """The time zone of the service's days."""
+    return ZoneInfo(settings.SERVICING_TIME_ZONE)
+
+
+def service_today() -> date:
+    """The service's current day, by our clock."""
+    return timezone.now().astimezone(service_zone()).date()
+
+
+def _recorded_at(message: RemoteMessage, day: date | None) -> datetime:
+    """The certain time, else the clock time read in the service's zone; never outside the service's day."""
+    sent = message.created_at
+    at = (sent and sent.at) or _clock_time(sent.text if sent else "") or _end_of(day) or timezone.now()
+    if day and at.astimezone(service_zone()).date() != day:
+        return _end_of(day) or at
+    return at
+
+
+def _clock_time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=service_zone())
+    except ValueError:
+        return None
+
+
+def _end_of(day: date | None) -> datetime | None:
+    if not day:
+        return None
+    return datetime.combine(day + ONE_DAY, time.min, service_zone()).astimezone(UTC) - timedelta(seconds=1)
+
+
+def _key_suffix(uuid: str) -> int:
+    return int.from_bytes(_digest(uuid, 8)) >> (64 - SUFFIX_BITS)
+
+
+def _digest(uuid: str, size: int) -> bytes:
+    return hashlib.blake2b(uuid.encode("utf-8", "surrogatepass"), digest_size=size).digest()
+
+
+def _text(value: Any, max_length: int) -> str:
+    return value.replace("\0", "\ufffd")[:max_length] if isinstance(value, str) else ""
+
+
+def _insert(rows: Sequence[Message]) -> None:
+    """Insert the rows; a key that another message of the same second has is counted up."""
+    waiting = sorted(rows, key=lambda row: row.id)  # SQLite's table of trigrams is slow in any other order.
+    while waiting:
+        Message.objects.bulk_create(waiting, ignore_conflicts=True)
+        uuids = [row.uuid for row in waiting]
+        stored = set(Message.objects.filter(uuid__in=uuids).values_list("uuid", flat=True))
+        waiting = [row for row in waiting if row.uuid not in stored]
+        for row in waiting:
+            row.id += 1

@@ -1,0 +1,133 @@
+"""Backup and restore of the whole database as one file, on SQLite and on PostgreSQL.
+
+Hides the two engines' own tools. A backup is taken while everybody works, is of one moment, and only its owner can
+read it.
+"""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+from django.db import connection
+
+
+class BackupError(Exception):
+    """A backup or restore failed; the words say why."""
+
+
+def back_up(file: Path) -> None:
+    """Write a backup; an existing file is never overwritten."""
+    unfinished = file.with_name(f"{file.name}.part")
+    try:
+        unfinished.touch(mode=0o600)
+        if connection.vendor == "sqlite":
+            _copy_sqlite(_database(), unfinished)
+        else:
+            _run(
+                "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={unfinished}", _name()
+            )
+        # Unlike a rename, a link does not replace an existing file.
+        os.link(unfinished, file)
+    except OSError as problem:
+        raise BackupError(f"{file} cannot be written: {os.strerror(problem.errno or 0)}.") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def restore(file: Path) -> None:
+    """Replace the database by a backup, all of it or nothing. Web and workers must be stopped."""
+    if not file.is_file():
+        raise BackupError(f"There is no file {file}.")
+    connection.close()
+    if connection.vendor == "sqlite":
+        _require_valid(file)
+        _copy_sqlite(file, _database())
+    else:
+        _restore_dump(file)
+
+
+def _database() -> Path:
+    return Path(connection.settings_dict["NAME"])
+
+
+def _name() -> str:
+    return str(connection.settings_dict["NAME"])
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    try:
+        with closing(sqlite3.connect(source)) as before, closing(sqlite3.connect(target)) as after:
+            before.backup(after)
+    except sqlite3.Error as problem:
+        raise BackupError(f"The database cannot be copied: {problem}.") from None
+
+
+def _require_valid(file: Path) -> None:
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as found:
+            (verdict,) = found.execute("PRAGMA quick_check(1)").fetchone()
+            known = found.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_entry'").fetchone()
+    except sqlite3.Error as problem:
+        raise BackupError(f"{file} is no copy of this database: {problem}.") from None
+    if verdict != "ok" or not known:
+        raise BackupError(f"{file} is no sound copy of this database.")
+
+
+# A table that an older backup lacks would make its migrations fail.
+_EMPTY = """DO $$ DECLARE one regclass; BEGIN
+    FOR one IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LOOP
+        EXECUTE format('DROP TABLE %s CASCADE', one);
+    END LOOP;
+END $$"""
+
+
+def _restore_dump(file: Path) -> None:
+    """Restore in one transaction, which commits only after the whole dump was read."""
+    dump_command = [
+        _program("pg_restore"),
+        "--clean",
+        "--if-exists",
+        "--no-owner",
+        "--no-privileges",
+        "--file=-",
+        str(file),
+    ]
+    quiet = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
+    steps = [
+        "--command=SET client_min_messages = warning",
+        "--command=BEGIN",
+        f"--command={_EMPTY}",
+        "--file=-",
+    ]
+    psql_command = [_program("psql"), *quiet, *steps, _name()]
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(psql_command, env=_environment(), stdin=pipe, stdout=nothing, stderr=pipe) as psql:  # noqa: S603
+        dump = subprocess.run(dump_command, stdout=psql.stdin, stderr=pipe, check=False)  # noqa: S603
+        _, words = psql.communicate(b"" if dump.returncode else b"COMMIT;\n")
+    if dump.returncode or psql.returncode:
+        raise BackupError(f"The copy cannot be put back: {(words or dump.stderr).decode().strip()}")
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(  # noqa: S603
+        [_program(command[0]), *command[1:]], env=_environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise BackupError(f"{command[0]} failed: {done.stderr.strip()}")
+
+
+def _program(name: str) -> str:
+    """Find one of PostgreSQL's programs."""
+    if path := shutil.which(name):
+        return path
+    raise BackupError(f"{name} is missing. Install Debian's package postgresql-client.")
+
+
+def _environment() -> dict[str, str]:
+    """Build the environment with the address of the database, so that no process list shows the password."""
+    address = connection.settings_dict
+    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    return os.environ | {name: str(address[key]) for name, key in names.items() if address.get(key)}

@@ -1,0 +1,19 @@
+"""Lets no page of the portal show figures of an earlier business date."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from portal.registry.recalculation import ensure_current_figures
+
+
+class FiguresMiddleware:
+    """Recalculates outdated figures before somebody reads them; nearly always there are none."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.user.is_authenticated:
+            ensure_current_figures()
+        return self.get_response(request)

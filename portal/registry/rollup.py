@@ -1,0 +1,101 @@
+"""Adds up what a borrower has on the borrower's own row, where lists can filter and sort by it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from portal.registry.figures import ACCOUNTS, part_of, rank
+from portal.registry.models import Kind, Record
+from servicing.figures import PastDue, add_past_due
+
+DECIDED = ("APPROVED", "REJECTED")
+OPEN = "OPEN"
+_COLUMNS = ["past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "flagged", "status"]
+
+
+@dataclass
+class BorrowerTotals:
+    """What one borrower has on file."""
+
+    people: list[str] = field(default_factory=list)
+    accounts: list[Record] = field(default_factory=list)
+    decision: str = ""
+    has_open_application: bool = False
+
+    @property
+    def loans(self) -> int:
+        return sum(account.kind == Kind.LOAN for account in self.accounts)
+
+    @property
+    def lines(self) -> int:
+        return sum(account.kind == Kind.LINE for account in self.accounts)
+
+    @property
+    def past_due(self) -> PastDue:
+        """The past due total of its loans and lines."""
+        return add_past_due(map(part_of, self.accounts))
+
+
+def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
+    """The totals of each of these borrowers, in one query."""
+    found = {uuid: BorrowerTotals() for uuid in borrower_uuids}
+    kinds = [Kind.KEY_PERSON, Kind.APPLICATION, *ACCOUNTS]
+    related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
+    columns = (
+        "borrower_uuid",
+        "kind",
+        "label",
+        "past_due",
+        "status",
+        "flagged",
+        "oldest_unpaid_due",
+        "days_past_due",
+    )
+    for record in related.order_by("created_at", "id").only(*columns):
+        totals = found[record.borrower_uuid]
+        match record.kind:
+            case Kind.KEY_PERSON:
+                totals.people.append(record.label)
+            case Kind.LOAN | Kind.LINE:
+                totals.accounts.append(record)
+            case Kind.APPLICATION:
+                totals.decision = record.status
+                totals.has_open_application |= record.status.upper() not in DECIDED
+    return found
+
+
+def borrowers_with_totals(borrower_uuids: Iterable[str]) -> set[str]:
+    """Those of these borrowers whose past due is known."""
+    uuids = set(borrower_uuids)
+    known = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids, past_due__isnull=False)
+    return set(known.values_list("uuid", flat=True)) if uuids else set()
+
+
+def roll_up(borrower_uuids: Iterable[str]) -> None:
+    """Update past due, days, flag and status on the rows of these borrowers.
+
+    Past due is the sum over the open loans and lines. The flag is set if any of them is past due. The status is the
+    latest decision, or ``OPEN``.
+    """
+    uuids = set(borrower_uuids)
+    if not uuids:
+        return
+    owners = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids)
+    borrowers = list(owners.select_for_update().order_by("id").only("uuid", *_COLUMNS))
+    totals = totals_of([borrower.uuid for borrower in borrowers])
+    changed = [borrower for borrower in borrowers if _update_if_changed(borrower, totals[borrower.uuid])]
+    Record.objects.bulk_update(changed, _COLUMNS, batch_size=100)
+
+
+def _update_if_changed(borrower: Record, totals: BorrowerTotals) -> bool:
+    before = [getattr(borrower, name) for name in _COLUMNS]
+    total = totals.past_due
+    late = [account for account in totals.accounts if account.flagged]
+    days = [account.oldest_unpaid_due for account in late if account.oldest_unpaid_due]
+    borrower.past_due, borrower.flagged = total.amount, total.is_late
+    borrower.past_due_rank = rank(total.amount, is_late=total.is_late)
+    borrower.oldest_unpaid_due = min(days, default=None)
+    borrower.days_past_due = max(
+        (one.days_past_due for one in late if one.days_past_due is not None), default=None
+    )
+    borrower.status = OPEN if totals.has_open_application else totals.decision
+    return before != [getattr(borrower, name) for name in _COLUMNS]

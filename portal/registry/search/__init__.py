@@ -1,0 +1,1 @@
+"""Finds records by what staff type: see ``find``. ``sqlite`` and ``postgres`` are the index of each database."""

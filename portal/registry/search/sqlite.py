@@ -1,0 +1,180 @@
+"""Search on SQLite: full-text tables of trigrams, which know where letters stand but not the texts themselves."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import Final
+
+from django.db import connection
+from django.db.models import Q
+
+from portal.registry.models import Kind, Record
+from portal.registry.query import Alternatives
+from portal.registry.search.backend import (
+    HAS_CHANGED,
+    LIVE_RECORDS,
+    MAX_BY_KEYS,
+    Statement,
+    Texts,
+    by_keys,
+    in_statement,
+)
+from portal.registry.search.texts import TRIGRAM, forms_of, index_of, pieces_of
+
+FETCHES_ALL_AT_ONCE: Final = False
+FINDS_PHRASES_SOONER: Final = True
+
+
+def uuid_prefix(prefix: str) -> Q:
+    return Q(uuid__gte=prefix, uuid__lt=prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+def all_by_keys(kinds: Sequence[Kind], alternatives: Alternatives) -> Q | None:
+    """Nothing: :func:`containing` looks for few matches itself."""
+    return None
+
+
+def containing(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) -> tuple[Q, Q]:
+    plain = reduce(or_, (Q(kind=kind, archived_at__isnull=True) for kind in kinds))
+    plain &= reduce(or_, (reduce(and_, map(_occurs, terms)) for terms in alternatives))
+    if not (expression := _expression(alternatives)):
+        return plain, plain
+    index_suffices = _index_suffices(alternatives)
+    if few := _few_matches(kinds, expression):
+        few = few if index_suffices else few & plain
+        return few, few
+    return plain, in_statement(_select_newest(kinds, expression, limit)) if index_suffices else plain
+
+
+def newest_containing(kind: Kind, alternatives: Alternatives, limit: int) -> Q:
+    if limit >= MAX_BY_KEYS or not _index_suffices(alternatives):
+        return containing([kind], alternatives, limit)[1]
+    if any(len(terms) > 1 for terms in alternatives) and _are_long(alternatives):
+        return in_statement(_select_by_pieces(kind, alternatives, limit))
+    return in_statement(_select_newest([kind], _expression(alternatives), limit))
+
+
+def newest_texts(
+    kinds: Sequence[Kind],
+    alternatives: Alternatives,
+    enough: int,
+    limit: int = 0,
+    *,
+    best_first: bool = False,
+) -> tuple[Texts, list[Kind]]:
+    texts = {}
+    for kind in kinds:
+        found = Record.objects.filter(newest_containing(kind, alternatives, enough)).order_by("-id")
+        rows = found.values_list("pk", "search_text")[:enough]
+        texts[kind] = [(key, text, key) for key, text in rows]
+    return texts, [kind for kind in kinds if len(texts[kind]) >= enough]
+
+
+def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) -> Mapping[Kind, list[int]]:
+    return {
+        kind: list(
+            Record.objects.filter(newest_containing(kind, alternatives, limit)).values_list("pk", flat=True)[
+                :limit
+            ]
+        )
+        for kind in kinds
+    }
+
+
+def _index_suffices(alternatives: Alternatives) -> bool:
+    """Whether the index of trigrams alone can tell."""
+    return all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in forms_of(term))
+
+
+def _are_long(alternatives: Alternatives) -> bool:
+    """Whether every word counts wherever it stands, not only where it begins one."""
+    return all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
+
+
+def _occurs(term: str) -> Q:
+    return reduce(or_, (Q(search_text__contains=form) for form in forms_of(term)))
+
+
+def _expression(alternatives: Alternatives) -> str:
+    """The expression for a table of trigrams; empty if it cannot narrow every alternative."""
+    found = [" AND ".join(filter(None, map(_any_form, terms))) for terms in alternatives]
+    return " OR ".join(f"({terms})" for terms in found) if all(found) else ""
+
+
+def _any_form(term: str) -> str:
+    forms = forms_of(term)
+    if min(map(len, forms)) < TRIGRAM:
+        return ""
+    return "({})".format(" OR ".join(map(_quoted, forms)))
+
+
+def _quoted(text: str) -> str:
+    return '"{}"'.format(text.replace('"', '""'))
+
+
+def _select_newest(kinds: Sequence[Kind], expression: str, limit: int) -> Statement:
+    parts = (f"SELECT rowid FROM {name} WHERE {name} MATCH %s" for name in map(index_of, kinds))  # noqa: S608
+    return f"{' UNION ALL '.join(parts)} ORDER BY rowid DESC LIMIT %s", [*[expression] * len(kinds), limit]
+
+
+def _select_by_pieces(kind: Kind, alternatives: Alternatives, limit: int) -> Statement:
+    """The same for words that may stand apart: the table finds all their pieces, the text decides.
+
+    Letting the table compare where each trigram of each word stands takes longer than reading the texts it leaves.
+    """
+    table = index_of(kind)
+    pieces = " OR ".join(f"({' AND '.join(map(_all_pieces, terms))})" for terms in alternatives)
+    occurs = " OR ".join(
+        f"({' AND '.join(['instr(registry_record.search_text, %s)'] * len(terms))})" for terms in alternatives
+    )
+    words = [term for terms in alternatives for term in terms]
+    statement = (
+        f"SELECT id FROM {table} CROSS JOIN registry_record ON id = {table}.rowid"  # noqa: S608
+        f" WHERE {table} MATCH %s AND ({occurs}) ORDER BY {table}.rowid DESC LIMIT %s"
+    )
+    return statement, [pieces, *words, limit]
+
+
+def _all_pieces(term: str) -> str:
+    return " AND ".join(map(_quoted, pieces_of(term)))
+
+
+def _few_matches(kinds: Sequence[Kind], expression: str) -> Q | None:
+    """All that match, if they are few."""
+    with connection.cursor() as cursor:
+        cursor.execute(*_select_newest(kinds, expression, MAX_BY_KEYS + 1))
+        return by_keys([key for (key,) in cursor.fetchall()])
+
+
+# --- The tables ---
+
+PREPARATION: Final = ()
+TABLE: Final = (
+    "CREATE VIRTUAL TABLE {index} USING fts5(search_text, content='', tokenize='trigram')",
+    # In few large pieces, which takes two thirds of the time; afterwards the usual size again.
+    "INSERT INTO {index} ({index}, rank) VALUES ('hashsize', 67108864)",
+    "INSERT INTO {index} (rowid, search_text) SELECT id, search_text" + LIVE_RECORDS,
+    "INSERT INTO {index} ({index}, rank) VALUES ('hashsize', 1048576)",
+    # What is taken in at once lies in many pieces, which later writing would join little by little.
+    "INSERT INTO {index} ({index}) VALUES ('optimize')",
+)
+CREATE_TRIGGER: Final = "CREATE TRIGGER IF NOT EXISTS"
+TRIGGERS: Final = {
+    "insert": """AFTER INSERT ON registry_record WHEN new.kind = '{kind}' AND new.archived_at IS NULL
+        AND new.search_text <> '' BEGIN
+        INSERT INTO {index} (rowid, search_text) VALUES (new.id, new.search_text);
+    END""",
+    "delete": """AFTER DELETE ON registry_record WHEN old.kind = '{kind}' AND old.archived_at IS NULL
+        AND old.search_text <> '' BEGIN
+        INSERT INTO {index} ({index}, rowid, search_text) VALUES ('delete', old.id, old.search_text);
+    END""",
+    "update": f"""AFTER UPDATE OF search_text, archived_at ON registry_record WHEN new.kind = '{{kind}}'
+        AND {HAS_CHANGED} BEGIN
+        INSERT INTO {{index}} ({{index}}, rowid, search_text)
+            SELECT 'delete', old.id, old.search_text WHERE old.archived_at IS NULL AND old.search_text <> '';
+        INSERT INTO {{index}} (rowid, search_text)
+            SELECT new.id, new.search_text WHERE new.archived_at IS NULL AND new.search_text <> '';
+    END""",
+}
+RENEWAL: Final = tuple(f"DROP TRIGGER IF EXISTS {{index}}_{name}" for name in TRIGGERS)
+REMOVAL: Final = (*RENEWAL, "DROP TABLE IF EXISTS {index}")

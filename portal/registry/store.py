@@ -1,0 +1,435 @@
+"""Saves answers of the lending service as records, and keeps the answer that a newer one replaces as a snapshot.
+
+:func:`save` takes live answers, imported files and IDs that staff add. :func:`last_answer` decodes a saved answer with
+the codec of live ones.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, figure_columns, figures_of
+from portal.registry.models import Kind, Record, Snapshot, Source
+from portal.registry.query import is_uuid
+from portal.registry.records import create_records, records_by_key, unsaved_record, update_records
+from portal.registry.rollup import borrowers_with_totals, roll_up
+from portal.registry.search.texts import search_text
+from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
+from portal.runtime.business_date import business_date
+from portal.runtime.clocks import SKEW
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, consistency, rules
+from servicing.figures import FOREVER
+
+Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+# Records by kind and identifier.
+Stored = Mapping[tuple[str, str], Record]
+Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
+
+BATCH_SIZE = 2_000
+IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_AMOUNT = Decimal(10) ** 11
+"""SQLite stores 15 digits of a number exactly: 11 before the decimal point and 4 after it."""
+MAX_DAYS = 10**6
+_ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """One record to save: an answer, or only the fact that an ID exists and whose it is."""
+
+    kind: Kind
+    uuid: str
+    borrower_uuid: str = ""
+    parent_uuid: str = ""
+    label: str = ""
+    answer: Answer | list[Repayment] | None = None
+    names_other_owner: bool = False
+    """The answer names another borrower than the request did. Neither owns it until somebody confirms one."""
+
+
+def observe(
+    answer: Answer, *, uuid: str = "", borrower_uuid: str = "", parent_uuid: str = ""
+) -> list[Observation]:
+    """The observations in one answer: itself and, for a borrower, its key people.
+
+    A statement has no ID of its own; pass the line's.
+    """
+    uuid = getattr(answer, "uuid", "") or uuid
+    owner = uuid if isinstance(answer, Borrower) else borrower_uuid
+    item = Observation(
+        kind=KIND_OF_MODEL[type(answer)],
+        uuid=uuid,
+        borrower_uuid=owner,
+        parent_uuid=parent_uuid,
+        answer=answer,
+    )
+    people = answer.key_people or () if isinstance(answer, Borrower) else ()
+    return [item, *(observe(person, borrower_uuid=uuid)[0] for person in people)]
+
+
+def records_in_answer(operation: str, answer: Any, ids: Mapping[str, str]) -> list[Observation]:
+    """The observations in the answer of an operation, with the IDs of its call.
+
+    A record whose ID cannot be part of a URL is left out, since no page could show it.
+    """
+    row = operation_named(operation)
+    items = _observations(row, answer, ids) if row and row.kind else []
+    return [item for item in items if IDENTIFIER.fullmatch(item.uuid)]
+
+
+def _observations(operation: Operation, answer: Any, ids: Mapping[str, str]) -> list[Observation]:
+    owner = ids.get("borrower_id", "")
+    uuid = ids.get(operation.ids[-1], "") if operation.ids else ""
+    if operation.kind and operation.parent:
+        whole = Observation(
+            kind=operation.kind, uuid=uuid, borrower_uuid=owner, parent_uuid=uuid, answer=answer
+        )
+        rows = answer if operation.contains else []
+        return [whole, *(observe(one, borrower_uuid=owner, parent_uuid=uuid)[0] for one in rows)]
+    if isinstance(answer, Loan) and answer.user_uuid and answer.user_uuid.casefold() != owner.casefold():
+        return [replace(observe(answer)[0], names_other_owner=True)]
+    return observe(answer, uuid=uuid, borrower_uuid=owner)
+
+
+def lock_existing(items: Iterable[Observation]) -> Stored:
+    """Lock the records that exist already, until the caller's transaction ends."""
+    found = records_by_key((item.kind, item.uuid) for item in items).select_for_update()
+    return {(record.kind, record.uuid): record for record in found}
+
+
+def save(
+    items: Iterable[Observation],
+    *,
+    source: str,
+    at: datetime | None = None,
+    by: str = "",
+    stored: Stored | None = None,
+) -> list[Record]:
+    """Save each item; an answer that differs moves the one before it into a snapshot.
+
+    Pass ``stored`` if the existing records are locked already.
+    """
+    at = at or timezone.now()
+    items = list({(item.kind, item.uuid): item for item in items}.values())
+    return [
+        record
+        for start in range(0, len(items), BATCH_SIZE)
+        for record in _save_batch(items[start : start + BATCH_SIZE], stored, source, at, by)
+    ]
+
+
+def last_answer(record: Record, model: type[Model]) -> Model | None:
+    """The record's last answer, or ``None`` if only its ID is on file."""
+    return codec.decode(model, record.answer) if record.answer else None
+
+
+def find(kind: str, uuid: str) -> Record | None:
+    """The record on file, archived or not."""
+    return Record.objects.filter(kind=kind, uuid=uuid).first()
+
+
+def last_list(record: Record, model: type[Model]) -> list[Model]:
+    """The last answer of an account's list, such as its repayments."""
+    return codec.decode_list(model, record.answer) if record.answer else []
+
+
+def canonical_json(answer: Answer | list[Repayment]) -> str:
+    """The answer as received, as canonical JSON: equal answers give equal texts, and numbers stay exact."""
+    raw = [one.raw for one in answer] if isinstance(answer, list) else answer.raw
+    return _ENCODER.encode(raw).decode()
+
+
+def delete_old_snapshots() -> int:
+    """Delete snapshots older than the setting says, but the newest of each record; return how many."""
+    limit = timezone.now() - timedelta(days=settings.SNAPSHOT_DAYS)
+    newer = Snapshot.objects.filter(record=OuterRef("record"), at__gt=OuterRef("at"))
+    deleted, _ = Snapshot.objects.filter(Exists(newer), at__lt=limit).delete()
+    return deleted
+
+
+def answer_version(record: Record) -> str:
+    """A short digest of the last answer, by which a form notices that the saved copy changed."""
+    return hashlib.sha256(record.answer.encode()).hexdigest()[:16]
+
+
+def _save_batch(
+    items: Sequence[Observation], stored: Stored | None, source: str, at: datetime, by: str
+) -> list[Record]:
+    with transaction.atomic():
+        items = _disown_repayments_of_unowned_loans(items)
+        stored = lock_existing(items) if stored is None else stored
+        saved, new, changed, same, snapshots = [], [], [], [], []
+        owners: dict[Record, str] = {}
+        for item in items:
+            record = stored.get((item.kind, item.uuid))
+            if record is None:
+                record = unsaved_record(kind=item.kind, uuid=item.uuid, source=source, created_by=by)
+                record.figures_good_through = FOREVER if item.kind in ACCOUNTS else None
+                new.append(record)
+                _apply(record, item, source, at)
+            elif _is_unchanged(record, item, at):
+                same.append(record)
+            else:
+                before, owners[record] = _column_values(record), record.borrower_uuid
+                snapshots += _apply(record, item, source, at)
+                if _column_values(record) != before:
+                    record.updated_at = at
+                    changed.append(record)
+            saved.append(record)
+        create_records(new)
+        update_records(changed, [*_COLUMNS_FROM_ANSWER, "updated_at"])
+        _touch(same, source, at)
+        Snapshot.objects.bulk_create(snapshots)
+        released = [record for record in changed if owners[record] and not record.borrower_uuid]
+        _release_repayments(released)
+        summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}
+        unread = {record.borrower_uuid for record in new if record.kind in ACCOUNTS and not record.answer}
+        roll_up(summed | {owners[record] for record in released} | borrowers_with_totals(unread - summed))
+        return saved
+
+
+def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Observation]:
+    """The items, with no borrower on repayments of a loan that has none."""
+    loans = {item.parent_uuid for item in items if item.kind == Kind.LOAN_REPAYMENTS}
+    if not loans:
+        return list(items)
+    found = Record.objects.filter(kind=Kind.LOAN, uuid__in=loans, borrower_uuid="").exclude(answer="")
+    unowned = set(found.values_list("uuid", flat=True))
+    return [replace(item, borrower_uuid="") if item.parent_uuid in unowned else item for item in items]
+
+
+def _release_repayments(loans: Iterable[Record]) -> None:
+    """Take the repayments of loans that lost their borrower away from that borrower."""
+    of_loans = (Kind.LOAN_REPAYMENTS, Kind.REPAYMENT)
+    if uuids := [loan.uuid for loan in loans]:
+        Record.objects.filter(parent_uuid__in=uuids, kind__in=of_loans).update(borrower_uuid="")
+
+
+def _affects_totals(record: Record) -> bool:
+    """Whether the record counts in its borrower's totals; one that never answered only makes them less certain."""
+    if record.kind in ACCOUNTS:
+        return bool(record.answer)
+    return record.kind in (Kind.BORROWER, Kind.APPLICATION)
+
+
+def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
+    """Whether the item repeats the saved answer and adds nothing to it."""
+    if item.answer is None or item.label or _has_newer_answer(record, at):
+        return False
+    if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
+        return False
+    owners = (item.borrower_uuid in ("", record.borrower_uuid), item.parent_uuid in ("", record.parent_uuid))
+    return all(owners) and record.answer == canonical_json(item.answer)
+
+
+def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
+    """Update only the age of unchanged copies, in one statement."""
+    values: dict[str, Any] = {"answer_at": at, "source": source}
+    if source == Source.SERVICE:
+        values |= {"checked_at": at, "failing_since": None, "failure": ""}
+    Record.objects.filter(pk__in=[record.pk for record in records]).update(**values)
+    for record in records:
+        for name, value in values.items():
+            setattr(record, name, value)
+
+
+# The columns that an answer may change.
+_COLUMNS_FROM_ANSWER = [
+    *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
+    *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
+    *("rate", "flagged", "failing_since", "failure", *FIGURE_COLUMNS),
+]
+
+
+def _column_values(record: Record) -> list[Any]:
+    return [getattr(record, name) for name in _COLUMNS_FROM_ANSWER]
+
+
+def _apply(record: Record, item: Observation, source: str, at: datetime) -> list[Snapshot]:
+    """Write the item into the record; return a snapshot of the answer that it replaces, if any."""
+    replaced = []
+    if item.names_other_owner and not record.owner_confirmed:
+        record.borrower_uuid = ""
+    else:
+        record.borrower_uuid = item.borrower_uuid or record.borrower_uuid
+    record.parent_uuid = item.parent_uuid or record.parent_uuid
+    record.label = item.label or record.label
+    if item.answer is not None:
+        replaced = _apply_answer(record, item.answer, canonical_json(item.answer), source, at)
+    if not isinstance(item.answer, list):
+        record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
+        label = search_text(record.label)
+        if label not in record.search_text:  # a name from staff or a file stays searchable
+            record.search_text += label
+    return replaced
+
+
+def _apply_answer(
+    record: Record, answer: Answer | list[Repayment], text: str, source: str, at: datetime
+) -> list[Snapshot]:
+    if _has_newer_answer(record, at):  # an old file must not replace a newer answer
+        earlier = _snapshot(record, text, at, source)
+        is_saved = text == record.answer or record.snapshots.filter(at=at, digest=earlier.digest).exists()
+        return [] if is_saved else [earlier]
+    replaced = []
+    if record.answer and record.answer_at and record.answer != text:
+        replaced = [_snapshot(record, record.answer, record.answer_at, record.source)]
+    record.answer, record.answer_at, record.source = text, at, source
+    if source == Source.SERVICE:
+        record.checked_at, record.failing_since, record.failure = at, None, ""
+    for name, value in columns_from(answer).items():
+        setattr(record, name, value)
+    return replaced
+
+
+def _has_newer_answer(record: Record, at: datetime) -> bool:
+    """Whether the saved answer is newer; one from the future doesn't count, as the clock was set back since."""
+    return record.answer_at is not None and at < record.answer_at <= timezone.now() + SKEW
+
+
+def _fit_column(name: str, value: Any) -> Any:
+    """The value as every database can store it: texts cut to length, amounts out of range left out."""
+    if isinstance(value, str):
+        longest = getattr(Record._meta.get_field(name), "max_length", None)
+        return value.replace("\0", "\ufffd")[:longest]
+    if isinstance(value, Decimal):
+        return None if abs(value) >= MAX_AMOUNT else value
+    return None if isinstance(value, int) and abs(value) >= MAX_DAYS else value
+
+
+def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
+    return Snapshot(
+        record=record, at=at, source=source, digest=hashlib.sha256(text.encode()).hexdigest(), answer=text
+    )
+
+
+def columns_from(answer: Answer | list[Repayment]) -> dict[str, Any]:
+    """The columns by which lists filter, sort and search, from an answer."""
+    return {name: _fit_column(name, value) for name, value in _unbounded_columns(answer).items()}
+
+
+def _unbounded_columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
+    match answer:
+        case list():
+            return {"search_text": ""}
+        case Borrower():
+            return _person_columns(answer) | {
+                "label": full_name(answer),
+                "category": (answer.user_type or ("BUSINESS" if answer.is_business else "PERSON")).upper(),
+                "subtype": str(answer.entity or ""),
+                "search_text": search_text(
+                    full_name(answer),
+                    non_uuid_identifier(answer.uuid),
+                    *_contact_texts(answer),
+                    *map(full_name, answer.key_people or ()),
+                ),
+            }
+        case KeyPerson():
+            return _person_columns(answer) | {
+                "label": full_name(answer),
+                "category": str(answer.title or ""),
+                "search_text": search_text(
+                    full_name(answer), non_uuid_identifier(answer.uuid), *_contact_texts(answer)
+                ),
+            }
+        case Application():
+            decision = answer.status.decision if answer.status else None
+            found = search_text(
+                non_uuid_identifier(answer.uuid),
+                answer.product,
+                decision,
+                *(offer.uuid for offer in answer.offers),
+            )
+            return _credit_columns(answer.uuid, answer.product, decision) | {
+                "amount": answer.amount,
+                "search_text": found,
+            }
+        case Loan():
+            return _credit_columns(answer.uuid, answer.product, answer.status) | {
+                "amount": answer.amount,
+                "state": answer.state or "",
+                "rate": answer.interest_rate,
+                "search_text": search_text(
+                    non_uuid_identifier(answer.uuid), *_other_loan_ids(answer), answer.product, answer.status
+                ),
+                **figure_columns(figures_of(answer)),
+                "needs_check": bool(consistency.check_loan(answer, business_date())),
+            }
+        case Statement():
+            return {
+                "amount": answer.credit_limit,
+                **figure_columns(figures_of(answer)),
+                "needs_check": bool(consistency.check_line(answer)),
+            }
+        case Repayment():
+            found = search_text(
+                non_uuid_identifier(answer.uuid),
+                answer.ach_id,
+                answer.ach_batch_id,
+                answer.borrower_bank_account_uuid,
+                str(answer.amount),
+            )
+            has_failed = (answer.status or "").upper().startswith("FAILED")
+            return _credit_columns(answer.uuid, answer.product, answer.status) | {
+                "amount": answer.amount,
+                "key_date": _calendar_date(answer.effective_date),
+                "subtype": answer.payment_type or "",
+                "flagged": has_failed or bool((answer.error_description or "").strip()),
+                "search_text": found,
+            }
+
+
+def non_uuid_identifier(uuid: str) -> str:
+    """The ID if it is not a UUID: then it is searched for like any other text."""
+    return "" if is_uuid(uuid) else uuid
+
+
+def full_name(person: Borrower | KeyPerson) -> str:
+    """First, middle and last name; for a business, the legal name."""
+    parts = (person.first_name, person.middle_name, person.last_name)
+    return " ".join(part for part in parts if part)
+
+
+def _person_columns(person: Borrower | KeyPerson) -> dict[str, Any]:
+    address = person.address
+    return {
+        "state": (address.state or "") if address else "",
+        "city": (address.city or "") if address else "",
+        "phone": person.phone or "",
+        "email": person.email or "",
+    }
+
+
+def _contact_texts(person: Borrower | KeyPerson) -> tuple[str | None, ...]:
+    address = person.address
+    place = (address.city, address.zip, rules.US_STATES.get(address.state or "")) if address else ()
+    return (person.email, person.phone, *place)
+
+
+def _other_loan_ids(loan: Loan) -> list[str]:
+    """The loan's other IDs, whose form the service does not define."""
+    return [str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int)]
+
+
+def _credit_columns(uuid: str, product: str | None, status: str | None) -> dict[str, Any]:
+    return {
+        "category": product or "",
+        "status": status or "",
+        "search_text": search_text(non_uuid_identifier(uuid), product, status),
+    }
+
+
+def _calendar_date(value: Any) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else None

@@ -1,0 +1,20 @@
+"""Background work of the registry: figures follow the business date."""
+
+from portal.jobs.execution import Progress
+from portal.jobs.kinds import chore, job
+from portal.jobs.queue import start_job
+from portal.registry.recalculation import has_outdated_figures, recalculate_batch
+
+
+@job("registry.recalculate_figures", label="Recalculating figures", single=True, gives_way=True)
+def recalculate_figures(progress: Progress) -> None:
+    """Recalculate every account whose figures a new business date, or a new version, made outdated."""
+    while number := recalculate_batch():
+        progress.step(number)
+
+
+@chore
+def recalculate_after_midnight() -> None:
+    """Start the job as soon as there is something to recalculate."""
+    if has_outdated_figures():
+        start_job(recalculate_figures)

@@ -1,0 +1,101 @@
+"""Accounts that need attention: payments that were returned, are past due, or are due soon."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+from django.urls import reverse
+
+from portal.registry import store
+from portal.registry.attention import Item, Items, items_of
+from portal.registry.figures import days_of
+from portal.registry.models import Kind, Record
+from portal.registry.records import active_records
+from portal.repayments.returns import returned_since
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from servicing import Loan
+
+RETURNED_DAYS = 7
+DUE_DAYS = 5
+NOUNS = {Kind.LOAN: "loan", Kind.LINE: "line"}
+AREAS = {Kind.LOAN: "loans", Kind.LINE: "credit_lines"}
+LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
+"""The filter of each list that leaves what is past due."""
+
+
+def returned_payments(limit: int) -> Items:
+    """Payments whose return became news in the last days."""
+    news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
+    items = [_returned_item(record, day) for record, day in news[:limit]]
+    return Items(items, len(news), "returned payments", f"{reverse('repayments:index')}?error=yes")
+
+
+def _returned_item(record: Record, day: date) -> Item:
+    amount = wording.money(record.amount) or "an amount not provided"
+    return Item(
+        key=f"repayment:{record.uuid}",
+        group="payments",
+        icon="arrow-back-up",
+        fact=f"Repayment of {amount} returned",
+        rest="after posting" if record.status.upper() == "FAILED_AFTER_SUCCESS" else "",
+        meta=f"account {record.parent_uuid[:8]}" if record.parent_uuid else "",
+        borrower_uuid=record.borrower_uuid,
+        when=day,
+        url=record.get_absolute_url(),
+        verb="Open payment",
+    )
+
+
+def past_due_accounts(kind: Kind, limit: int) -> Items:
+    """Accounts of a kind that are past due, worst first: those whose amount is not known, then the largest amounts."""
+    late = active_records(kind).filter(past_due_rank__isnull=False)
+    noun = NOUNS[kind]
+    url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
+    return items_of(late.order_by("-past_due_rank", "-id"), limit, _past_due_item, f"{noun}s past due", url)
+
+
+def _past_due_item(record: Record) -> Item:
+    days, noun = days_of(record), NOUNS[Kind(record.kind)]
+    amount = "an amount not known" if record.past_due is None else wording.money(record.past_due)
+    return Item(
+        key=f"{noun}:{record.uuid}",
+        group="past_due",
+        fact=f"{(amount or '').capitalize()} past due,",
+        rest=f"{days} day{'' if days == 1 else 's'}" if days else "days not known",
+        meta=f"{noun} {record.uuid[:8]}",
+        borrower_uuid=record.borrower_uuid,
+        rank=record.past_due_rank or Decimal(0),
+        url=record.get_absolute_url(),
+        verb=f"Open {noun}",
+    )
+
+
+def due_payments(kind: Kind, limit: int) -> Items:
+    """The next payments of accounts of a kind that are not past due, the soonest first."""
+    today = business_date()
+    accounts = active_records(kind).filter(
+        flagged=False, key_date__gte=today, key_date__lte=today + timedelta(days=DUE_DAYS)
+    )
+    url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
+    return items_of(
+        accounts.order_by("key_date", "id"), limit, _due_item, f"{NOUNS[kind]}s with a payment due", url
+    )
+
+
+def _due_item(record: Record) -> Item:
+    noun, amount = NOUNS[Kind(record.kind)], wording.money(record.due_amount)
+    loan = store.last_answer(record, Loan) if record.kind == Kind.LOAN else None
+    autopay = {True: ", autopay on", False: ", autopay off", None: ""}[loan.autopay_enabled if loan else None]
+    return Item(
+        key=f"due:{record.uuid}:{record.key_date}",
+        group="payments",
+        state="waiting",
+        icon="calendar-event",
+        fact=f"Payment of {amount} due" if amount else "Payment due",
+        rest=wording.day(record.key_date, weekday=True) or "",
+        meta=f"{noun} {record.uuid[:8]}{autopay}",
+        borrower_uuid=record.borrower_uuid,
+        when=record.key_date,
+        url=record.get_absolute_url(),
+        verb=f"Open {noun}",
+    )

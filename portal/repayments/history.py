@@ -1,0 +1,138 @@
+"""The history of a payment: its own days, the lists it was in and the messages about it, in order of time.
+
+The service only reports how a payment is now. Earlier copies are saved, and messages say what happened and when.
+A moment that neither gives is an entry of its own, which says so.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from portal.messaging.models import Message
+from portal.registry.models import Record
+from portal.ui import wording
+from servicing import RemoteTime, Repayment, codec
+from servicing.values import calendar_day
+
+MAX_ANSWERS = 50
+RETURNED = "FAILED_AFTER_SUCCESS"
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One thing that happened, or a moment that is missing."""
+
+    day: date
+    at: datetime | None
+    state: str
+    icon: str
+    text: str
+    meta: str = ""
+    is_dated: bool = True
+    url: str = ""
+
+    @property
+    def order(self) -> tuple[date, bool, float]:
+        """By day; entries with a time follow those without one."""
+        return self.day, self.at is not None, self.at.timestamp() if self.at else 0
+
+
+class SavedAnswer(NamedTuple):
+    """One answer about the payment, and when it was given last."""
+
+    repayment: Repayment
+    at: datetime
+
+    @property
+    def status(self) -> str:
+        return (self.repayment.status or "").upper()
+
+
+def payment_history(record: Record | None, messages: Iterable[Message]) -> list[HistoryEntry]:
+    """Everything on file about a payment, oldest first."""
+    events = sorted(messages, key=lambda message: message.recorded_at)
+    answers = saved_answers(record) if record else []
+    latest = [*(event.repayment for event in events if event.repayment), *(one.repayment for one in answers)]
+    entries = [*_own_days(latest[-1:]), *_from_messages(events), *_from_answers(answers, events)]
+    return sorted(entries, key=lambda entry: entry.order)
+
+
+def saved_answers(record: Record) -> list[SavedAnswer]:
+    """Every saved answer about a repayment, oldest first; the last is how it is now."""
+    answers = [(one.answer, one.at) for one in record.snapshots.all()[:MAX_ANSWERS]][::-1]
+    if record.answer and record.answer_at:
+        answers.append((record.answer, record.answer_at))
+    return [SavedAnswer(codec.decode(Repayment, answer), at) for answer, at in answers]
+
+
+def _own_days(latest: Sequence[Repayment]) -> Iterator[HistoryEntry]:
+    """The days that the payment itself gives."""
+    for repayment in latest:
+        initiated = repayment.initiation_date
+        moment = initiated.at if isinstance(initiated, RemoteTime) else None
+        day = timezone.localdate(moment) if moment else initiated and calendar_day(str(initiated))
+        if day:
+            yield HistoryEntry(day, moment, "neutral", "send", "Initiated", str(initiated))
+        if repayment.effective_date:
+            yield HistoryEntry(repayment.effective_date, None, "neutral", "calendar-event", "Effective")
+        if completed := calendar_day(repayment.completion_date):
+            yield HistoryEntry(completed, None, "neutral", "circle-check", "Completed")
+
+
+def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
+    """Each message at its own time; a return without a message of the success before it is a missing moment."""
+    statuses: set[str] = set()
+    for event in events:
+        status = (event.payment_status or event.event.rpartition(".")[2]).upper()
+        if status == RETURNED and "SUCCEEDED" not in statuses:
+            yield _missing_moment(event.recorded_at, "Succeeded before; time not on file")
+        statuses.add(status)
+        look, created = wording.status(status), event.received.created_at
+        is_undelivered = bool(event.status) and wording.status(event.status).state == "bad"
+        yield HistoryEntry(
+            timezone.localdate(event.recorded_at),
+            event.recorded_at,
+            look.state,
+            look.icon,
+            f"Message: {look.word.lower()}",
+            _sentences(
+                event.repayment.error_description if event.repayment else "",
+                "The message wasn’t delivered" if is_undelivered else "",
+                created.text if created else "",
+            ),
+            url=event.get_absolute_url(),
+        )
+
+
+def _from_answers(answers: Sequence[SavedAnswer], events: Sequence[Message]) -> Iterator[HistoryEntry]:
+    """Each new state in the lists; when it changed is a missing moment, unless a message says so."""
+    if not answers:
+        return
+    statuses = {event.payment_status.upper() for event in events}
+    yield _reported(answers[0], "First seen as")
+    if answers[0].status == RETURNED and not statuses & {"SUCCEEDED", RETURNED}:
+        yield _missing_moment(answers[0].at, "Succeeded before; time not provided")
+    for before, after in pairwise(answers):
+        if before.status != after.status:
+            gap = f"Changed after {wording.clock(before.at)}; exact time not provided"
+            yield _reported(after, "Then seen as", "" if after.status in statuses else gap)
+
+
+def _missing_moment(before: datetime, text: str) -> HistoryEntry:
+    at = before - timedelta(microseconds=1)
+    return HistoryEntry(timezone.localdate(before), at, "warn", "help-circle", text, is_dated=False)
+
+
+def _reported(answer: SavedAnswer, words: str, gap: str = "") -> HistoryEntry:
+    look = wording.status(answer.status or "unknown")
+    meta = _sentences(answer.repayment.error_description, gap)
+    day = timezone.localdate(answer.at)
+    return HistoryEntry(day, answer.at, look.state, look.icon, f"{words} {look.word.lower()}", meta)
+
+
+def _sentences(*parts: str | None) -> str:
+    return ". ".join(filter(None, parts))

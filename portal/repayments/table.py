@@ -1,0 +1,238 @@
+"""Repayments as staff read them: one table on the pages of a loan, a line and a borrower, and in the list of all.
+
+Hides what comes first, how months are grouped and summed, and what a status says in words. A sum with a missing part
+is no sum, and an amount that the service did not split is never shown as zeros.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest
+from django.urls import reverse
+
+from portal.live import LiveCopy
+from portal.messaging.payment_events import messages_of_repayment
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.repayments.history import HistoryEntry, payment_history
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from servicing import Repayment, codec, consistency
+from servicing.schedules import total
+from servicing.values import decimal_or_none
+
+PAGE_SIZE = 25
+SCHEDULED, SUCCEEDED = "SCHEDULED", "SUCCEEDED"
+UPCOMING = "Upcoming"
+PARTS = ("principal", "interest", "fees", "suspense")
+BAR_WIDTH = 100
+
+
+class AmountPart(NamedTuple):
+    """One part of a payment, and its place in the bar."""
+
+    name: str
+    amount: Decimal
+    start: Decimal
+    width: Decimal
+
+
+@dataclass(frozen=True)
+class RepaymentRow:
+    """One repayment; with its account and borrower if the page is not about them anyway."""
+
+    repayment: Repayment
+    account: Record | None = None
+    borrower: Record | None = None
+    why_null: str = ""
+    """Why a value is missing."""
+
+    @property
+    def url(self) -> str:
+        return reverse("repayments:detail", args=[self.repayment.uuid])
+
+    @property
+    def status(self) -> str:
+        return (self.repayment.status or "").upper()
+
+    @property
+    def words(self) -> str:
+        """The status in words."""
+        return wording.status(self.status).word if self.status else "No status"
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, in the service's words, or that it gives none."""
+        has_failed = bool(self.status) and wording.status(self.status).state == "bad"
+        return (self.repayment.error_description or "").strip() or ("no reason given" if has_failed else "")
+
+    @property
+    def parts(self) -> list[AmountPart]:
+        """The bar of a payment that the service split; empty if it did not."""
+        known = {name: decimal_or_none(getattr(self.repayment, name)) for name in PARTS}
+        amounts = {name: amount for name, amount in known.items() if amount is not None}
+        whole = sum(amounts.values(), Decimal(0))
+        if not {"principal", "interest"} <= amounts.keys() or whole <= 0 or min(amounts.values()) < 0:
+            return []
+        parts: list[AmountPart] = []
+        start = Decimal(0)
+        for name, amount in amounts.items():
+            width = round(amount * BAR_WIDTH / whole, 2)
+            parts.append(AmountPart(name, amount, start, width))
+            start += width
+        return parts
+
+    @property
+    def findings(self) -> list[consistency.Rule]:
+        """What does not add up."""
+        return consistency.check_repayment(self.repayment)
+
+    def is_upcoming(self, today: date) -> bool:
+        """Whether it is scheduled for today or later."""
+        day = self.repayment.effective_date
+        return self.status == SCHEDULED and day is not None and day >= today
+
+
+class StatusCount(NamedTuple):
+    """How many repayments have a status, and their sum; None if an amount is missing."""
+
+    status: str
+    number: int
+    amount: Decimal | None
+
+    @property
+    def words(self) -> str:
+        return f"{self.number:,}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The repayments of a table by status, and the next one."""
+
+    counts: Sequence[StatusCount]
+    next_day: date | None = None
+    next_amount: Decimal | None = None
+    too_many: str = ""
+    """How many there are in words, if they are too many to be added up."""
+
+    @property
+    def number(self) -> int:
+        return sum(count.number for count in self.counts)
+
+    @property
+    def words(self) -> str:
+        """How many there are, in words."""
+        return f"{self.too_many or format(self.number, ',')} repayment{'' if self.number == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class MonthGroup:
+    """The rows of a month on one page, with the totals of the whole month."""
+
+    title: str
+    rows: Sequence[RepaymentRow]
+    number: int | None
+    """Of the whole month; None if it was not counted."""
+    succeeded: Decimal | None
+    is_mixed: bool = False
+    """Whether it is no month (upcoming payments, or a list in another order) and so has no subtotal."""
+
+
+@dataclass(frozen=True)
+class OpenRepayment:
+    """The repayment that is read beside its list, or on its own page."""
+
+    row: RepaymentRow
+    record: Record
+
+    @property
+    def history(self) -> list[HistoryEntry]:
+        return payment_history(self.record, messages_of_repayment(self.record.uuid))
+
+    @property
+    def raw(self) -> Any:
+        """The repayment as it was received."""
+        return codec.parse(self.record.answer) if self.record.answer else {}
+
+
+@dataclass(frozen=True)
+class RepaymentTable:
+    """One page of repayments, as ``ui/repayments.html#table`` draws it."""
+
+    page: Page[Any]
+    groups: Sequence[MonthGroup]
+    summary: Summary
+    covers: str
+    """What the summary is about, such as "of this loan"."""
+    opened: OpenRepayment | None = None
+
+
+def repayment_table(request: HttpRequest, rows: Iterable[RepaymentRow], *, covers: str) -> RepaymentTable:
+    """One page: upcoming repayments, the soonest first; then month by month, the newest first."""
+    rows, today = list(rows), business_date()
+    upcoming = [row for row in rows if row.is_upcoming(today)]
+    past = [row for row in rows if not row.is_upcoming(today)]
+    upcoming.sort(key=_day)
+    past.sort(key=_day, reverse=True)
+    months = {title: list(group) for title, group in groupby(past, key=month_title)}
+    page = Paginator([*upcoming, *past], PAGE_SIZE).get_page(request.GET.get("page"))
+    groups = []
+    for title, group in groupby(
+        page, key=lambda row: UPCOMING if row.is_upcoming(today) else month_title(row)
+    ):
+        if title == UPCOMING:
+            groups.append(MonthGroup(title, list(group), len(upcoming), None, is_mixed=True))
+        else:
+            paid = [row.repayment.amount for row in months[title] if row.status == SUCCEEDED]
+            succeeded = total(paid) if paid else Decimal(0)
+            groups.append(MonthGroup(title, list(group), len(months[title]), succeeded))
+    open_uuid = request.GET.get("payment")
+    row = next((row for row in rows if open_uuid and row.repayment.uuid == open_uuid), None)
+    record = store.find(Kind.REPAYMENT, row.repayment.uuid) if row else None
+    opened = OpenRepayment(row, record) if row and record else None
+    return RepaymentTable(page, groups, summarize(rows, today), covers, opened)
+
+
+def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> list[RepaymentRow]:
+    """The repayments in the saved lists of some accounts."""
+    return [
+        RepaymentRow(
+            one, account_of_list(each.record) if with_account else None, why_null=each.record.why_null
+        )
+        for each in lists
+        for one in each.repayments
+    ]
+
+
+def account_of_list(listed: Record) -> Record:
+    """The loan or line of a list of repayments, as far as a link needs it."""
+    kinds = {Kind.LOAN_REPAYMENTS: Kind.LOAN, Kind.LINE_REPAYMENTS: Kind.LINE}
+    return Record(kind=kinds[Kind(listed.kind)], uuid=listed.uuid, borrower_uuid=listed.borrower_uuid)
+
+
+def month_title(row: RepaymentRow) -> str:
+    """The month of a repayment, in words."""
+    day = row.repayment.effective_date
+    return f"{day:%B} {day.year}" if day else "Without a date"
+
+
+def summarize(rows: Sequence[RepaymentRow], today: date) -> Summary:
+    """The rows by status, the most frequent first, and the next upcoming one."""
+    counts = []
+    for status in sorted({row.status for row in rows}):
+        amounts = [row.repayment.amount for row in rows if row.status == status]
+        counts.append(StatusCount(status, len(amounts), total(amounts)))
+    counts.sort(key=lambda count: -count.number)
+    following = min((row for row in rows if row.is_upcoming(today)), key=_day, default=None)
+    if following is None:
+        return Summary(counts)
+    return Summary(counts, following.repayment.effective_date, following.repayment.amount)
+
+
+def _day(row: RepaymentRow) -> date:
+    return row.repayment.effective_date or date.min

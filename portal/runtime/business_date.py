@@ -1,0 +1,43 @@
+"""The business date: the one "today" of every figure, whatever zone the person who looks uses.
+
+Hides where it comes from: the clock in ``BUSINESS_TIME_ZONE``, or in a demo the sandbox, whose days can be advanced.
+"""
+
+import json
+import urllib.request
+from datetime import date
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.core.cache import cache
+from django.utils import timezone
+
+CACHE_KEY = "business-date"
+CACHE_SECONDS = 2
+TIMEOUT_SECONDS = 2
+
+
+def business_date() -> date:
+    """Today, for the business."""
+    return _sandbox_date() if settings.BUSINESS_DATE_FROM == "sandbox" else _local_date()
+
+
+def _local_date() -> date:
+    return timezone.localdate(timezone=ZoneInfo(settings.BUSINESS_TIME_ZONE))
+
+
+def _sandbox_date() -> date:
+    """The sandbox's date from a moment ago; the last one seen while it doesn't answer."""
+    if found := cache.get(CACHE_KEY):
+        return date.fromisoformat(found)
+    try:
+        with urllib.request.urlopen(  # noqa: S310 - the address of the service, set by the operator
+            f"{settings.SERVICING_URL}/_sandbox/date", timeout=TIMEOUT_SECONDS
+        ) as answer:
+            today = date.fromisoformat(json.load(answer)["date"])
+    except (OSError, ValueError, KeyError, TypeError):
+        last = cache.get(f"{CACHE_KEY}.last")
+        return date.fromisoformat(last) if last else _local_date()
+    cache.set(CACHE_KEY, today.isoformat(), CACHE_SECONDS)
+    cache.set(f"{CACHE_KEY}.last", today.isoformat(), None)
+    return today

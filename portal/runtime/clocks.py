@@ -1,0 +1,46 @@
+"""Whether a stored time is recent or in the future, on a clock that may have been set back since it was stored.
+
+A time further in the future than it can be was written before the clock was set back: nothing waits for it. Hides how
+far the clocks of two machines may differ.
+"""
+
+import time
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+from django.db import DatabaseError
+from django.db.models import Q
+from django.utils import timezone
+
+SKEW = timedelta(seconds=5)
+# Wall clock minus monotonic clock, when this process last compared them.
+_offset_seconds = time.time() - time.monotonic()
+
+
+def is_recent(moment: datetime | None, span: timedelta) -> bool:
+    """Whether a moment is at most ``span`` ago and not in the future."""
+    return moment is not None and -SKEW <= timezone.now() - moment <= span
+
+
+def match_recent(field: str, span: timedelta) -> Q:
+    """Match rows whose moment is recent."""
+    now = timezone.now()
+    return Q((f"{field}__gte", now - span), (f"{field}__lte", now + SKEW))
+
+
+def match_future(field: str, longest: timedelta) -> Q:
+    """Match rows whose moment is in the future, but no further than ``longest``, the most it is ever set to."""
+    now = timezone.now()
+    return Q((f"{field}__gt", now), (f"{field}__lte", now + longest + SKEW))
+
+
+def clear_cache_after_set_back() -> None:
+    """Empty the cache after the clock was set back: entries would otherwise live longer by as much."""
+    global _offset_seconds
+    offset = time.time() - time.monotonic()
+    if offset < _offset_seconds - SKEW.total_seconds():
+        try:
+            cache.clear()
+        except DatabaseError:
+            return  # The cache is a database table that accepts no writes now: the next request tries again.
+    _offset_seconds = offset

@@ -1,0 +1,183 @@
+"""Durability, availability and exclusive use of the database, on SQLite and PostgreSQL.
+
+Every commit waits for the disk except those that may be lost when the power fails. Hides SQLite's pragmas and how each
+database says that it is locked, full, read-only or away. On SQLite others wait for the one writer, and a writer holds
+its lock while it waits for the disk.
+"""
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    Error,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+)
+
+T = TypeVar("T")
+
+OPTIONAL_WAIT_SECONDS = 1.0
+"""How long an optional write waits for a lock."""
+OPTIONAL_PAUSE_SECONDS = 4.0
+"""For how long optional writes don't wait at all after the database accepted none."""
+# Busy, locked, out of memory, read-only, input or output failed, full, cannot be opened, locking protocol.
+_SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
+# Connection, read-only, deadlock, resources and disk, lock not available, ended by somebody, system.
+_POSTGRES_STATES = ("08", "25006", "40", "53", "55P03", "57", "58")
+
+# The settings name the sessions of each process: this one's pool and an operator's psql don't count.
+_OTHER_SESSIONS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name LIKE 'servicing-%' AND application_name <> current_setting('application_name')"""
+
+logger = logging.getLogger(__name__)
+_pause_ends_at = 0.0
+# Open lock files; their locks last as long as this process.
+_lock_files: list[int] = []
+
+
+@contextmanager
+def relaxed_durability() -> Iterator[None]:
+    """Commit with synchronous=NORMAL on SQLite: a crash of the program loses nothing, a power failure may."""
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        yield
+        return
+    wait = 0 if time.monotonic() < _pause_ends_at else OPTIONAL_WAIT_SECONDS
+    usual = connection.settings_dict["OPTIONS"]["timeout"]
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")
+        try:
+            yield
+        except DatabaseError as error:
+            if is_unavailable(error):
+                pause_optional_writes()
+            raise
+        finally:
+            cursor.execute("PRAGMA synchronous=FULL")
+            cursor.execute(f"PRAGMA busy_timeout={round(usual * 1000)}")
+
+
+@contextmanager
+def fresh_connection(seconds: float) -> Iterator[None]:
+    """Use a new connection whose statements wait no longer than that; inside a transaction keep the current one."""
+    if connection.in_atomic_block:
+        yield
+        return
+    usual = connections[DEFAULT_DB_ALIAS]
+    fresh = usual.copy()
+    options = fresh.settings_dict["OPTIONS"]
+    if fresh.vendor == "sqlite":
+        options["timeout"] = seconds
+    else:
+        from portal.runtime.postgres import WatchedConnection  # SQLite needs no driver.
+
+        options.pop("pool", None)
+        milliseconds = max(round(seconds * 1000), 1)
+        limits = f"-c lock_timeout={milliseconds} -c statement_timeout={milliseconds}"
+        options["options"] = f"{options.get('options', '')} {limits}"
+        # libpq takes whole seconds, two at least; the kernel gives up on a network that takes nothing.
+        options["connect_timeout"] = max(round(seconds), 2)
+        options["tcp_user_timeout"] = milliseconds
+        fresh.ensure_connection()
+        fresh.connection.__class__ = WatchedConnection  # Django lets only a pool choose the class.
+    connections[DEFAULT_DB_ALIAS] = fresh
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = usual
+        fresh.close()
+
+
+def write_if_possible(write: Callable[[], T]) -> T | None:
+    """Do an optional write; ``None`` if the database accepts no writes now."""
+    if connection.in_atomic_block:
+        return write()
+    if connection.vendor != "sqlite" and time.monotonic() < _pause_ends_at:
+        return None
+    try:
+        with relaxed_durability(), _short_lock_wait():
+            return write()
+    except Error as error:
+        if not is_unavailable(error):
+            raise
+        pause_optional_writes()
+        logger.warning("The database takes no writes at the moment: %s", str(error).partition("\n")[0])
+        return None
+
+
+def pause_optional_writes() -> None:
+    """Let optional writes give up at once for a while: the database just accepted none."""
+    global _pause_ends_at
+    _pause_ends_at = time.monotonic() + OPTIONAL_PAUSE_SECONDS
+
+
+@contextmanager
+def _short_lock_wait() -> Iterator[None]:
+    """Limit the wait on PostgreSQL; :func:`relaxed_durability` does it for SQLite."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = {round(OPTIONAL_WAIT_SECONDS * 1000)}")
+        try:
+            yield
+        finally:
+            with suppress(Error):  # A connection that is gone takes it along.
+                cursor.execute("RESET lock_timeout")
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether the database is away, locked, full or read-only, so that the statement itself may be right."""
+    if isinstance(error, InterfaceError):
+        return True
+    cause = getattr(error, "__cause__", None)
+    if code := getattr(cause, "sqlite_errorcode", None):
+        return code & 0xFF in _SQLITE_CODES
+    if state := getattr(cause, "sqlstate", None):
+        return str(state).startswith(_POSTGRES_STATES)
+    return isinstance(error, OperationalError) and connection.vendor == "postgresql"
+
+
+def release_connection() -> None:
+    """Give the connection back to the pool before a long wait, so that others can use it."""
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        connection.close()
+
+
+def mark_in_use() -> None:
+    """Block restores while this process lives, and wait for one under way. PostgreSQL lists its sessions instead."""
+    if connection.vendor == "sqlite":
+        _lock_files.append(_open_lock_file())
+        fcntl.flock(_lock_files[-1], fcntl.LOCK_SH)
+
+
+@contextmanager
+def exclusive_use() -> Iterator[bool]:
+    """Whether nobody else uses the database; on SQLite others wait until the block ends."""
+    if connection.vendor == "sqlite":
+        with os.fdopen(_open_lock_file()) as lock_file:
+            try:
+                fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+    else:
+        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
+        with connection.cursor() as cursor:
+            cursor.execute(_OTHER_SESSIONS)
+            (others,) = cursor.fetchone()
+        yield not others
+
+
+def _open_lock_file() -> int:
+    return os.open(f"{connection.settings_dict['NAME']}.in-use", os.O_CREAT | os.O_RDWR, 0o600)

@@ -1,0 +1,164 @@
+"""Typed settings from the environment. Missing and invalid ones stop the start together, with a sentence each.
+
+Every setting ``NAME`` may also be given as ``NAME_FILE``, the path of a file that holds it, as secrets are.
+"""
+
+import difflib
+import os
+import re
+import sys
+import zoneinfo
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from django.core.exceptions import ImproperlyConfigured
+from environ.fileaware_mapping import FileAwareMapping
+
+MISSING = "is missing. Set it in the environment or in .env; docker/README.md lists every setting."
+EMPTY = "must not be empty. Leave it out to have its default."
+_FLAGS = {
+    "on": True,
+    "yes": True,
+    "true": True,
+    "1": True,
+    "off": False,
+    "no": False,
+    "false": False,
+    "0": False,
+}
+# The tracing SDK and "manage.py demo" read these themselves.
+_READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_")
+_environment = FileAwareMapping()
+# The problem of each rejected setting, by name.
+_problems: dict[str, str] = {}
+_names_read: set[str] = set()
+
+
+def stop(*sentences: str) -> NoReturn:
+    """End the start with sentences, a line each, instead of a traceback."""
+    sys.stderr.writelines(f"Settings: {sentence}\n" for sentence in sentences)
+    sys.exit(4)  # Gunicorn's code for an app that can't be loaded; with any other it tries again forever.
+
+
+def reject(name: str, why: str) -> None:
+    """Record what is wrong with a setting. The first reason counts: later ones follow from it."""
+    _problems.setdefault(name, why)
+
+
+def stop_if_invalid() -> None:
+    """End the start if any setting was rejected, and name all of them."""
+    if _problems:
+        stop(*(f"{name} {why}" for name, why in _problems.items()))
+
+
+def text(name: str, default: str | None = "") -> str:
+    """Read a setting as text; it is required if the default is ``None``."""
+    _names_read.add(name)
+    try:
+        value = _environment.get(name, default)
+    except (OSError, UnicodeDecodeError):
+        path = os.environ[f"{name}_FILE"]
+        reject(name, f"cannot be read from the file that {name}_FILE names: {path}")
+        value = default
+    if not (value and value.strip()) and default is None:
+        reject(name, MISSING)
+    return (value or "").rstrip()
+
+
+def flag(name: str, default: bool) -> bool:
+    """Read an on/off setting."""
+    value = text(name).lower()
+    if value and value not in _FLAGS:
+        reject(name, f"must be on or off; it is {value!r}.")
+    return _FLAGS.get(value, default)
+
+
+def matching(name: str, default: str | None, pattern: str, problem: str) -> str:
+    """Read a setting that has to match a pattern; it may only be empty if its default is."""
+    value = text(name, default)
+    if (value or default) and not re.fullmatch(pattern, value, re.ASCII):
+        reject(name, problem)
+    return value
+
+
+def comma_separated(name: str, default: str | None = "") -> list[str]:
+    """Read a list."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def one_of(name: str, choices: list[str], default: str) -> str:
+    """Read one of several choices."""
+    value = text(name, default)
+    if value not in choices:
+        reject(name, f"must be one of {', '.join(filter(None, choices))}; it is {value!r}.")
+        return default
+    return value
+
+
+def several_of(name: str, choices: list[str], default: str) -> list[str]:
+    """Read a list of choices, or the word ``none``."""
+    values = comma_separated(name, default)
+    if values == ["none"]:
+        return []
+    if unknown := sorted(set(values) - set(choices)):
+        reject(name, f"may hold {', '.join(choices)}, or none; it holds {', '.join(unknown)}.")
+    return values
+
+
+def time_zone(name: str, default: str) -> str:
+    """Read the name of a time zone that this machine knows."""
+    value = text(name, default)
+    try:
+        zoneinfo.ZoneInfo(value)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        reject(name, f"names no time zone: {value!r}. Use a name such as America/New_York.")
+    return value
+
+
+def at_least(name: str, minimum: int, default: int) -> int:
+    """Read a whole number with a lower bound."""
+    value = text(name, str(default))
+    if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) >= minimum):
+        reject(name, f"must be a whole number, {minimum} or more; it is {value!r}.")
+        return default
+    return int(value)
+
+
+def address(name: str, read: Callable[[str], Any], default: str, schemes: list[str]) -> dict[str, Any]:
+    """Read the URL of a database or cache with django-environ; it may hold a password, so no message repeats it."""
+    value = text(name, default) or default
+    try:
+        config: dict[str, Any] = read(value) if value.partition("://")[0] in schemes else {}
+    except (ImproperlyConfigured, ValueError):
+        config = {}
+    if not config:
+        reject(name, f"must be a well-formed address that begins with {':// or '.join(schemes)}://.")
+    return config or read(default)
+
+
+# --- What the doctor and the status page say about settings ---
+
+
+def is_set(name: str) -> bool:
+    """Whether somebody set it to anything but nothing."""
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
+def set_twice_or_empty() -> Iterator[str]:
+    """Settings given both directly and as a file, or as an empty file: valid, but surely not meant."""
+    for name in sorted(_names_read):
+        path = os.environ.get(f"{name}_FILE")
+        if path and os.environ.get(name):
+            yield f"{name} and {name}_FILE are both given, and the file counts. Take one of them away."
+        if path and not Path(path).read_text(encoding="utf-8").strip():
+            yield f"{name}_FILE names an empty file: {path}"
+
+
+def unknown_names(file: Path) -> Iterator[str]:
+    """Names in a settings file that nothing reads, with what may have been meant."""
+    for name in re.findall(r"^(?:export )?(\w+)=", file.read_text(encoding="utf-8"), re.MULTILINE):
+        if name.removesuffix("_FILE") in _names_read or name.startswith(_READ_BY_OTHERS):
+            continue
+        meant = difflib.get_close_matches(name, _names_read, n=1)
+        yield f"Nothing reads {name} from {file}." + (f" Is {meant[0]} meant?" if meant else "")

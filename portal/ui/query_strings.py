@@ -1,0 +1,37 @@
+"""Query strings of lists: links that change one thing, and the filters that are set, as chips."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+# What belongs to one visit of a list, not to what it shows.
+TRANSIENT_PARAMS = ("page", "panel", "choose", "payment")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """An active filter in words, and the query string without it."""
+
+    label: str
+    words: str
+    remove: str
+
+
+def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **changes: str | None) -> str:
+    """The state with some changes, without empty values and what is ``transient`` unless it is given."""
+    result = QueryDict(mutable=True)
+    for name, values in state.lists():
+        if name not in transient and name not in changes and any(values):
+            result.setlist(name, list(filter(None, values)))
+    result.update({name: value for name, value in changes.items() if value})
+    return f"?{result.urlencode()}"
+
+
+def canonical_query(query: str) -> str:
+    """A query string without its page and empty values, in one order."""
+    state, result = QueryDict(query.removeprefix("?")), QueryDict(mutable=True)
+    for name in sorted(state):
+        if name != "page" and (values := list(filter(None, state.getlist(name)))):
+            result.setlist(name, values)
+    return result.urlencode()

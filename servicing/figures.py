@@ -1,0 +1,293 @@
+"""What is owed on loans and lines of credit: one definition of each figure, from a saved answer and the business date.
+
+Every list, page, export, printed document and count reads these figures. An amount is None if it is not known, which
+is never the same as zero. Loan figures are calculated from the schedule; line figures are the service's own, except
+the share of the limit.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from servicing.credit_lines import Statement
+from servicing.loans import Loan
+from servicing.repayments import Repayment
+from servicing.schedules import Schedule, schedule_of, total
+from servicing.values import is_same_word
+
+NOTHING: Final = Decimal(0)
+FOREVER: Final = date.max
+"""The last good date of figures that no passing day changes."""
+ONE_DAY: Final = timedelta(days=1)
+
+
+class Due(NamedTuple):
+    """A payment that is due today or later."""
+
+    day: date
+    amount: Decimal | None
+
+
+class Aging(StrEnum):
+    """How long an account has been past due."""
+
+    CURRENT = "Current"
+    DAYS_1_29 = "1–29 days"
+    DAYS_30_59 = "30–59 days"
+    DAYS_60_89 = "60–89 days"
+    DAYS_90 = "90+ days"
+    UNKNOWN = "Not known"
+
+
+class NotKnown(StrEnum):
+    """Why the past due amount of an account is not known."""
+
+    NOT_READ = "The account was never read"
+    NO_DATE = "An unpaid installment has no due date"
+    NO_TOTAL = "A past due installment has no amount"
+    UNKNOWN_STATUS = "A past due installment has a status we don't recognize"
+    DELINQUENT = "The service calls it delinquent, but no installment is past due"
+    NO_SCHEDULE = "The service lists no installments"
+    NOT_REPORTED = "The service doesn't report it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """The figures of one account on one business date."""
+
+    past_due: Decimal | None = None
+    why_not_known: NotKnown | None = None
+    """Why ``past_due`` is None."""
+    is_late: bool = False
+    """Whether it is past due: an amount above zero, or one that is not known although the service calls it late."""
+    oldest_unpaid_due: date | None = None
+    """Of a loan: the earliest due date that is past due. Days past due are counted from it."""
+    reported_days: int | None = None
+    """Of a line: the service's own days past due, as of the copy."""
+    due_next: Due | None = None
+    remaining: Decimal | None = None
+    """Of a loan: all unpaid installments, interest included."""
+    principal: Decimal | None = None
+    payoff: Decimal | None = None
+    """Of a line; the service provides none for a loan."""
+    available: Decimal | None = None
+    limit: Decimal | None = None
+    is_closed: bool = False
+    good_through: date = FOREVER
+    """The last business date on which these figures hold."""
+
+    def days_past_due(self, today: date) -> int | None:
+        """The days past due; None if they are not known."""
+        return days_past_due(self.past_due, self.oldest_unpaid_due, self.reported_days, today)
+
+    def aging(self, today: date) -> Aging:
+        """The aging bucket."""
+        return aging(self.past_due, self.days_past_due(today))
+
+
+def loan_figures(loan: Loan, today: date, *, closed: Collection[str] = ()) -> Figures:
+    """The figures of a loan on a business date; ``closed`` are the statuses of closed accounts."""
+    schedule = schedule_of(loan, today)
+    overdue, following = schedule.overdue(today), schedule.next_due(today)
+    past_due, why = _loan_past_due(loan, schedule, today)
+    has_days = why in (None, NotKnown.NO_TOTAL)
+    is_closed = is_closed_status(loan.status, closed)
+    return Figures(
+        past_due=past_due,
+        why_not_known=why,
+        is_late=not is_closed and (bool(loan.delinquent) if past_due is None else past_due > 0),
+        oldest_unpaid_due=min((row.due_date for row in overdue if row.due_date), default=None)
+        if has_days
+        else None,
+        due_next=Due(following.due_date, following.total) if following and following.due_date else None,
+        remaining=_remaining(schedule, today),
+        principal=_loan_principal(loan, schedule, today),
+        is_closed=is_closed,
+        good_through=_loan_good_through(loan, schedule, today),
+    )
+
+
+def line_figures(line: Statement, today: date) -> Figures:
+    """The figures of a line of credit on a business date."""
+    past_due, days = line.past_due_balance, line.days_past_due
+    day, amount = line.payment_due_date, line.payment_amount_due
+    is_due = day is not None and day >= today and amount is not None and amount > 0
+    return Figures(
+        past_due=past_due,
+        why_not_known=NotKnown.NOT_REPORTED if past_due is None else None,
+        is_late=(days or 0) > 0 if past_due is None else past_due > 0,
+        reported_days=days,
+        due_next=Due(day, amount) if is_due and day else None,
+        principal=line.principal_balance,
+        payoff=line.payoff_balance,
+        available=line.available_credit,
+        limit=line.credit_limit,
+        good_through=day if is_due and day else FOREVER,
+    )
+
+
+def account_figures(answer: Loan | Statement | None, today: date, *, closed: Collection[str] = ()) -> Figures:
+    """The figures of a loan or a line; nothing is known of one that was never read."""
+    match answer:
+        case Loan():
+            return loan_figures(answer, today, closed=closed)
+        case Statement():
+            return line_figures(answer, today)
+    return Figures(why_not_known=NotKnown.NOT_READ)
+
+
+def is_closed_status(status: str | None, closed: Collection[str]) -> bool:
+    """Whether a status is one of those that mean closed, however it is written."""
+    return bool(status) and (status or "").strip().upper().replace(" ", "_").replace("-", "_") in closed
+
+
+def days_past_due(
+    past_due: Decimal | None, oldest_unpaid_due: date | None, reported_days: int | None, today: date
+) -> int | None:
+    """A line's days as reported, or those since a loan's oldest unpaid due date; None if they are not known."""
+    if reported_days is not None:
+        return reported_days
+    if oldest_unpaid_due is not None:
+        return (today - oldest_unpaid_due).days
+    return 0 if past_due is not None and past_due <= 0 else None
+
+
+def aging(past_due: Decimal | None, days: int | None) -> Aging:
+    """The aging bucket of an account; not known where the amount and the days contradict each other."""
+    if days is None or days < 0 or (past_due is not None and (past_due > 0) != (days > 0)):
+        return Aging.UNKNOWN
+    limits = ((0, Aging.CURRENT), (29, Aging.DAYS_1_29), (59, Aging.DAYS_30_59), (89, Aging.DAYS_60_89))
+    return next((bucket for limit, bucket in limits if days <= limit), Aging.DAYS_90)
+
+
+def percent_of_limit(principal: Decimal | None, limit: Decimal | None) -> Decimal | None:
+    """The principal as a percentage of the limit, above 100 where it exceeds it; None without a limit above zero."""
+    return None if principal is None or limit is None or limit <= 0 else principal / limit * 100
+
+
+def is_partly_paid(oldest_unpaid_due: date | None, repayments: Iterable[Repayment]) -> bool:
+    """Whether a repayment succeeded after the oldest unpaid due date: it may have paid a part that no field shows."""
+    return oldest_unpaid_due is not None and any(
+        is_same_word(one.status, "SUCCEEDED")
+        and one.effective_date
+        and one.effective_date > oldest_unpaid_due
+        for one in repayments
+    )
+
+
+# What a borrower owes
+
+
+class Part(NamedTuple):
+    """One loan or line in a borrower's total."""
+
+    is_line: bool
+    past_due: Decimal | None
+    days: int | None
+    is_late: bool
+    is_closed: bool
+
+
+@dataclass(frozen=True)
+class PastDue:
+    """What is past due over several accounts, and which parts are not known or left out."""
+
+    known: Decimal = NOTHING
+    loans: int = 0
+    lines: int = 0
+    unknown_loans: int = 0
+    unknown_lines: int = 0
+    closed: int = 0
+    """Closed accounts, which are left out."""
+    days: int | None = None
+    """The largest known number of days past due."""
+    is_late: bool = False
+
+    @property
+    def unknown(self) -> int:
+        """The number of open accounts whose past due amount is not known."""
+        return self.unknown_loans + self.unknown_lines
+
+    @property
+    def amount(self) -> Decimal | None:
+        """The sum of what is known; None without open accounts, and if all that is known is zero."""
+        return self.known if self.known or (self.loans + self.lines > self.unknown == 0) else None
+
+
+def add_past_due(parts: Iterable[Part]) -> PastDue:
+    """The past due total of open loans and lines. Credits (amounts below zero) are not debt and don't count."""
+    parts = list(parts)
+    counted = [part for part in parts if not part.is_closed]
+    lines = [part for part in counted if part.is_line]
+    loans = [part for part in counted if not part.is_line]
+    return PastDue(
+        known=sum((part.past_due for part in counted if part.past_due and part.past_due > 0), NOTHING),
+        loans=len(loans),
+        lines=len(lines),
+        unknown_loans=sum(part.past_due is None for part in loans),
+        unknown_lines=sum(part.past_due is None for part in lines),
+        closed=len(parts) - len(counted),
+        days=max((part.days for part in counted if part.days is not None and part.is_late), default=None),
+        is_late=any(part.is_late for part in counted),
+    )
+
+
+# How the figures of a loan follow from its schedule
+
+
+def _loan_past_due(loan: Loan, schedule: Schedule, today: date) -> tuple[Decimal | None, NotKnown | None]:
+    if not schedule.rows:
+        return _past_due_without_schedule(loan, today)
+    owed = [row for row in schedule.rows if row.is_owed]
+    overdue = [row for row in owed if row.due_date and row.due_date < today]
+    if any(row.due_date is None for row in owed):
+        return None, NotKnown.NO_DATE
+    if not all(row.has_known_marker for row in overdue):
+        return None, NotKnown.UNKNOWN_STATUS
+    amount = total(row.total for row in overdue) if overdue else NOTHING
+    if amount is None:
+        return None, NotKnown.NO_TOTAL
+    return (None, NotKnown.DELINQUENT) if not amount and loan.delinquent else (amount, None)
+
+
+def _past_due_without_schedule(loan: Loan, today: date) -> tuple[Decimal | None, NotKnown | None]:
+    if not _starts_later(loan, today):
+        return None, NotKnown.NO_SCHEDULE
+    return (None, NotKnown.DELINQUENT) if loan.delinquent else (NOTHING, None)
+
+
+def _starts_later(loan: Loan, today: date) -> bool:
+    return loan.repayments_start_date is not None and loan.repayments_start_date > today
+
+
+def _remaining(schedule: Schedule, today: date) -> Decimal | None:
+    owed = [row for row in schedule.rows if row.is_owed]
+    is_known = all(row.has_known_marker for row in owed if row.due_date is None or row.due_date < today)
+    if not schedule.rows or not is_known:
+        return None
+    return total(row.total for row in owed) if owed else NOTHING
+
+
+def _loan_principal(loan: Loan, schedule: Schedule, today: date) -> Decimal | None:
+    rows = [row for row in schedule.rows if row.is_paid or row.is_owed]
+    paid = [row for row in rows if row.is_paid]
+    if not paid:
+        return loan.amount if rows or _starts_later(loan, today) else None
+    if any(row.due_date is None for row in rows):
+        return None
+    rows.sort(key=lambda row: (row.due_date or today, not row.is_paid))
+    first = rows[: len(paid)]
+    return first[-1].balance if all(row.is_paid for row in first) else None
+
+
+def _loan_good_through(loan: Loan, schedule: Schedule, today: date) -> date:
+    """The day before the schedule gives another figure: something falls due, is paid, or repayments start."""
+    days = [row.due_date for row in schedule.rows if row.is_owed and row.due_date and row.due_date >= today]
+    days += [row.paid_on - ONE_DAY for row in schedule.rows if row.paid_on and row.paid_on > today]
+    starts = loan.repayments_start_date
+    if not schedule.rows and starts and starts > today:
+        days.append(starts - ONE_DAY)
+    return min(days, default=FOREVER)

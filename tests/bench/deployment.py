@@ -1,0 +1,203 @@
+"""The whole product as staff meet it, for benchmarks: a seeded service and the portal, each in a process of its own."""
+
+import os
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = "127.0.0.1"
+SECRET = "6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"
+PASSWORD = "servicing-demo"
+
+
+@dataclass
+class Portal:
+    """A running portal with a signed-in session, and the buttons of the service behind it."""
+
+    address: str
+    service: str
+    database: Path
+    session: requests.Session
+    pid: int
+    settings: dict[str, str]
+
+    @contextmanager
+    def served(self, *command: str) -> Iterator[str]:
+        """The same product by another server beside this one, on the same database; its address."""
+        port = free_port()
+        with process([word.format(port) for word in command], self.settings, port):
+            yield f"http://{HOST}:{port}"
+
+    def slow(self, seconds: float) -> None:
+        """From now on the service is silent that long before each answer."""
+        requests.delete(f"{self.service}/_sandbox/faults", timeout=5).raise_for_status()
+        if seconds:
+            fault = {"operation": "*", "delay": seconds, "times": None}
+            requests.post(f"{self.service}/_sandbox/faults", json=fault, timeout=5).raise_for_status()
+
+    def forget_asking(self) -> None:
+        """As if nobody had asked the service for half a minute."""
+        with sqlite3.connect(self.database, timeout=20) as connection:
+            connection.execute("UPDATE registry_record SET asked_at = NULL")
+        connection.close()
+
+    def owners_by_accounts(self) -> list[str]:
+        """The borrowers with the most loans and lines first."""
+        query = (
+            "SELECT borrower_uuid FROM registry_record WHERE kind IN ('loan', 'line') AND answer <> '' "
+            "GROUP BY borrower_uuid ORDER BY count(*) DESC, borrower_uuid"
+        )
+        with sqlite3.connect(self.database, timeout=20) as connection:
+            found = [row[0] for row in connection.execute(query)]
+        connection.close()
+        return found
+
+    def accounts(self, kind: str) -> list[tuple[str, str]]:
+        """Borrower and uuid of each known loan or line."""
+        query = (
+            "SELECT borrower_uuid, uuid FROM registry_record WHERE kind = ? AND answer <> '' ORDER BY uuid"
+        )
+        with sqlite3.connect(self.database, timeout=20) as connection:
+            found = connection.execute(query, (kind,)).fetchall()
+        connection.close()
+        return found
+
+
+@contextmanager
+def running(*, processes: int = 1) -> Iterator[Portal]:
+    """The product on a database of its own, every account read once, as it is deployed; stopped at the end."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, ports = Path(name), [free_port(), free_port()]
+        address, service = (f"http://{HOST}:{port}" for port in ports)
+        settings = environment(folder, ports[1]) | DEPLOYED | {"WEB_CONCURRENCY": str(processes)}
+        kept = ["--db", str(folder / "sandbox.sqlite3")]
+        prepare(folder)
+        # The service ends first: whoever waits for its answer then waits no longer.
+        with (
+            process([word.format(ports[0]) for word in GUNICORN], settings, ports[0]) as started,
+            process([*SANDBOX, *kept, "--port", str(ports[1]), "--control"], settings, ports[1]),
+        ):
+            database = folder / "portal.sqlite3"
+            yield Portal(address, service, database, signed_in(address), started.pid, settings)
+
+
+GUNICORN = [sys.executable, "-m", "gunicorn", "--config", "python:portal.gunicorn", "portal.wsgi"]
+GUNICORN += ["--bind", f"{HOST}:{{}}", "--log-level", "warning"]
+DEPLOYED = {
+    "DEBUG": "off",
+    "SECRET_KEY": "0123456789" * 6,
+    "ALLOWED_HOSTS": HOST,
+    "SECOND_FACTOR_REQUIRED": "none",
+    "SECURE_SSL_REDIRECT": "off",
+    "SERVICING_ENVIRONMENT": "sandbox",
+    "SERVICING_CLIENT_ID": "sandbox-client",
+}
+"""As on a server, but without TLS in front of it."""
+
+
+def environment(folder: Path, service_port: int) -> dict[str, str]:
+    """Settings of the portal and of the service behind it, for local use."""
+    return os.environ | {
+        "DEBUG": "1",
+        "ENV_FILE": os.devnull,
+        "DATA_DIR": str(folder),
+        "DATABASE_URL": f"sqlite:///{folder / 'portal.sqlite3'}",
+        "SERVICING_URL": f"http://{HOST}:{service_port}",
+        "SERVICING_SECRET": SECRET,
+        "SANDBOX_SECRET": SECRET,
+        "DEMO_PASSWORD": PASSWORD,
+    }
+
+
+SANDBOX = [sys.executable, "-m", "servicing.sandbox"]
+
+
+def prepare(folder: Path) -> None:
+    """Static files, database, staff, everything the service has, read once; copied where a part before had it made."""
+    made = os.environ.get("BENCH_DESK")
+    if not made:
+        _make(folder)
+        return
+    if not Path(made).exists():
+        Path(made).mkdir()
+        _make(Path(made))
+    shutil.copytree(made, folder, dirs_exist_ok=True)
+
+
+def _make(folder: Path) -> None:
+    port, names = free_port(), {"ids": "ids.csv", "profiles": "profiles.jsonl"}
+    local, kept = environment(folder, port), ["--db", str(folder / "sandbox.sqlite3")]
+    with process([*SANDBOX, *kept, "--port", str(port), "--seed"], local, port):
+        for what, name in names.items():
+            with (folder / name).open("wb") as out:
+                subprocess.run([*SANDBOX, what, *kept], stdout=out, env=local, cwd=ROOT, check=True)
+        importing = ["import_ids", str(folder / "ids.csv"), "--profiles", str(folder / "profiles.jsonl")]
+        for words in (["migrate", "-v0"], ["demo_staff"], importing, ["refresh_portfolio", "--rate", "500"]):
+            manage(local, *words)
+        manage(local | DEPLOYED, "collectstatic", "--noinput", "-v0")
+
+
+def manage(settings: dict[str, str], *words: str) -> None:
+    """One command of the portal."""
+    command = [sys.executable, "manage.py", *words]
+    subprocess.run(command, env=settings, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def signed_in(address: str, name: str = "servicer") -> requests.Session:
+    """A session as a browser has it once somebody has signed in."""
+    session = Trusting()
+    session.trust_env = False
+    page = session.get(f"{address}/", timeout=30)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    assert token, "the sign-in form has no token"
+    form = {"login": name, "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
+    headers = {"Referer": page.url}
+    answer = session.post(page.url, data=form, headers=headers, timeout=30, allow_redirects=False)
+    assert answer.headers.get("Location") == "/", f"not signed in: {answer.status_code}"
+    return session
+
+
+class Trusting(requests.Session):
+    """As browsers do, it trusts this machine without TLS."""
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        answer = super().send(request, **kwargs)
+        for cookie in self.cookies:
+            cookie.secure = False
+        return answer
+
+
+@contextmanager
+def process(command: list[str], settings: dict[str, str], port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """A server for as long as the block lasts, from when its port opens."""
+    server = subprocess.Popen(command, env=settings, cwd=ROOT)
+    try:
+        for _ in range(1200):
+            assert server.poll() is None, f"{command[2]} did not start"
+            with socket.socket() as probe:
+                if probe.connect_ex((HOST, port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield server
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

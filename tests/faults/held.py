@@ -1,0 +1,123 @@
+"""The database is held by somebody else, or its server is stopped: pages come, say so, and no thread stays behind.
+
+The portal runs in a process of its own. While nothing can be written, people read, type and ask whether it is healthy;
+then the database is back, and everything works at once.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+from django.conf import settings
+from django.db import connection
+
+from tests import databases, given
+from tests.faults.answers import RemoteBrowser
+from tests.faults.killing import TOKEN, Portal
+from tests.faults.load import COOKIES, deployed
+from tests.faults.proxy import ProxiedSandbox
+from tests.faults.writes import Verdict
+
+PAGE_SECONDS = 5.0
+HEALTH_SECONDS = 1.0
+PAGES = ["/", "/borrowers/", "/loans/", "/lines/", "/applications/", "/repayments/", "/status/"]
+WRITERS, READERS = 12, 12
+BACK_SECONDS = 10.0
+
+
+@contextmanager
+def stopped() -> Iterator[None]:
+    """Every process of PostgreSQL stopped, as in a container that was paused; one that ``docker/postgres.py`` made."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW data_directory")
+        main = int((Path(cursor.fetchone()[0]) / "postmaster.pid").read_text().split()[0])
+    databases.forget_connections()
+    os.kill(main, signal.SIGSTOP)
+    pids = [main, *map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Verdict, int]:
+    """Everybody works while the database is away, so many times; what was found, and how many requests were made."""
+    deployment = deployed(service) | {"SECOND_FACTOR_REQUIRED": "none", "WEB_CONCURRENCY": "1"}
+    portal, found = Portal(service.url, **deployment), Verdict()
+    loan = given.loan(service, given.borrower(service), paid=3)
+    databases.forget_connections()
+    portal.start()
+    asked = 0
+    try:
+        person = RemoteBrowser(portal)
+        person.session.cookies[COOKIES[0]] = person.session.cookies[settings.SESSION_COOKIE_NAME]
+        person.session.cookies[COOKIES[1]] = TOKEN
+        for page in [*PAGES, loan.get_absolute_url()]:
+            person.get(page)
+        for _ in range(rounds):
+            with databases.locked() if way == "held" else stopped():
+                asked += _work(portal, person, loan.uuid, way, found)
+            asked += _is_back(person, loan.uuid, found)
+    finally:
+        portal.kill()
+    return found, asked
+
+
+def _work(portal: Portal, person: RemoteBrowser, loan: str, way: str, found: Verdict) -> int:
+    def timed(ask: Any, seconds: float, wanted: set[int], words: str) -> None:
+        began = time.monotonic()
+        status = ask().status_code
+        took = time.monotonic() - began
+        if took > seconds:
+            found.stuck.append(f"{way}: {words} took {took:.1f} s")
+        if status not in wanted:
+            found.untrue.append(f"{way}: {words} answers {status}")
+
+    cookies = {cookie.name: cookie.value or "" for cookie in person.session.cookies}
+
+    def fetch(page: str) -> Any:
+        return requests.get(portal.url + page, cookies=cookies, timeout=60)
+
+    def healthz() -> Any:
+        return fetch("/healthz")
+
+    def write() -> Any:
+        address = f"{portal.url}/notes/new/loan/{loan}/"
+        headers = {"X-CSRFToken": TOKEN}
+        typed = {"text": "Called the owner."}
+        return requests.post(address, typed, cookies=cookies, headers=headers, timeout=60)
+
+    readable = {200} if way == "held" else {503}
+    with ThreadPoolExecutor(WRITERS + READERS + 4) as people:
+        jobs = [people.submit(timed, write, PAGE_SECONDS, {503}, "a form") for _ in range(WRITERS)]
+        jobs += [
+            people.submit(timed, lambda page=page: fetch(page), PAGE_SECONDS, readable, page)
+            for page in (PAGES * READERS)[:READERS]
+        ]
+        for _ in range(4):
+            timed(healthz, HEALTH_SECONDS, {200}, "/healthz")
+        for job in jobs:
+            job.result()
+    return len(jobs) + 4
+
+
+def _is_back(person: RemoteBrowser, loan: str, found: Verdict) -> int:
+    """Every thread is free again, and what was typed can be saved."""
+    end = time.monotonic() + BACK_SECONDS
+    typed, status = {"text": f"Called again at {time.monotonic()}."}, 0
+    while status != 303 and time.monotonic() < end:
+        status = person.post(f"/notes/new/loan/{loan}/", typed).status_code
+    if status != 303:
+        found.stuck.append(f"{BACK_SECONDS:.0f} s later a form still answers {status}")
+    if (status := person.get("/loans/").status_code) != 200:
+        found.stuck.append(f"afterwards a page answers {status}")
+    return 2

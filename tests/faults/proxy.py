@@ -1,0 +1,202 @@
+"""A proxy between the portal and the sandbox that loses, spoils and delays what passes through it.
+
+It speaks HTTP with Python's own server and client, and shares no code with the portal, the client or the sandbox. The
+sandbox behind it does what it is asked, so that both sides can be compared afterwards.
+"""
+
+import http.client
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from servicing.sandbox import Sandbox
+from servicing.sandbox.endpoints import OPERATIONS
+
+HTML = b"<!doctype html><title>Bad gateway</title>"
+HOP = {"connection", "transfer-encoding", "content-length", "keep-alive"}
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+
+class Proxy(ThreadingHTTPServer):
+    """Passes requests on; the next ones that match meet a fault."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, target: str) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.target = urlsplit(target)
+        self.faults: list[tuple[Callable[[str, str], bool], dict[str, Any], int | None]] = []
+        self.lock = threading.Lock()
+        self.asked = 0
+        self.in_flight: Counter[str] = Counter()
+        self.overlaps: list[str] = []
+        """The addresses to which two changes were under way at once."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def fault_for(self, method: str, path: str) -> dict[str, Any]:
+        """What the next request meets; nothing for most."""
+        with self.lock:
+            self.asked += 1
+            for number, (matches, fault, times) in enumerate(self.faults):
+                if matches(method, path):
+                    if times == 1:
+                        del self.faults[number]
+                    elif times:
+                        self.faults[number] = (matches, fault, times - 1)
+                    return fault
+        return {}
+
+    def enter(self, change: str) -> None:
+        with self.lock:
+            self.in_flight[change] += 1
+            if self.in_flight[change] > 1:
+                self.overlaps.append(change)
+
+    def leave(self, change: str) -> None:
+        with self.lock:
+            self.in_flight[change] -= 1
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A portal that is killed hangs up; that is what is tried here."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection of the portal, and one to the service."""
+
+    server: Proxy
+    protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.service = http.client.HTTPConnection(self.server.target.netloc, timeout=120)
+
+    def finish(self) -> None:
+        self.service.close()
+        super().finish()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+    def handle_one_request(self) -> None:
+        self.raw_requestline = self.rfile.readline(65537)
+        if not self.raw_requestline or not self.parse_request():
+            self.close_connection = True
+            return
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = self.server.fault_for(self.command, self.path)
+        change = f"{self.command} {self.path}" if self.command in ("PUT", "PATCH") else ""
+        self.server.enter(change) if change else None
+        try:
+            self.answer(body, fault)
+        finally:
+            self.server.leave(change) if change else None
+
+    def answer(self, body: bytes, fault: dict[str, Any]) -> None:
+        """The service's answer, or what the fault makes of it."""
+        is_made_up = bool({"status", "html", "body"} & fault.keys())
+        is_passed_on = not fault.get("cut_before") and (not is_made_up or fault.get("commit"))
+        answer = self.ask(body) if is_passed_on else (502, [], b"")
+        time.sleep(fault.get("delay", 0))
+        if fault.get("cut_before") or fault.get("cut_after_commit"):
+            self.close_connection = True
+            return
+        if is_made_up:
+            answer = made_up(fault)
+        self.give(answer, cut=bool(fault.get("truncate")))
+
+    def ask(self, body: bytes) -> Answer:
+        """Pass the request on as it came."""
+        if self.command != "GET":
+            self.service.close()  # A connection that the service just closed would be a fault that nobody asked for.
+        for is_last in (False, True):
+            try:
+                self.service.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+                for name, value in self.headers.items():
+                    self.service.putheader(name, value)
+                self.service.endheaders(body or None)
+                found = self.service.getresponse()
+                return found.status, found.getheaders(), found.read()
+            except (http.client.RemoteDisconnected, ConnectionError):
+                self.service.close()
+                if is_last or self.command != "GET":
+                    raise
+        raise AssertionError
+
+    def give(self, answer: Answer, *, cut: bool) -> None:
+        """Send an answer, or the first half of it."""
+        status, headers, content = answer
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in HOP:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if cut else content)
+        self.close_connection |= cut
+
+
+def made_up(fault: dict[str, Any]) -> Answer:
+    """An answer that the service did not give."""
+    if fault.get("html"):
+        return 200, [("Content-Type", "text/html")], HTML
+    body = fault.get("body", b'{"message": "something broke"}')
+    return fault.get("status", 200), [("Content-Type", "application/json")], body
+
+
+class ProxiedSandbox(Sandbox):
+    """The sandbox as the portal reaches it: through the proxy, which brings every fault."""
+
+    proxy: Proxy
+
+    def start(self) -> Self:
+        super().start()
+        self.proxy = Proxy(super().url)
+        threading.Thread(target=self.proxy.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.proxy.shutdown()
+        self.proxy.server_close()
+        super().__exit__(kind, error, trace)
+
+    @property
+    def url(self) -> str:
+        return self.proxy.url
+
+    def fail_next(self, operation: str, *, times: int | None = 1, **fault: Any) -> None:
+        """Let the next calls of an operation, or of any with ``*``, meet this fault on the wire."""
+        self.proxy.faults.append((matcher(operation), fault, times))
+
+    def heal(self) -> None:
+        self.proxy.faults.clear()
+
+
+def matcher(operation: str) -> Callable[[str, str], bool]:
+    """Whether a request is one of this operation."""
+    if operation == "*":
+        return lambda method, path: True
+    wanted = OPERATIONS[operation]
+    parts = wanted.path.split("/")
+
+    def matches(method: str, path: str) -> bool:
+        given = urlsplit(path).path.split("/")
+        return (
+            method == wanted.method
+            and len(given) == len(parts)
+            and all(part.startswith("<") or part == each for part, each in zip(parts, given, strict=True))
+        )
+
+    return matches

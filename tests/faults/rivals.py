@@ -1,0 +1,186 @@
+"""Two people change one record at the same moment, and approved changes are lost or killed on their way.
+
+The portal runs in a process of its own behind the proxy, which delays, cuts and spoils answers. Afterwards the copy,
+the approval and what pages say are compared with what the service has.
+"""
+
+import random
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import requests
+from django.utils import timezone
+
+from portal.approvals.models import Approval
+from portal.audit.models import WriteIntent
+from portal.audit.writes import close_stale_writes
+from portal.registry.models import Record
+from tests import given
+from tests.databases import forget_connections
+from tests.faults.answers import RemoteBrowser
+from tests.faults.killing import Portal
+from tests.faults.proxy import ProxiedSandbox
+from tests.faults.writes import Verdict
+from tests.portal.borrowers.editor import UPDATE, Editor, fields, html
+
+AGAIN = {"again": "on"}
+LOST: dict[str, dict[str, Any]] = {
+    "cut before": {"cut_before": True},
+    "cut after commit": {"cut_after_commit": True},
+    "500 after commit": {"status": 500, "commit": True},
+    "killed": {"delay": 2},
+}
+
+
+def changed_at_once(service: ProxiedSandbox, rounds: int) -> Verdict:
+    """So many times two people send a change of one borrower together; some of the answers are lost."""
+    portal, chance, found = Portal(service.url, APPROVAL_ACTS="none"), random.Random(20261122), Verdict()
+    forget_connections()
+    portal.start()
+    try:
+        people: list[Any] = [RemoteBrowser(portal, name) for name in ("first", "second")]
+        for number in range(rounds):
+            _one_race(service, people, chance, number, found)
+        found.doubled += [f"two changes were sent at once: {change}" for change in service.proxy.overlaps]
+    finally:
+        portal.kill()
+        service.heal()
+    return found
+
+
+def _one_race(
+    service: ProxiedSandbox, people: list[Any], chance: random.Random, number: int, found: Verdict
+) -> None:
+    record = given.borrower(service)
+    editors = [Editor(person, record) for person in people]
+    previews = [
+        one.checked(email=f"{who}-{number}@race.example") | {"reason": "At once"}
+        for who, one in enumerate(editors)
+    ]
+    lost = [chance.random() < 0.3 for _ in editors]
+    for is_lost in lost:
+        service.fail_next(UPDATE, delay=chance.uniform(0, 0.4), cut_after_commit=is_lost)
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(
+            target=lambda one=one, form=form: statuses.append(one.post(form, "send").status_code)
+        )
+        for one, form in zip(editors, previews, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+        time.sleep(chance.uniform(0, 0.1))
+    for thread in threads:
+        thread.join()
+    service.heal()
+    _compare_race(service, record, statuses, found)
+    last = f"last-{number}@race.example"
+    if editors[0].send(AGAIN, email=last).status_code != 303:
+        found.stuck.append(f"after {statuses} the borrower cannot be changed any more")
+    elif service.world.user(record.uuid)["email"] != last or last not in _copy(record):
+        found.untrue.append(f"after {statuses} and one more change the copy is not what the service has")
+
+
+def _compare_race(service: ProxiedSandbox, record: Record, statuses: list[int], found: Verdict) -> None:
+    if len(statuses) < 2 or set(statuses) - {303, 409, 504}:
+        found.untrue.append(f"two changes at once answer {statuses}")
+    intents = WriteIntent.objects.filter(subject_uuid=record.uuid)
+    states = sorted(intents.values_list("state", flat=True))
+    if states.count("confirmed") != statuses.count(303) or states.count("unknown") != statuses.count(504):
+        found.lost.append(f"two changes at once answer {statuses} and are {states}")
+    if "sending" in states:
+        found.stuck.append("a change is still being sent after its answer")
+    current = service.world.user(record.uuid)["email"]
+    if statuses.count(303) and not statuses.count(504) and current not in _copy(record):
+        found.untrue.append(f"the service has {current}, and the copy does not")
+
+
+def _copy(record: Record) -> str:
+    return str(Record.objects.get(pk=record.pk).answer)
+
+
+def approved_and_lost(service: ProxiedSandbox, rounds: int) -> Verdict:
+    """An approved change whose sending is lost or killed: its approval says so, and sends again only when told to."""
+    found = Verdict()
+    for name in LOST:
+        for _ in range(rounds):
+            portal = Portal(service.url, APPROVAL_ACTS="legal_name")
+            forget_connections()
+            portal.start()
+            try:
+                _one_approval(service, portal, name, found)
+            finally:
+                portal.kill()
+                service.heal()
+    return found
+
+
+def _one_approval(service: ProxiedSandbox, portal: Portal, name: str, found: Verdict) -> None:
+    maker: Any = RemoteBrowser(portal, "maker")
+    checker = RemoteBrowser(portal, "checker")
+    editor = Editor(maker, given.borrower(service))
+    new = {"first_name": "Bay Bakery LLC"}
+    asked = editor.post(editor.checked(**new) | {"reason": "Articles of amendment"}, "ask")
+    if asked.status_code != 303:
+        found.untrue.append(f"{name}: asking for approval answers {asked.status_code}")
+        return
+    approval = Approval.objects.get(subject_uuid=editor.record.uuid)
+    checker.post(f"{approval.get_absolute_url()}decide/", {"decision": "approve", "comment": ""})
+
+    def send(given: dict[str, str]) -> Any:
+        return editor.post(fields(html(maker.get(approval.send_url))) | given, "send")
+
+    form, before = fields(html(maker.get(approval.send_url))), len(service.calls)
+    service.fail_next(UPDATE, **LOST[name])
+    if name == "killed":
+        _send_and_kill(service, portal, editor, form, before)
+        _make_stale()
+    else:
+        editor.post(form, "send")
+    service.heal()
+    intent = WriteIntent.objects.filter(subject_uuid=editor.record.uuid).first()
+    maker.get(approval.get_absolute_url())
+    approval.refresh_from_db()
+    if intent is None or (approval.state, approval.intent_id) != ("unknown", intent.pk):
+        found.lost.append(f"{name}: the approval is {approval.state}, not tied to its write")
+        return
+    for place in (approval.get_absolute_url(), approval.send_url):
+        page = html(maker.get(place))
+        if "Nothing has been sent yet" in page or intent.get_absolute_url() not in page:
+            found.untrue.append(f"{name}: {place} does not say that a write may have been done")
+    calls = len(service.calls)
+    if send({}).status_code != 422 or len(service.calls) != calls:
+        found.doubled.append(f"{name}: sent again without being asked to")
+    if send(AGAIN).status_code != 303:
+        found.stuck.append(f"{name}: it cannot be sent again on purpose")
+    approval.refresh_from_db()
+    if approval.state != "sent" or service.world.user(editor.record.uuid)["first_name"] != new["first_name"]:
+        found.untrue.append(f"{name}: the approval is {approval.state} after the second sending")
+
+
+def _send_and_kill(
+    service: ProxiedSandbox, portal: Portal, editor: Editor, form: dict[str, str], before: int
+) -> None:
+    def press() -> None:
+        try:
+            editor.post(form, "send")
+        except requests.RequestException:
+            pass
+
+    sender = threading.Thread(target=press)
+    sender.start()
+    while len(service.calls) == before and sender.is_alive():
+        time.sleep(0.01)
+    portal.kill()
+    sender.join()
+    portal.start()
+
+
+def _make_stale() -> None:
+    """As if the time in which an answer may come were over."""
+    past = timezone.now() - timedelta(minutes=5)
+    WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at=past)
+    Approval.objects.update(decided_at=past - timedelta(minutes=1))
+    close_stale_writes()

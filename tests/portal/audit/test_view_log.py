@@ -1,0 +1,452 @@
+"""Every address that shows a borrower or a key person leaves an entry, whoever asks and however."""
+
+from datetime import date
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.core.cache import cache
+from django.test import Client as Browser
+from django.urls import URLResolver, get_resolver
+
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.approvals.models import Approval
+from portal.audit.models import Entry, RecordView, RemoteCall, WriteIntent
+from portal.audit.reading import sentence
+from portal.borrowers.models import Draft
+from portal.credit_lines import documents
+from portal.documents.models import Batch, LongDocument, Printed
+from portal.lookup.models import Upload
+from portal.registry.models import Kind, Record
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import browser_of, htmx
+from tests.portal.borrowers.editor import Editor
+from tests.portal.pages import panel
+
+NAME = "Harbor Street Bakery LLC"
+
+# --- Pages, lists and files that show a borrower or a key person ---
+
+PAGES: dict[str, str] = {
+    "admin:audit_entry_change": "audit.view",
+    "admin:audit_entry_history": "audit.view",
+    "admin:audit_remotecall_change": "audit.view",
+    "admin:audit_remotecall_history": "audit.view",
+    "admin:audit_writeintent_change": "audit.view",
+    "admin:audit_writeintent_history": "audit.view",
+    "applications:detail": "applications.detail",
+    "applications:open": "applications.view",
+    "applications:prefer": "applications.view",
+    "applications:submit": "applications.view",
+    "approvals:detail": "approvals.detail",
+    "audit:detail": "audit.view",
+    "audit:history": "audit.view",
+    "audit:resolve": "audit.view",
+    "audit:write": "audit.view",
+    "borrowers:detail": "borrowers.detail",
+    "borrowers:draft": "borrowers.view",
+    "borrowers:edit": "borrowers.edit",
+    "borrowers:edit_person": "borrowers.edit",
+    "credit_lines:detail": "credit_lines.detail",
+    "credit_lines:pdf": "credit_lines.pdf",
+    "home:snooze": "home.view",
+    "loans:detail": "loans.detail",
+    "lookup:archive": "lookup.view",
+    "lookup:correct": "lookup.view",
+    "lookup:record": "lookup.record",
+    "messaging:detail": "messaging.detail",
+    "messaging:link": "messaging.view",
+    "messaging:note": "notes.view",
+    "notes:add": "notes.view",
+    "notes:add_follow_up": "notes.view",
+    "repayments:detail": "repayments.detail",
+    "documents:borrower": "summaries.preview",
+    "documents:line": "summaries.preview",
+    "documents:loan_schedule": "summaries.preview",
+    "documents:long_document": "summaries.view",
+    "documents:offer_sheet": "summaries.preview",
+    "documents:statement_of_account": "summaries.preview",
+    "documents:verify": "summaries.view",
+    "documents:verify_any": "summaries.view",
+}
+"""Pages about one borrower or person, with the action of their entry."""
+
+LISTS: dict[str, str] = {
+    "admin:audit_entry_changelist": "audit.index",
+    "admin:audit_remotecall_changelist": "audit.index",
+    "admin:audit_writeintent_changelist": "audit.index",
+    "applications:index": "applications.index",
+    "approvals:index": "approvals.index",
+    "audit:index": "audit.index",
+    "borrowers:create": "borrowers.index",
+    "borrowers:index": "borrowers.index",
+    "credit_lines:index": "credit_lines.index",
+    "credit_lines:refresh": "credit_lines.index",
+    "home:index": "home.index",
+    "loans:index": "loans.index",
+    "loans:refresh": "loans.index",
+    "lookup:imported": "lookup.index",
+    "lookup:open_as": "lookup.index",
+    "lookup:search": "lookup.index",
+    "messaging:index": "messaging.index",
+    "operations:status": "operations.index",
+    "repayments:index": "repayments.index",
+    "documents:batch": "summaries.index",
+}
+"""Lists and searches, with the action of their entry: query and count, no names."""
+
+FILES: dict[str, str] = {
+    "admin:audit_entry_export": "audit.export",
+    "admin:audit_remotecall_export": "audit.export",
+    "admin:audit_writeintent_export": "audit.export",
+    "applications:export": "applications.export",
+    "applications:export_offers": "applications.export_offers",
+    "audit:export": "audit.export",
+    "borrowers:export": "borrowers.export",
+    "credit_lines:export": "credit_lines.export",
+    "loans:export": "loans.export",
+    "loans:schedule": "loans.schedule",
+    "lookup:export_refused": "lookup.export",
+    "messaging:export": "messaging.export",
+    "messaging:json": "messaging.download",
+    "operations:support_bundle": "operations.support_bundle",
+    "repayments:export": "repayments.export",
+    "documents:batch_download": "summaries.download",
+    "documents:borrower_pdf": "summaries.print",
+    "documents:line_pdf": "summaries.print",
+    "documents:loan_schedule_pdf": "summaries.print",
+    "documents:long_download": "summaries.download",
+    "documents:offer_sheet_pdf": "summaries.print",
+    "documents:statement_of_account_pdf": "summaries.print",
+}
+"""Files, each of them an entry however soon after the last."""
+
+# --- What shows neither ---
+
+UNRECORDED: dict[str, frozenset[str]] = {
+    "acts that show no page of their own": frozenset(
+        {
+            "accounts:end_sessions", "accounts:theme", "applications:follow", "approvals:decide",
+            "approvals:withdraw", "borrowers:discard_draft", "home:wake", "lookup:refresh_portfolio",
+            "messaging:check", "messaging:sync", "notes:finish", "notes:unpin", "operations:cancel",
+            "saved_views:delete", "saved_views:save",
+        }
+    ),
+    "forms and progress without a borrower": frozenset(
+        {"lookup:add", "lookup:import_records", "operations:job", "documents:batch_new"}
+    ),
+    "the person's own account and what they typed themselves": frozenset(
+        {
+            "account_change_password", "account_reauthenticate", "account_set_password", "accounts:profile",
+            "accounts:resume", "accounts:session", "accounts:sessions", "mfa_activate_totp", "mfa_add_webauthn",
+            "mfa_deactivate_totp", "mfa_edit_webauthn", "mfa_generate_recovery_codes", "mfa_index",
+            "mfa_list_webauthn", "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_remove_webauthn",
+            "mfa_view_recovery_codes",
+        }
+    ),
+    "signing in and out": frozenset(
+        {
+            "account_inactive", "account_login", "account_logout", "mfa_authenticate", "mfa_login_webauthn",
+            "openid_connect_callback", "openid_connect_login", "socialaccount_login_cancelled",
+            "socialaccount_login_error",
+        }
+    ),
+    "accounts of staff, and the frame of the administration": frozenset(
+        {
+            "admin:accounts_user_add", "admin:accounts_user_change", "admin:accounts_user_changelist",
+            "admin:accounts_user_delete", "admin:accounts_user_history", "admin:app_list",
+            "admin:auth_user_password_change", "admin:autocomplete", "admin:index", "admin:jsi18n",
+            "admin:login", "admin:logout", "admin:password_change", "admin:password_change_done",
+            "admin:view_on_site",
+        }
+    ),
+    "refused to everyone: the trail is read only": frozenset(
+        {
+            "admin:audit_entry_add", "admin:audit_entry_delete", "admin:audit_remotecall_add",
+            "admin:audit_remotecall_delete", "admin:audit_writeintent_add", "admin:audit_writeintent_delete",
+        }
+    ),
+    "checks of the platform, figures without records, samples": frozenset(
+        {
+            "operations:favicon", "operations:healthz", "operations:metrics", "operations:readyz",
+            "ui:components",
+        }
+    ),
+}  # fmt: skip
+"""Names of addresses by the reason for which nobody is recorded there."""
+
+ACTIONS = PAGES | FILES | LISTS
+# Where the entry is looked for by the test that makes such a file.
+ELSEWHERE = {
+    "documents:batch_download": "tests/portal/documents/test_batch.py",
+    "documents:long_download": "tests/portal/documents/test_long.py",
+}
+
+
+def names(patterns: Any = None, namespace: str = "") -> list[str]:
+    """The names of all addresses; those without one only lead elsewhere."""
+    found = []
+    for pattern in patterns if patterns is not None else get_resolver("portal.urls").url_patterns:
+        if isinstance(pattern, URLResolver):
+            inner = f"{pattern.namespace}:" if pattern.namespace else ""
+            found += names(pattern.url_patterns, namespace + inner)
+        elif pattern.name:
+            found.append(namespace + pattern.name)
+    return found
+
+
+def test_every_address_is_in_one_of_the_two_columns() -> None:
+    columns = [*PAGES, *LISTS, *FILES, *(name for group in UNRECORDED.values() for name in group)]
+    # The samples exist in local use only.
+    assert sorted(columns) == sorted({*names(), "ui:components"})
+
+
+@pytest.fixture
+def supervisor(portal_service: Sandbox) -> Browser:
+    return browser_of(Role.SUPERVISOR)
+
+
+@pytest.fixture
+def borrower(portal_service: Sandbox) -> Record:
+    return given.borrower(portal_service, first_name=NAME)
+
+
+@pytest.fixture
+def places(
+    portal_service: Sandbox, supervisor: Browser, borrower: Record, settings: LazySettings
+) -> dict[str, str]:
+    """For each name of the first column an address that shows something."""
+    settings.DEBUG = True  # Documents may come from this machine.
+    documents._fetcher.cache_clear()
+    world, own = portal_service.world, borrower.get_absolute_url()
+    person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower.uuid)[0]
+    loan, line = (
+        given.loan(portal_service, borrower),
+        given.line(portal_service, borrower, opened=date(2026, 1, 1)),
+    )
+    world.statement(line.uuid, "2026-03-15")
+    payment = world.repayment(loan.uuid, amount="250.10")["uuid"]
+    application = given.account(Kind.APPLICATION, borrower, world.line_application(borrower.uuid)["uuid"])
+    for record, part in (
+        (loan, "loan"),
+        (loan, "loan-repayments"),
+        (line, "line"),
+        (application, "application"),
+    ):
+        panel(supervisor, record.get_absolute_url(), part)
+    message = world.message("payment.succeeded", {"borrower_bank_account_uuid": str(uuid4()), "amount": 12})
+    del supervisor.cookies["js"]
+    supervisor.get("/messages/")
+    Editor(supervisor, borrower).send(email="new@bakery.example")
+    editor = Editor(supervisor, borrower)
+    editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Amended"}, "ask")
+    intent = WriteIntent.objects.get()
+    unknown = WriteIntent.objects.create(
+        submit_id="lost", operation="applications.submit", state="unknown", label="an application",
+        borrower_uuid=borrower.uuid, actor_id=User.objects.get(username="supervisor").pk, actor_name="S",
+        request_id="r-1", method="POST", path="/",
+    )  # fmt: skip
+    draft = Draft.objects.create(
+        owner=User.objects.get(username="supervisor"), data={"business": [{"first_name": NAME}]}
+    )
+    upload = Upload.objects.create(what="ids", name="ids.csv", told_at="2026-01-01T00:00Z")
+    supervisor.post("/summaries/batches/", {"data": "copies", "chosen": "1"})
+    supervisor.get(f"{own}summary.pdf?data=copies")
+    subject = {"subject_kind": "borrower", "subject_uuid": borrower.uuid, "borrower_uuid": borrower.uuid}
+    me = User.objects.get(username="supervisor").pk
+    long = LongDocument.objects.create(title="Statement", actor_id=me, print_entry=subject)
+    entry = Entry.objects.filter(subject_uuid=borrower.uuid).latest("id")
+    call = RemoteCall.objects.filter(path__contains=borrower.uuid).latest("id")
+    cache.clear()
+    of_application = application.get_absolute_url()
+    offer = supervisor.get(of_application).context["application"].offers[0].uuid
+    return {
+        "admin:audit_entry_change": f"/admin/audit/entry/{entry.pk}/change/",
+        "admin:audit_entry_history": f"/admin/audit/entry/{entry.pk}/history/",
+        "admin:audit_remotecall_change": f"/admin/audit/remotecall/{call.pk}/change/",
+        "admin:audit_remotecall_history": f"/admin/audit/remotecall/{call.pk}/history/",
+        "admin:audit_writeintent_change": f"/admin/audit/writeintent/{intent.pk}/change/",
+        "admin:audit_writeintent_history": f"/admin/audit/writeintent/{intent.pk}/history/",
+        "admin:audit_entry_changelist": "/admin/audit/entry/?q=bakery",
+        "admin:audit_remotecall_changelist": "/admin/audit/remotecall/",
+        "admin:audit_writeintent_changelist": "/admin/audit/writeintent/",
+        "admin:audit_entry_export": "/admin/audit/entry/export/",
+        "admin:audit_remotecall_export": "/admin/audit/remotecall/export/",
+        "admin:audit_writeintent_export": "/admin/audit/writeintent/export/",
+        "applications:detail": of_application,
+        "applications:export_offers": f"{of_application}offers/",
+        "applications:open": f"{own}applications/open/",
+        "applications:prefer": f"{of_application}prefer/?offer={offer}",
+        "applications:submit": f"{own}applications/new/",
+        "applications:index": "/applications/",
+        "applications:export": "/applications/export/",
+        "approvals:detail": Approval.objects.get().get_absolute_url(),
+        "approvals:index": "/approvals/",
+        "audit:detail": f"/audit/{entry.pk}/",
+        "audit:export": "/audit/export/",
+        "audit:history": f"/audit/history/borrower/{borrower.uuid}/",
+        "audit:index": "/audit/",
+        "audit:resolve": f"/audit/writes/{unknown.pk}/resolve/",
+        "audit:write": f"/audit/writes/{intent.pk}/",
+        "borrowers:create": "/borrowers/new/",
+        "borrowers:detail": own,
+        "borrowers:draft": f"/borrowers/new/{draft.pk}/business/",
+        "borrowers:edit": f"{own}edit/",
+        "borrowers:edit_person": f"{own}people/{person.uuid}/edit/",
+        "borrowers:export": "/borrowers/export/",
+        "borrowers:index": "/borrowers/?q=harbor",
+        "credit_lines:detail": line.get_absolute_url(),
+        "credit_lines:export": "/lines/export.csv",
+        "credit_lines:index": "/lines/",
+        "credit_lines:pdf": f"{line.get_absolute_url()}statements/2026-03-15/pdf/",
+        "credit_lines:refresh": f"/lines/refresh/?uuid={line.uuid}&since=2026-01-01T00:00:00%2B00:00",
+        "home:index": "/",
+        "home:snooze": f"/attention/snooze/?item=write:{unknown.pk}",
+        "loans:detail": loan.get_absolute_url(),
+        "loans:export": "/loans/export.csv",
+        "loans:index": "/loans/",
+        "loans:refresh": f"/loans/refresh/?uuid={loan.uuid}&since=2026-01-01T00:00:00%2B00:00",
+        "loans:schedule": f"{loan.get_absolute_url()}schedule.csv",
+        "lookup:archive": f"/registry/loan/{loan.uuid}/archive/",
+        "lookup:correct": f"/registry/loan/{loan.uuid}/correct/",
+        "lookup:export_refused": f"/registry/import/{upload.pk}/refused/",
+        "lookup:imported": f"/registry/import/{upload.pk}/",
+        "lookup:open_as": "/search/open/",
+        "lookup:record": f"/registry/key_person/{person.uuid}/",
+        "lookup:search": "/search/?q=harbor",
+        "messaging:detail": f"/messages/{message['uuid']}/",
+        "messaging:export": "/messages/export/?source=copy",
+        "messaging:index": "/messages/?source=copy",
+        "messaging:json": f"/messages/{message['uuid']}/json/",
+        "messaging:link": f"/messages/{message['uuid']}/link/",
+        "messaging:note": f"/messages/{message['uuid']}/note/",
+        "notes:add": f"/notes/new/borrower/{borrower.uuid}/",
+        "notes:add_follow_up": f"/notes/follow-ups/new/{borrower.uuid}/",
+        "operations:status": "/status/",
+        "operations:support_bundle": "/status/support-bundle/",
+        "repayments:detail": f"/repayments/{payment}/",
+        "repayments:export": "/repayments/export.csv",
+        "repayments:index": "/repayments/",
+        "documents:batch": Batch.objects.get().get_absolute_url(),
+        "documents:borrower": f"{own}summary/",
+        "documents:borrower_pdf": f"{own}summary.pdf?data=copies",
+        "documents:line": f"{line.get_absolute_url()}summary/",
+        "documents:line_pdf": f"{line.get_absolute_url()}summary.pdf?data=copies",
+        "documents:loan_schedule": f"{loan.get_absolute_url()}schedule/",
+        "documents:loan_schedule_pdf": f"{loan.get_absolute_url()}schedule.pdf?data=copies",
+        "documents:long_document": long.get_absolute_url(),
+        "documents:offer_sheet": f"{of_application}offer-sheet/",
+        "documents:offer_sheet_pdf": f"{of_application}offer-sheet.pdf?data=copies",
+        "documents:statement_of_account": f"{own}statement-of-account/",
+        "documents:statement_of_account_pdf": f"{own}statement-of-account.pdf?data=copies",
+        "documents:verify": Printed.objects.get().get_absolute_url(),
+        "documents:verify_any": f"/verify/?code={Printed.objects.get().code}",
+    }  # fmt: skip
+
+
+def entries_of(browser: Browser, address: str, **extra: Any) -> list[Entry]:
+    """The entries that one request leaves, as if nobody had looked for a while."""
+    for one in RecordView.objects.all():
+        RecordView.objects.filter(pk=one.pk).update(first_at="2026-01-01T00:00Z")
+    start = Entry.objects.latest("id").pk
+    posted = {"uuid": "zzqq"} if address == "/search/open/" else None
+    answer = browser.post(address, posted) if posted else browser.get(address, **extra)
+    assert answer.status_code in (200, 422), (address, answer.status_code)
+    list(answer)
+    return list(Entry.objects.filter(pk__gt=start).order_by("id"))
+
+
+def test_every_page_list_and_file_leaves_its_entry(
+    places: dict[str, str], supervisor: Browser, borrower: Record
+) -> None:
+    assert set(places) | set(ELSEWHERE) == set(ACTIONS)
+    wrong = []
+    for name, address in places.items():
+        entries = entries_of(supervisor, address)
+        if [one.action for one in entries] != [ACTIONS[name]]:
+            wrong.append((name, [one.action for one in entries]))
+            continue
+        (entry,) = entries
+        text = f"{entry.subject_label} {entry.detail}"
+        if name in LISTS and (set(entry.detail) != {"query", "count"} or NAME in text):
+            wrong.append((name, entry.detail))
+        if name in PAGES and not entry.borrower_uuid and name not in NOBODYS:
+            wrong.append((name, "no borrower"))
+        if entry.action in sentence(entry):
+            wrong.append((name, sentence(entry)))
+    assert wrong == []
+
+
+# Drafts have no borrower yet, and these messages none that is known.
+NOBODYS = {"borrowers:draft", "messaging:detail", "messaging:link", "messaging:note"}
+PARTS = {
+    "borrowers:detail": ("borrower-tab", "card-loans", "card-lines"),
+    "loans:detail": ("loan", "loan-schedule", "loan-repayments"),
+    "credit_lines:detail": ("line", "line-statements", "line-repayments"),
+    "applications:detail": ("application",),
+    "repayments:detail": ("repayment",),
+    "documents:borrower": ("document",),
+    "audit:history": ("history",),
+    "borrowers:index": ("borrower-rows",),
+    "loans:index": ("loan-rows",),
+    "repayments:index": ("repayment-rows",),
+    "messaging:index": ("messages",),
+    "lookup:search": ("results",),
+    "operations:status": ("call-rows",),
+}
+
+
+def test_a_part_that_is_asked_for_alone_leaves_it_too(places: dict[str, str], supervisor: Browser) -> None:
+    asked = [(name, part) for name, parts in PARTS.items() for part in parts]
+    silent = [
+        (name, part)
+        for name, part in asked
+        if ACTIONS[name]
+        not in {
+            one.action
+            for one in entries_of(supervisor, places[name], headers=htmx(part) | {"X-Background": "1"})
+        }
+    ]
+    assert silent == []
+
+
+def test_the_parts_of_a_page_are_no_looks_of_their_own(
+    portal_service: Sandbox, supervisor: Browser, borrower: Record
+) -> None:
+    loan = given.loan(portal_service, borrower)
+    supervisor.get(loan.get_absolute_url())
+    for part in ("loan", "loan-schedule", "loan-repayments"):
+        panel(supervisor, loan.get_absolute_url(), part)
+    look = RecordView.objects.get(subject_uuid=loan.uuid)
+    assert (look.count, look.entry.action) == (1, "loans.detail")
+
+
+def test_a_search_is_recorded_with_its_words_and_how_many_match(
+    supervisor: Browser, borrower: Record
+) -> None:
+    for _ in range(2):
+        supervisor.get("/search/?q=harbor")
+    look = RecordView.objects.get(entry__action="lookup.index")
+    assert (look.count, look.entry.detail["query"]) == (2, {"q": "harbor"})
+    assert look.entry.detail["count"] >= 1
+
+
+def test_suggestions_are_counted_for_each_session(supervisor: Browser, borrower: Record) -> None:
+    for typed in ("h", "ha", "har"):
+        supervisor.get(f"/search/?q={typed}", headers=htmx("suggestions"))
+    browser_of(Role.SUPERVISOR).get("/search/?q=harbor", headers=htmx("suggestions"))
+    looks = RecordView.objects.filter(entry__action="lookup.suggest").order_by("id")
+    assert [look.count for look in looks] == [3, 1]
+    assert "har" not in str([look.entry.detail for look in looks])
+
+
+@pytest.mark.parametrize(
+    "query", ["q=%00&%00=x", "&".join(f"n{number}=x" for number in range(200)), "q=" + "x" * 5000]
+)
+def test_no_query_is_too_odd_to_be_recorded(supervisor: Browser, query: str) -> None:
+    assert supervisor.get(f"/loans/?{query}").status_code == 200
+    detail = Entry.objects.get(action="loans.index").detail
+    assert len(str(detail)) < 10_000

@@ -1,0 +1,361 @@
+"""The printed summary of a borrower: what the page says, what the PDF says, and that they say the same."""
+
+import io
+import json
+import re
+import sys
+from datetime import timedelta
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from django.test import Client as Browser
+from django.utils import timezone
+from hypothesis import HealthCheck, settings
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from pypdf import PdfReader
+
+from portal.audit.models import Actor, Entry, RecordView
+from portal.documents.borrower_summary import accounts_of, document
+from portal.documents.document import Stamp
+from portal.documents.options import Mode, Options
+from portal.documents.pdf import render
+from portal.live import LiveCopy, read_live
+from portal.notes.models import Note
+from portal.registry import store
+from portal.registry.models import Kind, Record, Source
+from servicing import Application, codec
+from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
+from tests import given
+from tests.portal.pages import panel
+
+FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|\d{1,2} [A-Z][a-z]{2} \d{4}")
+SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
+
+
+def lent(sandbox: Sandbox, *, read: bool = True) -> Record:
+    """A borrower with a loan, a line, repayments and an application, which the service has and this desk read."""
+    record = given.borrower(sandbox, **SECRETS)
+    loan = sandbox.world.loan(record.uuid, amount="24000.00", installments=36, paid=8)
+    line = sandbox.world.line(record.uuid, limit="20000.00", drawn="7600.00")
+    sandbox.world.repayment(loan["uuid"], amount="765.43")
+    sandbox.world.repayment(
+        line["uuid"], amount="310.00", status="FAILED_AFTER_SUCCESS", error_description="R01"
+    )
+    given.account(Kind.LOAN, record, loan["uuid"])
+    given.account(Kind.LINE, record, line["uuid"])
+    for one in accounts_of(record) if read else []:
+        assert read_live(Actor.system("test"), one)
+    applied(sandbox.world.loan_application(record.uuid, amount="25000.00"), record)
+    return record
+
+
+def applied(application: dict[str, Any], record: Record) -> None:
+    told = codec.decode(Application, dumps(application))
+    store.save(store.observe(told, borrower_uuid=record.uuid), source=Source.SERVICE)
+
+
+def page_of(browser: Browser, record: Record) -> str:
+    return browser.get(f"/borrowers/{record.uuid}/summary/").content.decode()
+
+
+def document_in(page: str) -> str:
+    """The document on a page, without tags and without what only assistive technology or a pointer meets."""
+    inside = page.partition('<div class="paper on-')[2].partition("<")[2].partition('<div class="sd-age')[0]
+    return re.sub(r"<[^>]*>", " ", inside)
+
+
+def text_of(pdf: bytes) -> str:
+    return "\n".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages)
+
+
+class TestPage:
+    def test_shows_what_the_service_told_of_its_accounts(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        page = page_of(viewer, lent(portal_service))
+        assert "Principal is 38% of the limit" in page
+        assert "8 of 36 installments are paid, per the schedule" in page
+        assert "Returned after posting" in page
+        assert "$25,000.00" in page
+
+    @pytest.mark.django_db(transaction=True)
+    def test_shows_copies_at_once_and_asks_from_its_panel(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        record = lent(portal_service, read=False)
+        viewer.cookies["js"] = "1"
+        assert "Not loaded yet: only the ID is on file." in page_of(viewer, record)
+        shown = panel(viewer, f"/borrowers/{record.uuid}/summary/", "document")
+        assert shown.startswith('<section class="sd-card" id="document"')
+        assert "Not loaded yet" not in shown
+
+    @pytest.mark.django_db(transaction=True)
+    def test_says_which_copy_is_shown_while_the_service_is_down(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        record = lent(portal_service)
+        portal_service.fail_next("*", times=12, status=503)
+        later = panel(viewer, f"/borrowers/{record.uuid}/summary/?refresh=1", "document")
+        assert "couldn’t be refreshed since" in later
+        assert "$24,000.00" in later
+
+    def test_a_look_is_recorded(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = lent(portal_service)
+        page_of(viewer, record)
+        assert Entry.objects.filter(action="summaries.preview", subject_uuid=record.uuid).count() == 1
+        assert RecordView.objects.get(subject_uuid=record.uuid).actor_name == "Viewer (viewer)"
+
+    def test_a_borrower_of_whom_only_the_identifier_is_known_has_one_too(self, viewer: Browser) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="only-this", borrower_uuid="only-this")
+        page = page_of(viewer, record)
+        assert "No profile on file" in page
+        assert "No loans or lines" in page
+
+    def test_an_unknown_borrower_has_none(self, viewer: Browser) -> None:
+        assert viewer.get("/borrowers/nobody/summary/").status_code == 404
+        assert viewer.get("/borrowers/nobody/summary.pdf").status_code == 404
+
+    def test_a_stranger_is_asked_to_sign_in(self, anonymous: Browser) -> None:
+        for name in ("summary/", "summary.pdf"):
+            assert "/sign-in/" in anonymous.get(f"/borrowers/any/{name}")["Location"]
+
+    def test_the_borrowers_page_leads_to_it(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = given.borrower(portal_service)
+        assert (
+            f'href="/borrowers/{record.uuid}/summary/"'
+            in viewer.get(record.get_absolute_url()).content.decode()
+        )
+
+
+class TestPdf:
+    @pytest.mark.parametrize("query", ["", "mode=borrower&paper=a4", "schedules=1&chosen=1&section=loans"])
+    def test_has_every_figure_of_the_page_and_no_secret(
+        self, portal_service: Sandbox, viewer: Browser, query: str
+    ) -> None:
+        record = lent(portal_service)
+        page = viewer.get(f"/borrowers/{record.uuid}/summary/?{query}").content.decode()
+        text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf?{query}").content)
+        figures = set(FIGURE.findall(document_in(page)))
+        assert len(figures) > 40
+        assert {figure for figure in figures if figure not in text} == set()
+        for secret in ("918273645", "567438291", "1971", "••••"):
+            assert secret not in text
+
+    def test_for_the_borrower_it_leaves_out_what_only_colleagues_read(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        record = lent(portal_service)
+        Note.objects.create(
+            borrower_uuid=record.uuid, subject_kind=Kind.BORROWER, subject_uuid=record.uuid,
+            text="Calls at night", author_id=1, author_name="Ana",
+        )  # fmt: skip
+        address = f"/borrowers/{record.uuid}/summary.pdf"
+        inside, outside = (
+            text_of(servicer.get(f"{address}?mode={mode}").content) for mode in ("internal", "borrower")
+        )
+        person = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=record.uuid)[0]
+        for words in ("Calls at night", record.uuid, person.email, "Internal notes and checks"):
+            assert words in inside
+            assert words not in outside
+        assert record.uuid[:8] in outside
+
+    def test_has_bookmarks_for_its_sections(self, portal_service: Sandbox, viewer: Browser) -> None:
+        outline = PdfReader(
+            io.BytesIO(viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").content)
+        ).outline
+        missing = {"Borrower summary", "Position", "Latest application"} - set(
+            re.findall(r"'/Title': '([^']*)'", str(outline))
+        )
+        assert missing == set()
+
+    def test_says_what_it_is(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = lent(portal_service)
+        page_of(viewer, record)
+        answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")
+        pdf = PdfReader(io.BytesIO(answer.content))
+        assert pdf.metadata is not None
+        assert pdf.metadata.title == f"Borrower summary: {record}"
+        assert pdf.metadata.author == "Servicing Desk"
+        assert pdf.trailer["/Root"]["/Lang"] == "en"
+        assert pdf.trailer["/Root"]["/MarkInfo"]["/Marked"]
+        assert [round(float(side)) for side in pdf.pages[0].mediabox[2:]] == [612, 792]
+        assert f"Page 1 of {len(pdf.pages)}" in text_of(answer.content)
+        assert answer["Content-Type"] == "application/pdf"
+        assert "no-store" in answer["Cache-Control"]
+
+    def test_embeds_its_own_fonts(self, portal_service: Sandbox, viewer: Browser) -> None:
+        pdf = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").content))
+        fonts = [str(font.get_object()["/BaseFont"]) for font in pdf.pages[0]["/Resources"]["/Font"].values()]
+        assert fonts
+        assert all("Inter" in font for font in fonts)
+
+    def test_repeats_the_heads_of_a_table_that_breaks(self, portal_service: Sandbox, viewer: Browser) -> None:
+        record = given.borrower(portal_service, key_people=[{"first_name": f"Person {n}"} for n in range(50)])
+        pdf = PdfReader(io.BytesIO(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content))
+        assert [page.extract_text().count("Email\n") for page in pdf.pages] == [2, 1]
+
+    def test_leaves_one_audit_entry_with_the_digest_of_what_was_handed_out(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        record = lent(portal_service)
+        document = servicer.get(f"/borrowers/{record.uuid}/summary.pdf").content
+        entry = Entry.objects.get(action="summaries.print")
+        assert entry.detail["sha256"] == sha256(document).hexdigest()
+        assert entry.subject_uuid == record.uuid
+
+    def test_is_drawn_in_another_process(self, portal_service: Sandbox, viewer: Browser) -> None:
+        assert viewer.get(f"/borrowers/{lent(portal_service).uuid}/summary.pdf").status_code == 200
+        assert "weasyprint" not in sys.modules
+
+    def test_hostile_names_are_only_text(self, portal_service: Sandbox, viewer: Browser) -> None:
+        hostile = "<img src=http://127.0.0.1:9/x><link rel=attachment href=file:///etc/passwd>"
+        record = given.borrower(
+            portal_service, first_name=hostile, email='"><script>alert(1)</script>@x.example'
+        )
+        text = text_of(viewer.get(f"/borrowers/{record.uuid}/summary.pdf").content)
+        assert "<img src=http://127.0.0.1:9/x>" in text.replace("\n", "")
+
+
+LOAN = {
+    "product": "LOAN", "state": "TX", "amount": Decimal("12000.00"), "interest_rate": Decimal("9.5"),
+    "apr": Decimal("10.25"), "term": 12, "term_frequency": "MONTHLY", "opening_date": "2026-01-15",
+    "repayments_start_date": "2026-02-15", "maturity_date": "2027-01-15", "autopay_enabled": True,
+    "origination_fee": Decimal("120"), "status": "ACTIVE", "delinquent": False,
+}  # fmt: skip
+ROW = {
+    "number": 1, "due_date": "2026-02-15", "principal": Decimal("900"), "interest": Decimal("95"),
+    "fees": Decimal("0"), "total": Decimal("995"), "balance": Decimal("11100"), "status": "SCHEDULED",
+}  # fmt: skip
+STATEMENT = {
+    "next_billing_date": "2026-12-01", "principal_balance": Decimal("1"), "interest_balance": Decimal("0"),
+    "payoff_balance": Decimal("1"), "days_past_due": 0, "past_due_balance": Decimal("0"),
+    "payment_amount_due": Decimal("25"), "payment_due_date": "2026-12-15", "suspense_balance": Decimal("0"),
+    "credit_limit": Decimal("100"), "available_credit": Decimal("99"), "current_credit": Decimal("99"),
+}  # fmt: skip
+REPAYMENT = {
+    "product": "LOAN", "payment_type": "RETURNED", "effective_date": "2026-10-01", "amount": Decimal("10"),
+    "principal": Decimal("9"), "interest": Decimal("1"), "fees": None, "error_description": "",
+    "status": "SUCCEEDED",
+}  # fmt: skip
+OFFER = {
+    "product": "LOAN", "apr": Decimal("10"), "amount": Decimal("5000"), "term": 12, "interest_rate": Decimal("9"),
+    "term_frequency": "MONTHLY", "origination_fee": Decimal("50"), "installment": Decimal("440"),
+    "interest_amount": Decimal("280"), "start_date": "2026-12-01",
+}  # fmt: skip
+STRANGE = st.sampled_from([None, "NEVER_SEEN", "", 0, -1, [], {}, {"deep": [{"er": None}]}, "é" * 300, True])
+
+
+def some(whole: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """The object with any of its fields null, missing, or something that was never seen there."""
+    fields = {name: st.one_of(st.just(value), STRANGE) for name, value in whole.items()}
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def told(record: Record, kind: Kind, answer: Any) -> Record:
+    text = json.dumps(answer, default=str)
+    known, _ = Record.objects.update_or_create(
+        kind=kind,
+        uuid=f"{kind}-of-anything",
+        defaults={"borrower_uuid": record.uuid, "answer": text, "answer_at": timezone.now()},
+    )
+    return known
+
+
+def drawn_summary(record: Record, mode: Mode) -> str:
+    readings = [LiveCopy(one) for one in accounts_of(record)]
+    summary = document(record, readings, Options(mode=mode), today=timezone.localdate())
+    return summary.html(Stamp(timezone.now(), "Ana", "BS-1"))
+
+
+@pytest.mark.django_db
+class TestAnything:
+    @settings(
+        max_examples=12,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    @drawn(
+        loan=some(LOAN), rows=st.lists(some(ROW), max_size=3), line=some(STATEMENT),
+        paid=st.lists(some(REPAYMENT), max_size=3), offers=st.lists(some(OFFER), max_size=2),
+        decision=STRANGE, mode=st.sampled_from(Mode),
+    )  # fmt: skip
+    def test_whatever_the_service_tells_is_drawn_with_every_figure_and_no_secret(
+        self, db: None, loan: Any, rows: Any, line: Any, paid: Any, offers: Any, decision: Any, mode: Mode
+    ) -> None:
+        told_of = json.dumps({"uuid": "b", "user_type": "BUSINESS", "EIN": "918273645", "first_name": "B"})
+        record, _ = Record.objects.get_or_create(
+            kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B", answer=told_of
+        )
+        told(record, Kind.LOAN, loan | {"uuid": "loan", "installments": rows})
+        told(record, Kind.LINE, line | {"statements": [{}, {"billing_date": None, "url": None}]})
+        given_list = [one | {"uuid": str(index)} for index, one in enumerate(paid)]
+        Record.objects.update_or_create(
+            kind=Kind.LOAN_REPAYMENTS,
+            uuid="loan-of-anything",
+            defaults={"borrower_uuid": "b", "answer": json.dumps(given_list, default=str)},
+        )
+        answered = [one | {"uuid": str(index)} for index, one in enumerate(offers)]
+        told(record, Kind.APPLICATION, {"uuid": "a", "offers": answered, "status": {"details": decision}})
+        html = drawn_summary(record, mode)
+        text = text_of(render(html))
+        figures = set(FIGURE.findall(re.sub(r"<[^>]*>", " ", html.partition("<body")[2])))
+        assert {figure for figure in figures if figure not in text.replace("\n", " ")} == set()
+        assert "918273645" not in text
+
+    def test_two_thousand_of_everything_are_cut_and_counted(self, viewer: Browser) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 300)
+        rows = [
+            ROW | {"number": n, "due_date": str(timezone.localdate() + timedelta(days=n))}
+            for n in range(2000)
+        ]
+        loan = told(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
+        Record.objects.bulk_create(
+            Record(kind=Kind.LINE, uuid=f"line-{n}", borrower_uuid="b") for n in range(2000)
+        )
+        paid = [REPAYMENT | {"uuid": str(n)} for n in range(2000)]
+        Record.objects.create(
+            kind=Kind.LOAN_REPAYMENTS, uuid=loan.uuid, borrower_uuid="b", answer=json.dumps(paid, default=str)
+        )
+        text = text_of(viewer.get("/borrowers/b/summary.pdf").content)
+        assert "1988 later ones not printed" in text
+        assert "1988 earlier ones not printed" in text
+        assert "1976 more lines of credit" in text
+
+    def test_three_loans_of_360_rows_print_their_first_120_each(self, viewer: Browser) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B")
+        today = timezone.localdate()
+        rows = [ROW | {"number": n, "due_date": str(today + timedelta(days=30 * n))} for n in range(360)]
+        for number in range(3):
+            loan = told(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
+            Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
+        text = text_of(viewer.get("/borrowers/b/summary.pdf?data=copies&schedules=1").content)
+        assert text.count("240 later ones not printed") == 3
+
+    def test_a_word_that_is_wider_than_its_column_pushes_no_figure_off_the_paper(self) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 200)
+        told(record, Kind.LOAN, LOAN | {"uuid": "loan", "status": "NEVER_SEEN_" * 8, "installments": [ROW]})
+        Note.objects.create(borrower_uuid="b", text="x" * 300, author_id=1, author_name="A" * 100)
+        starts: list[float] = []
+        for page in PdfReader(io.BytesIO(render(drawn_summary(record, Mode.INTERNAL)))).pages:
+            page.extract_text(visitor_text=lambda _, at, text, *more: starts.append(at[0] * text[4] + at[4]))
+        assert 500 < max(starts) < 612 - 40
+
+    def test_answers_that_are_no_answers_are_said_and_are_no_error(self, viewer: Browser) -> None:
+        Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", answer="no JSON")
+        for address in ("summary/?data=copies", "summary.pdf?data=copies"):
+            answer = viewer.get(f"/borrowers/b/{address}")
+            assert answer.status_code == 422
+            assert "This document can’t be created" in answer.content.decode()
+
+    def test_a_sum_with_a_missing_part_is_no_sum(self) -> None:
+        record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b")
+        rows = [ROW, ROW | {"total": None}]
+        told(record, Kind.LOAN, LOAN | {"uuid": "loan", "installments": rows})
+        copies = [LiveCopy(one) for one in accounts_of(record)]
+        (loan,) = document(record, copies, Options(), today=timezone.localdate()).content["loans"]
+        assert loan["sums"]["total"] is None
+        assert loan["sums"]["principal"] == Decimal("1800")

@@ -1,0 +1,166 @@
+"""The process that draws documents: what it may read, how long it may take, and that it comes back."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from portal.documents.pdf import NotRendered, render
+from portal.settings import BASE_DIR
+from servicing.sandbox import Sandbox
+from tests import given
+
+PAGE = '<!doctype html><html lang="en"><title>A page</title><body class="paper">{}</body></html>'
+LONG = PAGE.format("<table>" + "<tr><td>x<td>y" * 1_000 + "</table>")
+LINKS: list[Callable[[str], str]] = [
+    lambda url: f'<img src="{url}">',
+    lambda url: f'<link rel="stylesheet" href="{url}">',
+    lambda url: f"<style>@import url({url});</style>",
+    lambda url: f"<style>@font-face {{font-family: x; src: url({url})}} p {{font-family: x}}</style><p>x",
+    lambda url: f'<p style="background: url({url})">x',
+    lambda url: f'<object data="{url}"></object>',
+    lambda url: f'<link rel="attachment" href="{url}">',
+]
+
+
+def end_worker() -> bool:
+    """End the worker, as an administrator would; what it ran is then counted as covered."""
+    workers = multiprocessing.active_children()
+    for worker in workers:
+        if worker.pid:
+            with suppress(ProcessLookupError):  # It ended by itself in this moment.
+                os.kill(worker.pid, signal.SIGTERM)
+    return bool(workers)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_nothing_is_fetched_from_the_network(link: Callable[[str], str]) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.settimeout(0.05)
+        with pytest.raises(NotRendered, match="URL"):
+            render(PAGE.format(link(f"http://127.0.0.1:{listener.getsockname()[1]}/x")))
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/hostname",
+        "../portal/settings.py",
+        "css/../../pyproject.toml",
+        "https://static.invalid/../README.md",
+        "css/none.css",
+        "icon.svg",
+        "data:text/css,p{color:red}",
+    ],
+)
+def test_no_other_file_is_read(url: str) -> None:
+    with pytest.raises(NotRendered, match="URL"):
+        render(PAGE.format(f'<link rel="stylesheet" href="{url}">'))
+
+
+def test_our_own_style_is() -> None:
+    assert render(PAGE.format('<link rel="stylesheet" href="css/print.css"><p>x')).startswith(b"%PDF-")
+
+
+def test_a_document_that_takes_too_long_ends_and_the_next_is_drawn() -> None:
+    with pytest.raises(NotRendered, match="too long"):
+        render(PAGE.format("<table>" + "<tr><td>x<td>y" * 40_000), time_limit=1)
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+
+
+def test_the_time_limit_of_one_document_ends_its_process_alone() -> None:
+    render(PAGE.format("A process is warm."))
+    warm = multiprocessing.active_children()
+    pages: list[int] = []
+    beside = threading.Thread(target=render, args=[LONG], kwargs={"on_page": pages.append})
+    beside.start()
+    with pytest.raises(NotRendered, match="too long"):
+        render(LONG * 20, time_limit=1)
+    beside.join()
+    assert pages == list(range(1, len(pages) + 1)), "the other document was begun again"
+    assert [process for process in warm if process.is_alive()]
+
+
+def test_a_process_that_hangs_is_ended_from_outside() -> None:
+    render(PAGE.format("A process is warm."))
+    hanging = multiprocessing.active_children()
+    for process in hanging:
+        os.kill(process.pid or 0, signal.SIGSTOP)
+    for _ in hanging:
+        with pytest.raises(NotRendered, match="too long"):
+            render(LONG, time_limit=1)
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+    assert [process for process in hanging if process.is_alive()] == []
+
+
+def test_what_a_listener_raises_ends_the_drawing() -> None:
+    def stop(pages: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        render(LONG, on_page=stop)
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+
+
+def test_a_worker_that_died_idle_is_replaced_unnoticed() -> None:
+    render(PAGE.format("before"))
+    assert end_worker()
+    assert render(PAGE.format("after")).startswith(b"%PDF-")
+
+
+def test_many_at_once_are_all_drawn() -> None:
+    done: list[bytes] = []
+    threads = [threading.Thread(target=lambda: done.append(render(PAGE.format("x")))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one[:5] for one in done] == [b"%PDF-"] * 6
+
+
+def test_missing_system_libraries_are_named_with_the_packages_to_install(
+    portal_service: Sandbox, viewer: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tmp_path / "weasyprint"
+    engine.mkdir()
+    (engine / "__init__.py").write_text("raise OSError('cannot load library libpango-1.0-0')")
+    monkeypatch.syspath_prepend(tmp_path)
+    end_worker()
+    page = viewer.get(
+        f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies"
+    ).content.decode()
+    end_worker()
+    packages = (BASE_DIR / "docker" / "system-packages.txt").read_text().split()
+    assert f"apt-get install {' '.join(packages)}" in page
+    assert "print this page from the browser" in page
+
+
+def test_the_page_says_so_when_there_is_no_pdf(portal_service: Sandbox, viewer: Browser) -> None:
+    record = given.borrower(portal_service)
+    over = threading.Event()
+
+    def keep_ending() -> None:
+        while not over.wait(0.005):
+            end_worker()
+
+    killer = threading.Thread(target=keep_ending)
+    killer.start()
+    try:
+        answer = viewer.get(f"/borrowers/{record.uuid}/summary.pdf")
+    finally:
+        over.set()
+        killer.join()
+    assert answer.status_code == 503
+    assert "The PDF couldn’t be created." in answer.content.decode()
+    assert not Entry.objects.filter(action="summaries.print").exists()
+    assert viewer.get(f"/borrowers/{record.uuid}/summary.pdf").status_code == 200

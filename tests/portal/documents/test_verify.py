@@ -1,0 +1,57 @@
+"""Who printed what, when, from which data; and whether a file is that very document."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client as Browser
+
+from portal.audit.models import Entry
+from servicing.sandbox import Sandbox
+from tests import given
+
+
+@pytest.fixture
+def document(portal_service: Sandbox, viewer: Browser) -> tuple[str, bytes]:
+    """The code and the bytes of a summary that a viewer printed."""
+    answer = viewer.get(f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?mode=borrower")
+    return answer["X-Document-Code"], answer.content
+
+
+def dropped(browser: Browser, code: str, content: bytes) -> str:
+    file = SimpleUploadedFile("document.pdf", content, content_type="application/pdf")
+    return browser.post(f"/verify/{code}/", {"document": file}).content.decode()
+
+
+def test_a_code_tells_who_printed_what_and_from_which_data(
+    document: tuple[str, bytes], servicer: Browser
+) -> None:
+    code, _ = document
+    page = servicer.get(f"/verify/{code.lower()}/").content.decode()
+    entry = Entry.objects.get(action="summaries.print")
+    for words in ("Borrower summary: ", "Viewer", "The borrower", entry.detail["content_sha256"]):
+        assert words in page
+    assert entry.detail["sha256"] not in page
+    assert servicer.get(f"/verify/?code={code}").content.decode().count(code) >= 2
+
+
+def test_a_document_is_told_from_one_that_differs_in_a_single_byte(
+    document: tuple[str, bytes], servicer: Browser
+) -> None:
+    code, content = document
+    altered = bytearray(content)
+    altered[len(content) // 2] ^= 1
+    assert "This file is the document." in dropped(servicer, code, content)
+    assert "the content differs" in dropped(servicer, code, bytes(altered))
+    assert "bytes; the document has" in dropped(servicer, code, content + b"\n")
+    results = Entry.objects.filter(action="summaries.verify").values_list("result", flat=True)
+    assert sorted(results) == ["different", "different", "same"]
+
+
+def test_without_a_file_nothing_is_compared(document: tuple[str, bytes], servicer: Browser) -> None:
+    assert "No file selected." in servicer.post(f"/verify/{document[0]}/").content.decode()
+
+
+def test_an_unknown_code_is_no_document(viewer: Browser) -> None:
+    for path in ("BS-20261121-NOTOURS/", "?code=%00"):
+        answer = viewer.get(f"/verify/{path}")
+        assert answer.status_code == 404
+        assert "Document not found" in answer.content.decode()

@@ -1,0 +1,374 @@
+"""One source of truth for what is owed: every place gives the same figures, on any day, for any answer."""
+
+import csv
+import io
+import json
+import re
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import LazySettings
+from django.core.cache import cache
+from django.test import Client as Browser
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pypdf import PdfReader
+
+from portal.accounts.roles import Role
+from portal.documents import borrower_summary
+from portal.documents.document import Stamp
+from portal.documents.options import Options
+from portal.documents.pdf import render
+from portal.jobs.execution import run_job
+from portal.jobs.queue import start_job
+from portal.live import LiveCopy
+from portal.registry import store
+from portal.registry.models import Kind, Record, Source
+from portal.registry.recalculation import has_outdated_figures
+from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from servicing import Loan, Statement, codec
+from servicing.sandbox import Sandbox
+from tests.conftest import SECRET, browser_of
+from tests.portal.pages import words
+from tests.portal.spreadsheets import cells_of
+
+FIRST_DAY = date(2028, 2, 1)  # a leap year
+CENTS = st.integers(-20_000, 900_000).map(lambda cents: Decimal(cents) / 100)
+AMOUNTS = st.none() | CENTS
+
+
+def noon(day: date) -> datetime:
+    """Noon in New York: the same date in every US zone."""
+    return datetime.fromisoformat(f"{day}T12:00:00-05:00")
+
+
+@pytest.fixture
+def desk(portal_service: Sandbox, settings: LazySettings) -> Sandbox:
+    """The portal, which only shows saved copies: the service has none of these records."""
+    portal_service.fail_next("*", times=100_000, status=503)
+    return portal_service
+
+
+def save_answer(model: type[Loan | Statement], owner: str, uuid: str, answer: dict[str, Any]) -> Record:
+    own_id = {"uuid": uuid} if model is Loan else {}
+    decoded = codec.decode(model, codec.to_json(answer | own_id))
+    return store.save(store.observe(decoded, uuid=uuid, borrower_uuid=owner), source=Source.SERVICE)[0]
+
+
+def save_borrower(uuid: str, name: str) -> Record:
+    return Record.objects.create(kind=Kind.BORROWER, uuid=uuid, label=name, search_text=f"\n{name.lower()}\n")
+
+
+# --- What the service's answers mean, worked out a second time ---
+
+
+def expected_of_loan(answer: dict[str, Any], today: date) -> Decimal | None:
+    """What is past due on a loan; None if that is not known."""
+    rows = answer["installments"]
+    if not rows:
+        starts = answer.get("repayments_start_date")
+        begins_later = bool(starts) and date.fromisoformat(starts) > today
+        return Decimal(0) if begins_later and not answer["delinquent"] else None
+    due: list[Decimal] = []
+    for row in rows:
+        day, total = row.get("due_date"), row.get("total")
+        paid_on = row.get("paid_on")
+        is_paid = date.fromisoformat(paid_on) <= today if paid_on else row.get("status") == "PAID"
+        if is_paid or (total is not None and total <= 0):
+            continue
+        if day is None:
+            return None
+        if date.fromisoformat(day) < today:
+            if total is None or row.get("status") not in ("PAID", "SCHEDULED", "PAST_DUE", None):
+                return None
+            due.append(total)
+    if not due and answer["delinquent"]:
+        return None
+    return sum(due, Decimal(0))
+
+
+# --- Where figures are shown ---
+
+
+def in_csv(browser: Browser, address: str) -> dict[str, dict[str, str]]:
+    answer = browser.get(f"{address}&all=1")
+    rows = csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig")))
+    return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in rows}
+
+
+def in_lines(browser: Browser, address: str) -> dict[str, dict[str, Any]]:
+    answer = browser.get(f"{address}&all=1&format=jsonl").getvalue().decode()
+    rows = [json.loads(line, parse_float=Decimal) for line in answer.splitlines()]
+    return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in rows}
+
+
+def in_sheet(browser: Browser, address: str) -> dict[str, dict[str, Any]]:
+    head, *rows = cells_of(browser.get(f"{address}&all=1&format=xlsx").getvalue())
+    named = [dict(zip(head, [*row, *[None] * len(head)], strict=False)) for row in rows]
+    return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in named}
+
+
+def amounts_found(browser: Browser, query: str) -> set[str]:
+    """The IDs of the records that a search leaves in a list."""
+    return set(re.findall(r"/(?:loans|lines)/((?:loan|line)-[0-9-]+)/", browser.get(query).content.decode()))
+
+
+def on_home(browser: Browser) -> list[str]:
+    cache.clear()
+    found = browser.get("/?show=past_due&all=1").context["items"]
+    return [item.key.partition(":")[2] for item, _ in found]
+
+
+def summary_text(owner: Record) -> str:
+    """The words of the printed summary's PDF, without spaces."""
+    copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
+    paper = borrower_summary.document(owner, copies, Options(), today=business_date())
+    stamp = Stamp(noon(business_date()), "Maya Chen")
+    pages = PdfReader(io.BytesIO(render(paper.html(stamp)))).pages
+    return "".join("".join(page.extract_text() for page in pages).split())
+
+
+# --- 40 business dates over one frozen answer ---
+
+
+def schedule(start: date) -> list[dict[str, Any]]:
+    """Installments at month ends, one of them paid and one to be paid on a later day."""
+    days = [
+        start - timedelta(days=3),
+        start + timedelta(days=8),
+        date(2028, 2, 29),
+        start + timedelta(days=30),
+    ]
+    rows = [
+        {"due_date": str(day), "total": Decimal(f"10{number}.25"), "status": "SCHEDULED", "paid_on": None}
+        for number, day in enumerate(days)
+    ]
+    rows[1] |= {"status": "PAID", "paid_on": str(start + timedelta(days=12))}
+    return rows
+
+
+@pytest.mark.parametrize("has_job", [True, False])
+def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool) -> None:
+    answer = {
+        "amount": Decimal("900.00"),
+        "delinquent": False,
+        "status": "ACTIVE",
+        "installments": schedule(FIRST_DAY),
+    }
+    with time_machine.travel(noon(FIRST_DAY), tick=True):
+        owner = save_borrower("b-1", "Leap Day Bakery LLC")
+        save_answer(Loan, "b-1", "loan-1", answer)
+    for number in range(40):
+        today = FIRST_DAY + timedelta(days=number)
+        with time_machine.travel(noon(today), tick=True):
+            if has_job:
+                run_background_work()
+                assert not has_outdated_figures()
+            viewer = browser_of(Role.VIEWER)
+            expected = expected_of_loan(answer, today)
+            assert expected is not None
+            row = in_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]
+            assert Decimal(row["Past due"]) == expected
+            oldest = min(
+                (date.fromisoformat(one["due_date"]) for one in schedule(FIRST_DAY) if is_unpaid(one, today)),
+                default=today,
+            )
+            assert int(row["Days past due"]) == (today - oldest).days
+            listed = words(viewer.get("/loans/").content.decode())
+            assert (wording.money(expected) in listed) or not expected
+            assert amounts_found(viewer, "/loans/?q=past_due:%3E0") == ({"loan-1"} if expected else set())
+            assert Decimal(in_csv(viewer, "/borrowers/export/?sort=past_due")["b-1"]["Past due"]) == expected
+            assert on_home(viewer) == (["loan-1"] if expected else [])
+            if number % 13 == 0:
+                page = words(viewer.get(owner.get_absolute_url()).content.decode())
+                assert f"Past due: {wording.money(expected)}" in page
+
+
+def is_unpaid(row: dict[str, Any], today: date) -> bool:
+    due, paid_on = date.fromisoformat(row["due_date"]), row["paid_on"]
+    return due < today and not (paid_on and date.fromisoformat(paid_on) <= today)
+
+
+def run_background_work() -> None:
+    """What a worker does at a round of its clock."""
+    recalculate_after_midnight()
+    job = start_job(recalculate_figures)
+    run_job(str(job.pk))
+
+
+def test_records_of_an_earlier_version_get_their_figures(desk: Sandbox, viewer: Browser) -> None:
+    save_borrower("b-1", "Old Records LLC")
+    rows = [{"due_date": "2020-01-31", "total": Decimal("75.10"), "status": "SCHEDULED"}]
+    save_answer(Loan, "b-1", "loan-1", {"delinquent": None, "installments": rows})
+    bare = {
+        "past_due": None,
+        "past_due_rank": None,
+        "flagged": False,
+        "oldest_unpaid_due": None,
+        "remaining": None,
+    }
+    Record.objects.filter(uuid="loan-1").update(figures_good_through=None, **bare)
+    Record.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, flagged=False)
+    assert in_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
+    assert in_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
+
+
+def test_a_closed_account_is_left_out_and_that_is_said(desk: Sandbox, viewer: Browser) -> None:
+    owner = save_borrower("b-1", "Closed Doors LLC")
+    rows = [{"due_date": "2020-01-31", "total": Decimal("75.10"), "status": "SCHEDULED"}]
+    save_answer(Loan, "b-1", "loan-1", {"delinquent": True, "status": "CHARGED_OFF", "installments": rows})
+    save_answer(Statement, "b-1", "line-1", {"past_due_balance": Decimal("12.50"), "days_past_due": 3})
+    assert in_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "12.50"
+    page = words(viewer.get(owner.get_absolute_url()).content.decode())
+    assert "Past due: $12.50 , 3 days · 1 closed account not counted" in page.replace("$12.50,", "$12.50 ,")
+    assert on_home(viewer) == ["line-1"]
+
+
+def test_the_demo_takes_its_date_from_the_sandbox(
+    portal_service: Sandbox, settings: LazySettings, tmp_path: Any
+) -> None:
+    with Sandbox(tmp_path / "s.sqlite3", client_id="x", secret=SECRET, control=True) as sandbox:
+        settings.SERVICING_URL, settings.BUSINESS_DATE_FROM = sandbox.url, "sandbox"
+        before = business_date()
+        sandbox.world.advance(3)
+        cache.clear()
+        assert business_date() == before + timedelta(days=3)
+        shown = words(browser_of(Role.VIEWER).get("/loans/").content.decode())
+        assert f"Demo date {wording.day(business_date())}" in shown
+
+
+# --- Any answers ---
+
+TODAY = date(2028, 2, 29)
+DAYS = st.none() | st.sampled_from([-60, -31, -30, -29, -1, 0, 1, 2, 31]).map(
+    lambda number: str(TODAY + timedelta(days=number))
+)
+INSTALLMENTS = st.fixed_dictionaries(
+    {
+        "due_date": DAYS,
+        "total": AMOUNTS,
+        "balance": AMOUNTS,
+        "status": st.sampled_from(["PAID", "SCHEDULED", "PAST_DUE", "WAIVED", None]),
+        "paid_on": DAYS,
+    }
+)
+LOANS = st.fixed_dictionaries(
+    {
+        "amount": AMOUNTS,
+        "delinquent": st.none() | st.booleans(),
+        "status": st.sampled_from(["ACTIVE", "CLOSED", None]),
+        "repayments_start_date": DAYS,
+        "installments": st.lists(INSTALLMENTS, max_size=4),
+    }
+)
+LINES = st.fixed_dictionaries(
+    {
+        "principal_balance": AMOUNTS,
+        "payoff_balance": AMOUNTS,
+        "days_past_due": st.none() | st.integers(0, 120),
+        "past_due_balance": AMOUNTS,
+        "payment_amount_due": AMOUNTS,
+        "payment_due_date": DAYS,
+        "credit_limit": AMOUNTS,
+        "available_credit": AMOUNTS,
+    }
+)
+BORROWERS = st.lists(
+    st.tuples(st.lists(LOANS, max_size=2), st.lists(LINES, max_size=2)), min_size=5, max_size=5
+)
+
+
+@settings(
+    max_examples=5,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(BORROWERS)
+def test_every_place_gives_the_same_figures_to_the_cent(desk: Sandbox, borrowers: list[Any]) -> None:
+    with time_machine.travel(noon(TODAY), tick=True):
+        Record.objects.all().delete()
+        for number, (loans, lines) in enumerate(borrowers):
+            save_borrower(f"b-{number}", f"Borrower {number}")
+            for place, answer in enumerate(loans):
+                save_answer(Loan, f"b-{number}", f"loan-{number}-{place}", answer)
+            for place, answer in enumerate(lines):
+                save_answer(Statement, f"b-{number}", f"line-{number}-{place}", answer)
+        viewer = browser_of(Role.VIEWER)
+        accounts = {**expected_loans(borrowers), **expected_lines(borrowers)}
+        check_accounts(viewer, accounts)
+        check_borrowers(viewer, borrowers, accounts)
+
+
+def expected_loans(borrowers: list[Any]) -> dict[str, Decimal | None]:
+    return {
+        f"loan-{number}-{place}": expected_of_loan(answer, TODAY)
+        for number, (loans, _) in enumerate(borrowers)
+        for place, answer in enumerate(loans)
+    }
+
+
+def expected_lines(borrowers: list[Any]) -> dict[str, Decimal | None]:
+    return {
+        f"line-{number}-{place}": answer["past_due_balance"]
+        for number, (_, lines) in enumerate(borrowers)
+        for place, answer in enumerate(lines)
+    }
+
+
+def check_accounts(viewer: Browser, expected: dict[str, Decimal | None]) -> None:
+    """Lists, search and all three kinds of files."""
+    for address, kind in (("/loans/", "loan"), ("/lines/", "line")):
+        wanted = {uuid: amount for uuid, amount in expected.items() if uuid.startswith(kind)}
+        file = f"{address}export.csv?sort=past_due"
+        plain, lines, sheet = in_csv(viewer, file), in_lines(viewer, file), in_sheet(viewer, file)
+        assert set(plain) == set(lines) == set(sheet) == set(wanted)
+        for uuid, amount in wanted.items():
+            assert plain[uuid]["Past due"] == ("" if amount is None else f"{amount:.2f}")
+            assert lines[uuid]["Past due"] == amount
+            assert sheet[uuid]["Past due"] == amount
+        above = {uuid for uuid, amount in wanted.items() if amount is not None and amount > 0}
+        assert amounts_found(viewer, f"{address}?q=past_due:%3E0&size=100") == above
+        shown = words(viewer.get(f"{address}?size=100").content.decode())
+        for amount in wanted.values():
+            assert "Not known" in shown if amount is None else not amount or wording.money(amount) in shown
+
+
+def check_borrowers(viewer: Browser, borrowers: list[Any], accounts: dict[str, Decimal | None]) -> None:
+    """The list of borrowers, each one's page and print, and home."""
+    listed = in_csv(viewer, "/borrowers/export/?sort=past_due")
+    late = []
+    for number, (loans, lines) in enumerate(borrowers):
+        parts: list[Decimal | None] = []
+        for place, answer in enumerate(loans):
+            if answer["status"] != "CLOSED":
+                amount = accounts[f"loan-{number}-{place}"]
+                parts.append(amount)
+                if (amount is None and answer["delinquent"]) or amount:
+                    late.append((amount, f"loan-{number}-{place}"))
+        for place, answer in enumerate(lines):
+            amount = answer["past_due_balance"]
+            parts.append(amount)
+            if (amount is None and (answer["days_past_due"] or 0) > 0) or (amount or 0) > 0:
+                late.append((amount, f"line-{number}-{place}"))
+        known = sum((one for one in parts if one and one > 0), Decimal(0))
+        unknown = parts.count(None)
+        owed = known if known or (parts and not unknown) else None
+        assert listed[f"b-{number}"]["Past due"] == ("" if owed is None else f"{owed:.2f}")
+        assert listed[f"b-{number}"]["Accounts with past due not known"] == str(unknown or "")
+        page = words(viewer.get(f"/borrowers/b-{number}/").content.decode())
+        printed = summary_text(Record.objects.get(uuid=f"b-{number}")) if number == 0 else ""
+        if owed:
+            assert f"Past due: {wording.money(owed)}" in page
+            assert not printed or f"Pastdue:{wording.money(owed)}" in printed
+        elif unknown:
+            assert "Past due: Not known" in page
+            assert not printed or "Pastdue:Notknown" in printed
+    worst_first = sorted(late, key=lambda one: (one[0] is None, one[0] or 0), reverse=True)
+    on_screen = on_home(viewer)
+    assert sorted(on_screen) == sorted(uuid for _, uuid in late)
+    assert [accounts[uuid] for uuid in on_screen] == [amount for amount, _ in worst_first]

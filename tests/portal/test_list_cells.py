@@ -1,0 +1,45 @@
+"""Cells of lists are made in Python: each escapes what the service, a file or a colleague wrote."""
+
+import json
+
+import pytest
+from django.test import Client as Browser
+from django.utils.html import escape
+
+from portal.applications.list_page import APPLICATIONS
+from portal.borrowers.list_page import BORROWERS
+from portal.credit_lines.list_page import LINES
+from portal.lists.pages import ListPage
+from portal.loans.list_page import LOANS
+from portal.registry.models import Kind, Record
+from portal.repayments.list_page import REPAYMENTS
+
+EVIL = "<i x='\"&"
+WORDS = ["label", "category", "subtype", "status", "state", "city", "phone", "email", "created_by"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "list_page", [BORROWERS, APPLICATIONS, LOANS, LINES, REPAYMENTS], ids=lambda page: page.area
+)
+def test_hostile_text_stays_text_in_every_cell(viewer: Browser, list_page: ListPage) -> None:
+    answer = {
+        "uuid": EVIL,
+        "product": EVIL,
+        "status": {"decision": EVIL} if list_page.kind == Kind.APPLICATION else EVIL,
+        "created_at": EVIL,
+        "payment_type": EVIL,
+        "error_description": EVIL,
+        "borrower_bank_account_uuid": EVIL,
+        "effective_date": EVIL,
+        "amount": EVIL,
+    }
+    hostile = dict.fromkeys(WORDS, EVIL) | {"borrower_uuid": EVIL, "answer": json.dumps(answer)}
+    Record.objects.create(kind=list_page.kind, uuid="a-1", **hostile)
+    Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
+    Record.objects.create(kind=Kind.KEY_PERSON, uuid="p-1", borrower_uuid="a-1", label=EVIL)
+    if list_page.optional_columns:
+        viewer.post(list_page.url, {"column": [column.name for column in list_page.optional_columns]})
+    page = viewer.get(list_page.url).content.decode()
+    assert "<i x=" not in page
+    assert page.count(escape(EVIL)) + page.count(escape(EVIL)[:24]) > 3

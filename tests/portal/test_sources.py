@@ -1,0 +1,53 @@
+"""An operation of the client that the registry's table doesn't know."""
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client as Browser
+
+from portal import gateway
+from portal.audit.models import Actor, RemoteCall
+from portal.audit.service_health import measure_health
+from portal.registry.models import Kind, Record
+from portal.registry.sources import UnknownOperation
+from servicing import Client, Loan
+from servicing.resource import Resource
+from servicing.sandbox import Sandbox
+from tests import given
+
+
+class NewResource(Resource):
+    """An area of the client that was added without a row in the table."""
+
+    def details(self, borrower_id: str, loan_id: str) -> Loan:
+        path = "/v1/users/{borrower_id}/loan/{loan_id}"
+        return self._get("loans.details", path, Loan, borrower_id=borrower_id, loan_id=loan_id)
+
+
+def read_details(client: Client, portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    loan = portal_service.world.loan(borrower.uuid)
+    NewResource(client.loans._transport).details(borrower.uuid, loan["uuid"])
+
+
+@pytest.fixture
+def client(portal_service: Sandbox) -> Client:
+    return gateway.client_for(Actor.system("test"))
+
+
+def test_its_answer_is_recorded_and_reported_but_never_saved_as_something_else(
+    client: Client, portal_service: Sandbox, viewer: Browser, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_details(client, portal_service)
+    assert RemoteCall.objects.get().operation == "loans.details"
+    assert not Record.objects.exclude(kind__in=[Kind.BORROWER, Kind.KEY_PERSON]).exists()
+    assert "loans.details has no row in portal.registry.sources" in caplog.text
+    assert [(group.name, group.calls) for group in measure_health() if group.calls] == [("Other", 1)]
+    assert "loans.details" in viewer.get("/status/").content.decode()
+
+
+def test_it_fails_loudly_during_development(
+    client: Client, portal_service: Sandbox, settings: LazySettings
+) -> None:
+    settings.DEBUG = True
+    with pytest.raises(UnknownOperation):
+        read_details(client, portal_service)
