@@ -426,7 +426,7 @@ def test_a_refused_report_is_said_in_the_review_until_another_is_accepted(wizard
     wizard.post("reports", {})
     for step in ("reports", "review"):
         assert "assets.json: This is not JSON" in html(wizard.get(step))
-    assert "Report refused" in html(wizard.get("review"))
+    assert "Refused, not attached" in html(wizard.get("review"))
     wizard.post("reports", {}, act="clear")
     assert "Refused, not attached" not in html(wizard.get("review"))
     wizard.post("reports", {"asset_report": file(b"<xml/>", "assets.json")})
