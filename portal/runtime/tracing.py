@@ -44,7 +44,6 @@ def load_sdk() -> Any:
         return None
     from portal.runtime import opentelemetry_sdk
 
-    opentelemetry_sdk.tracer()
     return opentelemetry_sdk
 
 
