@@ -8,6 +8,11 @@ import sys
 def main() -> None:
     """Run administrative tasks."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    if sys.argv[1:] in (["--version"], ["version"]):
+        from servicing.version import __version__
+
+        sys.stdout.write(f"{__version__}\n")
+        return
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

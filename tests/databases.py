@@ -6,15 +6,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
-from django.core.management import call_command
 from django.db import OperationalError, connection, connections
-from django.db.migrations.executor import MigrationExecutor
-
-from portal.registry.models import SEARCHED_KINDS
-from portal.registry.search import index as search_index
 
 FOLDER = tempfile.TemporaryDirectory()
 """The data folder of this process."""
@@ -54,21 +48,6 @@ def forget_connections() -> None:
     connections.close_all()
     if connection.vendor == "postgresql":
         connection.close_pool()
-
-
-def go_back() -> Any:
-    """Its form before there were tables of texts on PostgreSQL; the model of its records as it was then."""
-    call_command("migrate", "registry", "0009", verbosity=0)
-    if connection.vendor == "postgresql":
-        with connection.schema_editor() as editor:
-            search_index.drop(None, editor)
-            for kind in SEARCHED_KINDS:
-                editor.execute(
-                    f"CREATE INDEX {search_index.index_of(kind)} ON registry_record"
-                    f" USING gin (search_text gin_trgm_ops) WHERE kind = '{kind}' AND archived_at IS NULL"
-                )
-    then = MigrationExecutor(connection).loader.project_state(("registry", "0009_names"))
-    return then.apps.get_model("registry", "Record")
 
 
 def run(*statements: str) -> None:

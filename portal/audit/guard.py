@@ -19,13 +19,6 @@ def create(apps: Any, schema_editor: Any) -> None:
     install_triggers(schema_editor.connection)
 
 
-def renew(apps: Any, schema_editor: Any) -> None:
-    """Create PostgreSQL's triggers again, as this version defines them (for a migration)."""
-    if schema_editor.connection.vendor == "postgresql":
-        remove_triggers(schema_editor.connection)
-        install_triggers(schema_editor.connection)
-
-
 def drop(apps: Any, schema_editor: Any) -> None:
     """Drop the triggers (for a migration that is undone)."""
     remove_triggers(schema_editor.connection)

@@ -99,10 +99,10 @@ class Message(models.Model):
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     subject_uuid = models.CharField(max_length=64, blank=True, help_text="What the payload is: a repayment.")
     bank_account = models.CharField(max_length=64, blank=True)
-    body = models.TextField(help_text="The message as exact JSON text.")
-    search_text = models.TextField(blank=True)
     stored_at = models.DateTimeField(default=timezone.now)
     gone_at = models.DateTimeField(null=True, help_text="When the service was found not to list it any more.")
+    body = models.TextField(help_text="The message as exact JSON text.")
+    search_text = models.TextField(blank=True)
 
     objects = MessageQuerySet.as_manager()
 

@@ -189,13 +189,6 @@ def drop(apps: Any, schema_editor: Any) -> None:
         schema_editor.execute(f"DROP TABLE IF EXISTS {table}")
 
 
-def rebuild(apps: Any, schema_editor: Any) -> None:
-    """On SQLite: create the index again from the saved messages."""
-    if schema_editor.connection.vendor == "sqlite":
-        drop(apps, schema_editor)
-        create(apps, schema_editor)
-
-
 def create_missing_triggers(database: BaseDatabaseWrapper) -> None:
     """On SQLite: create triggers again that were lost when a migration rebuilt the table of messages."""
     if database.vendor != "sqlite":

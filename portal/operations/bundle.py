@@ -20,6 +20,7 @@ from django.utils import timezone
 from portal.audit.models import RemoteCall
 from portal.audit.service_health import measure_health
 from portal.operations import calls
+from servicing import __version__
 from servicing.masking import HIDDEN, masked, masked_text
 
 MAX_CALLS = 100
@@ -44,6 +45,7 @@ def lines() -> Iterator[str]:
 
 def _versions() -> Iterator[str]:
     database = "PostgreSQL" if connection.vendor == "postgresql" else f"SQLite {sqlite3.sqlite_version}"
+    yield f"Portal {__version__}"
     yield f"Environment {settings.SERVICING_ENVIRONMENT}, signing {settings.SERVICING_AUTH}"
     yield f"Python {platform.python_version()} on {sys.platform}, Django {django.get_version()}, {database}"
     yield ", ".join(f"{name} {version(name)}" for name in PACKAGES)

@@ -26,6 +26,7 @@ from portal.operations import bundle, calls, readiness
 from portal.operations import metrics as measured
 from portal.runtime import cache
 from portal.ui.htmx import finish_action, render_page
+from servicing import __version__
 
 
 @requires("operations.status")
@@ -44,6 +45,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "chain": readiness.chain(),
         "configuration": readiness.configuration(),
         "may_read_audit": request.can("audit.index"),
+        "version": __version__,
     }
     if not request.htmx or request.htmx.target == "call-rows":
         log_list(request, count=len(context["calls"].rows))
@@ -95,8 +97,8 @@ def job_page(request: StaffRequest, job: Job) -> HttpResponse:
 
 @login_not_required
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The process answers; no data."""
-    return HttpResponse("ok\n", content_type="text/plain")
+    """The process answers, with its version; no data."""
+    return HttpResponse(f"ok {__version__}\n", content_type="text/plain")
 
 
 @login_not_required

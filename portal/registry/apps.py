@@ -8,7 +8,7 @@ from django.db.models.signals import post_migrate
 
 
 class RegistryConfig(AppConfig):
-    """What is known here."""
+    """Records of the lending service and their saved answers."""
 
     name = "portal.registry"
 

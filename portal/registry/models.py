@@ -29,7 +29,7 @@ def _list_indexes() -> list[models.Index]:
 
     A narrowing one ends in the other filters, so that several together are answered without looking at the rows. Of two
     that would do, SQLite takes the later: what usually hides more comes after what hides less. PostgreSQL has a second
-    one for each column that may be empty, for the falling order with the empty last (migration ``0007_orders``).
+    one for each column that may be empty, for the falling order with the empty last (migration ``0001_initial``).
     """
     usual = ["-updated_at", "-id"]
     narrowing = ["subtype", "state", "status", "flagged"]
@@ -85,10 +85,7 @@ class Record(models.Model):
         max_length=64, blank=True, help_text="The loan or line a repayment belongs to."
     )
     label = models.CharField(max_length=300, blank=True)
-    search_text = models.TextField(blank=True)
 
-    # The last answer, as exact JSON text: numbers keep every digit they were sent with.
-    answer = models.TextField(blank=True)
     answer_at = models.DateTimeField(null=True)
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
@@ -142,6 +139,11 @@ class Record(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
     created_by = models.CharField(max_length=300, blank=True)
     archived_at = models.DateTimeField(null=True)
+
+    # Long texts stand last: SQLite reads a row from its beginning, and lists don't need them.
+    search_text = models.TextField(blank=True)
+    # The last answer, as exact JSON text: numbers keep every digit they were sent with.
+    answer = models.TextField(blank=True)
 
     class Meta:
         # By this class PostgreSQL finds by it how an identifier begins, too.

@@ -29,11 +29,6 @@ def needs_analyze(added: int, existing: QuerySet[Any]) -> bool:
     return existing[: added * NEGLIGIBLE_RATIO].count() < added * NEGLIGIBLE_RATIO
 
 
-def analyze_after_migration(apps: Any, schema_editor: Any) -> None:
-    """Analyze, since SQLite doesn't use a new index before that."""
-    analyze()
-
-
 def drop_constant_kind_column(apps: Any, schema_editor: Any) -> None:
     """Remove the kind from the columns of PostgreSQL's indexes of one kind.
 

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.utils import timezone
 
 from portal.lookup.imports import import_ids, import_profiles
@@ -213,18 +211,3 @@ class TestImport:
         before = list(Record.objects.values_list("uuid", "answer"))
         import_profiles([line], by="test")
         assert list(Record.objects.values_list("uuid", "answer")) == before
-
-
-class TestEarlierForms:
-    def test_names_kept_with_a_typographic_apostrophe_are_found_by_a_plain_one(
-        self, sandbox: Sandbox
-    ) -> None:
-        refold = import_module("portal.registry.migrations.0004_refolded").refold
-        plain, curly = (given.borrower(sandbox, first_name=name) for name in ("O'Neil Inc", "O’Brien Inc"))
-        told = curly.search_text.replace("o'brien", "o’brien")
-        Record.objects.filter(pk=curly.pk).update(search_text=told)
-        assert found("o'brien") == []
-        refold(apps, None)
-        assert found("o'brien") == found("O’Brien") == ["O’Brien Inc"]
-        assert found("o’neil") == ["O'Neil Inc"]
-        assert Record.objects.get(pk=plain.pk).search_text == plain.search_text

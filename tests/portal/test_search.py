@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pytest
 import time_machine
-from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -18,7 +17,6 @@ from portal.registry.search.index import create_missing_triggers
 from portal.registry.search.postgres import SAMPLED
 from portal.registry.search.texts import index_of, search_text
 from portal.registry.store import Observation, save
-from tests import databases
 
 pytestmark = pytest.mark.django_db
 ONE = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
@@ -617,19 +615,6 @@ class TestIndex:
         record("Birch Inc", state="TX")
         assert matching(Record.objects.all(), "llc").count() == MAX_BY_KEYS + 2
         assert found("state:TX llc") == ["Acme LLC"]
-
-    @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite had tables before")
-    @pytest.mark.django_db(transaction=True)
-    def test_a_database_with_indexes_in_place_of_tables_is_brought_to_this_form(self) -> None:
-        before = databases.go_back().objects
-        before.create(kind=Kind.BORROWER, uuid="a-1", label="Acme", search_text=search_text("Acme"))
-        gone = search_text("Acme Gone")
-        before.create(kind=Kind.BORROWER, uuid="a-2", search_text=gone, archived_at=timezone.now())
-        before.create(kind=Kind.BORROWER, uuid="a-3", label="Long", search_text=f"ǂǂ{LONG_NAME}ǂ\n")
-        call_command("migrate", "registry", verbosity=0)
-        record("Acme Later")
-        assert (found("acme"), found(LONG_NAME[:40])) == (["Acme", "Acme Later"], ["Long"])
-        assert not [index for index in indexes() if "_before" in index]
 
     @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite looks for the kind in the columns")
     def test_an_index_of_one_kind_does_not_begin_with_it(self) -> None:

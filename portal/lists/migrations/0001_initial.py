@@ -1,4 +1,4 @@
-"""Saved views."""
+"""Saved views of lists."""
 
 import django.db.models.deletion
 from django.conf import settings

@@ -34,8 +34,6 @@ class Backend(Protocol):
     PREPARATION: Sequence[str]
     TABLE: Sequence[str]
     """The statements that create and fill the table of a kind."""
-    RENEWAL: Sequence[str]
-    """The statements before its triggers are created in their newest form."""
     REMOVAL: Sequence[str]
     TRIGGERS: Mapping[str, str]
     """The triggers that keep a table in step with the records, by name."""

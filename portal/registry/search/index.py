@@ -24,35 +24,6 @@ def create(apps: Any, schema_editor: Any) -> None:
     create_missing_triggers(connection)
 
 
-def create_tables(apps: Any, schema_editor: Any) -> None:
-    """Replace the partial indexes that PostgreSQL had before; writers wait, readers don't."""
-    connection = schema_editor.connection
-    with connection.cursor() as cursor:
-        if index_of(Kind.BORROWER) in connection.introspection.table_names(cursor):
-            return
-    for kind in SEARCHED_KINDS:
-        schema_editor.execute(f"ALTER INDEX {index_of(kind)} RENAME TO {index_of(kind)}_before")
-    schema_editor.execute("LOCK TABLE registry_record IN SHARE ROW EXCLUSIVE MODE")
-    create(apps, schema_editor)
-
-
-def drop_indexes(apps: Any, schema_editor: Any) -> None:
-    """Drop those indexes, in a transaction of their own, because nobody can read while it runs."""
-    if schema_editor.connection.vendor == "postgresql":
-        for kind in SEARCHED_KINDS:
-            schema_editor.execute(f"DROP INDEX IF EXISTS {index_of(kind)}_before")
-
-
-def renew_triggers(apps: Any, schema_editor: Any) -> None:
-    """Give the triggers their newest definition."""
-    connection = schema_editor.connection
-    backend = backend_of(connection)
-    for kind in SEARCHED_KINDS:
-        for statement in backend.RENEWAL:
-            schema_editor.execute(_fill(connection, statement, kind))
-    create_missing_triggers(connection)
-
-
 def drop(apps: Any, schema_editor: Any) -> None:
     """Drop the tables."""
     backend = backend_of(schema_editor.connection)

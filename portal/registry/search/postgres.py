@@ -239,7 +239,6 @@ TRIGGERS: Final = {
     f" WHEN (new.kind = '{{kind}}' AND {HAS_CHANGED}) EXECUTE FUNCTION {{index}}()",
     "truncate": "AFTER TRUNCATE ON registry_record FOR EACH STATEMENT EXECUTE FUNCTION {index}()",
 }
-RENEWAL: Final = (TRIGGER_FUNCTION,)
 REMOVAL: Final = (
     *(f"DROP TRIGGER IF EXISTS {{index}}_{name} ON registry_record" for name in TRIGGERS),
     "DROP FUNCTION IF EXISTS {index}()",

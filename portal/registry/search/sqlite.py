@@ -176,5 +176,7 @@ TRIGGERS: Final = {
             SELECT new.id, new.search_text WHERE new.archived_at IS NULL AND new.search_text <> '';
     END""",
 }
-RENEWAL: Final = tuple(f"DROP TRIGGER IF EXISTS {{index}}_{name}" for name in TRIGGERS)
-REMOVAL: Final = (*RENEWAL, "DROP TABLE IF EXISTS {index}")
+REMOVAL: Final = (
+    *(f"DROP TRIGGER IF EXISTS {{index}}_{name}" for name in TRIGGERS),
+    "DROP TABLE IF EXISTS {index}",
+)

@@ -1,10 +1,12 @@
 """The database is copied while it is at work, lost, and put back; the audit trail of the copy is whole."""
 
 import fcntl
+import gzip
 import os
 import shutil
 import subprocess
 import sys
+from html import unescape
 from io import StringIO
 from pathlib import Path
 
@@ -12,16 +14,21 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
+from portal.accounts.roles import Role
+from portal.approvals.models import Approval
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
-from portal.jobs.models import Worker
+from portal.borrowers.models import Draft
+from portal.jobs.models import Job, Worker
 from portal.registry.models import Record
-from portal.registry.search.find import matching
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
-from tests import databases, given
+from tests import databases, given, released
+from tests.conftest import browser_of
 from tests.portal.jobs.test_worker import until, worker
 
+RELEASED = Path(released.__file__).parent
+RELEASES = sorted(file.name.removesuffix(".dump") for file in RELEASED.glob("*.dump"))
 pytestmark = pytest.mark.django_db(transaction=True)
 sqlite_only = pytest.mark.skipif(connection.vendor != "sqlite", reason="as SQLite does it")
 
@@ -57,14 +64,43 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service
         cursor.execute("UPDATE audit_entry SET action = 'x'")
 
 
-def test_a_copy_of_an_earlier_form_is_brought_to_this_one(tmp_path: Path, portal_service: Sandbox) -> None:
-    borrower = given.borrower(portal_service)
-    databases.go_back()
-    run("backup", tmp_path / "copy")
-    call_command("migrate", verbosity=0)
-    given.borrower(portal_service)
-    assert "entries of its audit trail fit each other" in run("restore", tmp_path / "copy", replace=True)
-    assert list(matching(Record.objects.filter(kind="borrower"), borrower.label)) == [borrower]
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_database_of_each_release_is_brought_to_this_version(
+    release: str, tmp_path: Path, portal_service: Sandbox
+) -> None:
+    file = tmp_path / "released"
+    if connection.vendor == "sqlite":
+        file.write_bytes(gzip.decompress((RELEASED / f"{release}.sqlite3.gz").read_bytes()))
+    else:
+        file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
+    assert "entries of its audit trail fit each other" in run("restore", file, replace=True)
+    owner = Record.objects.exclude(answer="").get(kind="borrower", label__startswith="Harbor")
+    loan = Record.objects.get(kind="loan")
+    approval, draft = Approval.objects.get(), Draft.objects.get()
+    servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
+    for browser, address, word in [
+        (servicer, "/borrowers/?q=neil", "O'Neil & Daughters, LLC"),
+        (servicer, owner.get_absolute_url(), "Asked for a new schedule."),
+        (servicer, loan.get_absolute_url(), loan.uuid),
+        (servicer, f"/borrowers/new/{draft.pk}/business/", "Lindqvist Bakery"),
+        (supervisor, approval.get_absolute_url(), "Articles of amendment"),
+        (supervisor, "/status/", "Portal version"),
+    ]:
+        page = browser.get(address)
+        assert page.status_code == 200
+        assert word in unescape(page.content.decode())
+    assert Job.objects.get().is_open
+
+
+def test_an_upgrade_names_what_another_version_made() -> None:
+    databases.run(
+        "DELETE FROM django_migrations WHERE app = 'notes'",
+        "INSERT INTO django_migrations (app, name, applied) VALUES ('notes', '0007_other', CURRENT_TIMESTAMP)",
+    )
+    with pytest.raises(
+        CommandError, match=r"Another version of the portal made .* it has notes\.0007_other\."
+    ):
+        run("upgrade", verbosity=0)
 
 
 def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None:

@@ -20,6 +20,7 @@ from portal.jobs.models import Worker
 from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
 from portal.operations.calls import PAGE_SIZE, path_pattern
+from servicing import __version__
 from servicing.sandbox import Sandbox
 from tests.conftest import SECRET, htmx
 
@@ -164,7 +165,7 @@ class TestCalls:
 class TestBackgroundWork:
     def test_that_no_worker_ever_ran_is_said(self, viewer: Browser) -> None:
         page = " ".join(viewer.get("/status/").content.decode().split())
-        assert "No worker is running, and none has run yet. Nothing to approve." in page
+        assert "No worker is running, and none has run yet. No jobs are waiting." in page
 
     def test_since_when_none_runs_and_what_waits_is_said(self, viewer: Browser) -> None:
         Worker.objects.create(id="one", beat_at=timezone.now() - timedelta(minutes=5))
@@ -254,7 +255,7 @@ class TestMissing:
 class TestHealthz:
     def test_it_answers_without_signing_in_and_tells_nothing(self, anonymous: Browser) -> None:
         answer = anonymous.get("/healthz")
-        assert (answer.status_code, answer.content) == (200, b"ok\n")
+        assert (answer.status_code, answer.content) == (200, f"ok {__version__}\n".encode())
 
     def test_it_needs_no_database(self, client: Browser) -> None:
         assert client.get("/healthz").status_code == 200

@@ -8,7 +8,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import Actor, Entry, RemoteCall
 from portal.gateway import client_for
-from servicing import NewKeyPerson
+from servicing import NewKeyPerson, __version__
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import SECRET
@@ -52,6 +52,7 @@ def test_it_tells_calls_states_and_versions(supervisor: Browser, portal_service:
     assert re.search(r"POST /v1/users/[\w-]+/loans/applications confirmed 20\d \d+ ms, tries 1", text)
     assert "1 x messages.list forbidden 401" in text
     assert "Applications: 1 calls, 0 failed" in text
+    assert f"Portal {__version__}\n" in text
     assert "Django 5.2" in text
     assert owner.uuid in text
 

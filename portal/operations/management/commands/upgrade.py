@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
 
 from portal.operations import rights
 
@@ -27,9 +28,24 @@ class Command(BaseCommand):
             try:
                 call_command("migrate", verbosity=verbosity, stdout=self.stdout)
             except DatabaseError:
+                if unknown := _unknown_migrations():
+                    raise CommandError(
+                        f"Another version of the portal made this database: it has {', '.join(unknown)}. "
+                        "Use that version, or start with an empty database."
+                    ) from None
                 if rights.may_change_tables():
                     raise
                 raise CommandError(rights.NOT_THE_OWNER) from None
+
+
+def _unknown_migrations() -> list[str]:
+    """Those that the database has and this version doesn't."""
+    loader = MigrationLoader(connection)
+    return sorted(
+        f"{app}.{name}"
+        for app, name in loader.applied_migrations
+        if app in loader.migrated_apps and (app, name) not in loader.disk_migrations
+    )
 
 
 @contextmanager

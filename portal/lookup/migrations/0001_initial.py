@@ -18,10 +18,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                (
-                    "what",
-                    models.CharField(choices=[("ids", "IDs"), ("profiles", "Profiles")], max_length=10),
-                ),
+                ("what", models.CharField(choices=[("ids", "IDs"), ("profiles", "Profiles")], max_length=10)),
                 ("name", models.CharField(max_length=300)),
                 (
                     "told_at",
@@ -39,6 +36,15 @@ class Migration(migrations.Migration):
                     "refused",
                     models.JSONField(
                         default=list, help_text="The first refused lines, each with its reason."
+                    ),
+                ),
+                (
+                    "remark",
+                    models.TextField(
+                        blank=True,
+                        db_default="",
+                        default="",
+                        help_text="What is said of the lines that were taken.",
                     ),
                 ),
                 ("finished_at", models.DateTimeField(null=True)),

@@ -1,4 +1,4 @@
-"""Makes the local copy of messages and the index behind the search in it."""
+"""Webhook messages and the index that they are searched by."""
 
 import django.utils.timezone
 from django.db import migrations, models
@@ -28,11 +28,18 @@ class Migration(migrations.Migration):
                 ("claimed", models.PositiveIntegerField()),
                 ("checked_at", models.DateTimeField()),
                 (
-                    "kept",
+                    "listed",
                     models.PositiveIntegerField(
-                        help_text="How many were kept when it was last read to its end.", null=True
+                        db_column="kept",
+                        help_text="How many messages the service listed when it was last read to its end.",
+                        null=True,
                     ),
                 ),
+                (
+                    "digest",
+                    models.BigIntegerField(db_default=0, default=0, help_text="Of the IDs that it listed."),
+                ),
+                ("read_at", models.DateTimeField(help_text="When it was last read to its end.", null=True)),
                 (
                     "offset",
                     models.PositiveIntegerField(
@@ -45,6 +52,13 @@ class Migration(migrations.Migration):
                         blank=True, help_text="What an offset was found to count.", max_length=6
                     ),
                 ),
+                (
+                    "part_listed",
+                    models.PositiveIntegerField(
+                        db_default=0, default=0, help_text="How many were listed up to there."
+                    ),
+                ),
+                ("part_digest", models.BigIntegerField(db_default=0, default=0)),
             ],
         ),
         migrations.CreateModel(
@@ -77,6 +91,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("added", models.PositiveIntegerField(default=0)),
+                ("already_here", models.PositiveIntegerField(db_default=0, default=0)),
+                (
+                    "gone",
+                    models.PositiveIntegerField(
+                        db_default=0, default=0, help_text="How many the service no longer has."
+                    ),
+                ),
+                (
+                    "filters_ignored",
+                    models.BooleanField(
+                        db_default=False, default=False, help_text="Whether it read the list without filters."
+                    ),
+                ),
                 ("failure", models.TextField(blank=True)),
             ],
             options={
@@ -105,9 +132,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("bank_account", models.CharField(blank=True, max_length=64)),
+                ("stored_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "gone_at",
+                    models.DateTimeField(
+                        help_text="When the service was found not to list it any more.", null=True
+                    ),
+                ),
                 ("body", models.TextField(help_text="The message as exact JSON text.")),
                 ("search_text", models.TextField(blank=True)),
-                ("stored_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
                 "ordering": ["-id"],
@@ -128,11 +161,41 @@ class Migration(migrations.Migration):
                         fields=["payment_status", "-id", "event", "status", "product", "amount"],
                         name="messages_by_payment_status",
                     ),
-                    models.Index(fields=["amount", "-id"], name="messages_by_amount"),
-                    models.Index(fields=["day", "is_placed"], name="messages_by_day"),
-                    models.Index(fields=["subject_uuid"], name="messages_by_subject_uuid"),
-                    models.Index(fields=["bank_account"], name="messages_by_bank_account"),
+                    models.Index(
+                        fields=[
+                            "subject_uuid",
+                            "-id",
+                            "event",
+                            "status",
+                            "product",
+                            "payment_status",
+                            "amount",
+                        ],
+                        name="messages_of_subject_uuid",
+                    ),
+                    models.Index(
+                        fields=[
+                            "bank_account",
+                            "-id",
+                            "event",
+                            "status",
+                            "product",
+                            "payment_status",
+                            "amount",
+                        ],
+                        name="messages_of_bank_account",
+                    ),
+                    models.Index(
+                        fields=["amount", "-id", "event", "status", "product", "payment_status"],
+                        name="messages_of_amount",
+                    ),
+                    models.Index(fields=["day", "is_placed", "gone_at", "id"], name="messages_of_day"),
                     models.Index(fields=["stored_at"], name="messages_by_stored_at"),
+                    models.Index(
+                        condition=models.Q(("gone_at__isnull", False)),
+                        fields=["gone_at"],
+                        name="messages_by_gone_at",
+                    ),
                 ],
             },
         ),

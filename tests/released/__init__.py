@@ -1,0 +1,1 @@
+"""A small database made by each released version, which every later one upgrades (``test_upgrade.py``)."""

@@ -1,0 +1,89 @@
+"""Makes the database that a test upgrades from now on: run it once, for the version that is released.
+
+    python -m tests.released.make
+    python docker/postgres.py -- python -m tests.released.make
+
+It has an audit chain, a created borrower and a draft, accounts with saved answers, an approval and a job that wait, and
+a note, all made as people make them. Released files are never made again.
+"""
+
+import gzip
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        from django.conf import settings
+        from django.core.management import call_command
+        from django.db import connection
+
+        from servicing import __version__
+        from servicing.sandbox import Sandbox
+        from tests.conftest import CLIENT_ID, SECRET
+
+        with Sandbox(Path(folder) / "sandbox.sqlite3", client_id=CLIENT_ID, secret=SECRET) as sandbox:
+            settings.SERVICING_URL = sandbox.url
+            settings.SERVICING_CLIENT_ID, settings.SERVICING_SECRET = CLIENT_ID, SECRET
+            fill(sandbox)
+        copy = Path(folder) / "copy"
+        call_command("backup", copy, verbosity=0)
+        if connection.vendor == "sqlite":
+            target = FOLDER / f"{__version__}.sqlite3.gz"
+            target.write_bytes(gzip.compress(copy.read_bytes(), mtime=0))
+        else:
+            target = FOLDER / f"{__version__}.dump"
+            target.write_bytes(copy.read_bytes())
+        sys.stdout.write(f"{target.name}: {target.stat().st_size:,} bytes\n")
+
+
+def prepare(folder: Path) -> None:
+    """Set up Django with a database of its own, unless ``DATABASE_URL`` names one."""
+    os.environ |= {"DEBUG": "1", "DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "portal.settings"}
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.ALLOWED_HOSTS = ["testserver", *settings.ALLOWED_HOSTS]
+    call_command("migrate", verbosity=0)
+
+
+def fill(sandbox: object) -> None:
+    """Work a while as a servicer."""
+    from portal.accounts.roles import Role
+    from portal.approvals.models import Approval
+    from portal.audit.models import Actor
+    from portal.borrowers.models import Draft
+    from portal.jobs.queue import start_job
+    from portal.live import account_records, read_live
+    from portal.lookup.tasks import refresh_portfolio
+    from portal.notes.models import Note
+    from tests import given
+    from tests.conftest import browser_of
+    from tests.portal.borrowers.editor import Editor
+    from tests.portal.borrowers.wizard import BUSINESS, Wizard
+
+    servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
+    Wizard(servicer).fill().send()
+    Wizard(servicer).post("business", BUSINESS | {"first_name": "Lindqvist Bakery"})
+    owner = given.borrower(sandbox)
+    for record in (given.loan(sandbox, owner), given.line(sandbox, owner)):
+        for read in account_records(record):
+            read_live(Actor.system("release"), read)
+    editor = Editor(servicer, owner)
+    editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles of amendment"}, "ask")
+    servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Asked for a new schedule."})
+    start_job(refresh_portfolio, rate=4)
+    supervisor.get("/messages/")
+    assert [model.objects.count() for model in (Draft, Approval, Note)] == [1, 1, 1]
+
+
+if __name__ == "__main__":
+    main()
