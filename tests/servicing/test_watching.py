@@ -6,7 +6,16 @@ from decimal import Decimal
 
 import pytest
 
-from servicing import Application, Call, Client, Loan, Outcome, OutcomeUnknown, ServicingError
+from servicing import (
+    AnswerNotSaved,
+    Application,
+    Call,
+    Client,
+    Loan,
+    Outcome,
+    OutcomeUnknown,
+    ServicingError,
+)
 from tests.servicing.wire import Reply, Wire, answered, cut
 
 LOAN = '{"uuid": "l-1", "amount": 0.1}'
@@ -46,6 +55,13 @@ class FailingWatcher(RecordingWatcher):
 
     def after(self, call: Call, outcome: Outcome) -> None:
         raise OSError("disk full")
+
+
+class UnsavedWatcher(RecordingWatcher):
+    """A watcher that lost an answer for good."""
+
+    def after(self, call: Call, outcome: Outcome) -> None:
+        raise AnswerNotSaved("disk full")
 
 
 class BlockingWatcher(RecordingWatcher):
@@ -131,6 +147,12 @@ def test_a_failing_watcher_does_not_hide_the_answer(
     with pytest.raises(OutcomeUnknown):
         write(watched)
     assert "could not record the outcome of applications.submit" in caplog.text
+
+
+def test_a_caller_is_told_of_an_answer_that_was_not_saved(wire: Wire, client: Client) -> None:
+    wire.answer(answered(APPLICATION))
+    with pytest.raises(AnswerNotSaved, match="disk full"):
+        write(client.with_watcher(UnsavedWatcher()))
 
 
 def test_a_write_that_cannot_be_recorded_is_not_sent(wire: Wire, client: Client) -> None:

@@ -379,7 +379,7 @@ class TestReport:
         with time_machine.travel(timezone.now() + timedelta(days=3)):
             assert "The audit trail was not checked" in browser_of(Role.VIEWER).get("/").content.decode()
 
-    def test_a_worker_checks_and_signs_by_itself(self, signed: Path) -> None:
+    def test_a_worker_checks_and_signs_by_itself(self, signed: Path, portal_service: Sandbox) -> None:
         queue.start_scheduled_jobs()
         names = set(Job.objects.values_list("name", flat=True))
         assert {"operations.verify_audit", "operations.sign_audit"} <= names

@@ -19,6 +19,8 @@ import requests
 from portal.settings import BASE_DIR
 
 COMMAND = [sys.executable, "manage.py", "demo"]
+# These share a folder.
+ONE_WORKER = pytest.mark.xdist_group("demo")
 
 
 def free_port() -> int:
@@ -34,18 +36,28 @@ def answers(port: int) -> bool:
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """A newcomer's: nothing but a folder and two free ports."""
+    return environment_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def used_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """One in which the demo may have run before."""
+    return environment_in(tmp_path_factory.mktemp("demo"))
+
+
+def environment_in(folder: Path) -> dict[str, str]:
     system = {
         name: text for name, text in os.environ.items() if name in ("PATH", "HOME") or "COVERAGE" in name
     }
     ports = {"PORT": str(free_port()), "SANDBOX_PORT": str(free_port())}
-    return system | ports | {"DEBUG": "1", "ENV_FILE": os.devnull, "DATA_DIR": str(tmp_path)}
+    return system | ports | {"DEBUG": "1", "ENV_FILE": os.devnull, "DATA_DIR": str(folder)}
 
 
 @contextmanager
 def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> Iterator[subprocess.Popen[str]]:
     """The demo from its greeting on; stopped at the end, whatever happens."""
     # The tests may run where a hangup is ignored, as under nohup; the demo would inherit that.
-    command = ["env", "--default-signal=HUP", *command]
+    command = ["env", "--default-signal=HUP,INT", *command]
     demo = subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
     impatience = threading.Timer(120, demo.terminate)
     impatience.start()
@@ -130,42 +142,41 @@ def children(process: "subprocess.Popen[Any]") -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
-def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(environment: dict[str, str]) -> None:
-    with running(environment) as demo:
-        assert known_borrowers(environment) >= 60
-        follow_the_readme(environment)
+@ONE_WORKER
+def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(used_environment: dict[str, str]) -> None:
+    with running(used_environment) as demo:
+        assert known_borrowers(used_environment) >= 60
+        follow_the_readme(used_environment)
         assert "Stopped." in stopped(demo, signal.SIGINT)
-        assert (demo.returncode, is_stopped(environment)) == (0, True)
+        assert (demo.returncode, is_stopped(used_environment)) == (0, True)
 
-    with running(environment) as demo:
-        assert known_borrowers(environment) >= 60
-        assert "Stopped." in stopped(demo, signal.SIGTERM)
-        assert (demo.returncode, is_stopped(environment)) == (0, True)
-
-    with running(environment) as demo:
+    with running(used_environment) as demo:
+        assert known_borrowers(used_environment) >= 60
         demo.kill()
-        until(lambda: is_stopped(environment))
+        until(lambda: is_stopped(used_environment))
 
-    with running(environment) as demo:
+    with running(used_environment) as demo:
         os.kill(children(demo)[0], signal.SIGKILL)
         assert "Stopped." in demo.communicate(timeout=120)[0]
-        assert (demo.returncode, is_stopped(environment)) == (1, True)
+        assert (demo.returncode, is_stopped(used_environment)) == (1, True)
 
 
-def test_whatever_stops_make_stops_the_servers(environment: dict[str, str], tmp_path: Path) -> None:
-    """``make`` alone is signaled, as by whoever knows its number, and with a signal that it does not pass on."""
+@ONE_WORKER
+def test_whatever_stops_make_stops_the_servers(used_environment: dict[str, str], tmp_path: Path) -> None:
+    """``make`` alone is signaled: by a signal that it passes on, and by one that it can't."""
     recipe = next(
         line for line in (BASE_DIR / "Makefile").read_text().splitlines() if "manage.py demo" in line
     )
     makefile = tmp_path / "Makefile"
     makefile.write_text(f"BIN = {Path(sys.executable).parent}\nrun:\n{recipe}\n")
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        with running(environment, ["make", "--file", str(makefile), "run"]) as make:
-            assert known_borrowers(environment) >= 60
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with running(used_environment, ["make", "--file", str(makefile), "run"]) as make:
+            assert known_borrowers(used_environment) >= 60
             make.send_signal(number)
-            until(lambda: is_stopped(environment))
+            until(lambda: is_stopped(used_environment))
             assert (
-                f"--db {tmp_path}" not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
+                f"--db {used_environment['DATA_DIR']}"
+                not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
             )
 
 
