@@ -242,8 +242,9 @@ class Sync:
         self.run.added -= len(gone & new)
         new -= gone
 
-    def _list(self, known: Day, new: set[str], *, is_read: bool, limits: Sequence[int] = LIMITS) -> set[str]:
+    def _list(self, known: Day, new: set[str], *, is_read: bool, limits: Sequence[int] = ()) -> set[str]:
         """The messages that the service lists of the day, all saved; in smaller pages if an answer is too large."""
+        limits = limits or LIMITS
         try:
             return self._list_pages(limits[0], known, new, is_read=is_read)
         except IncompleteList:
