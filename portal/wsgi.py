@@ -6,9 +6,10 @@ from contextlib import suppress
 from django.core.wsgi import get_wsgi_application
 
 from portal.runtime.environment import stop
+from portal.runtime.stack import in_one_piece
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-application = get_wsgi_application()
+application = in_one_piece(get_wsgi_application())
 
 from django.db import Error  # noqa: E402  (what follows needs the settings)
 

@@ -12,14 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, wraps
+from functools import cache
 from multiprocessing.connection import Connection
-from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 
-P = ParamSpec("P")
-R = TypeVar("R")
+from portal.runtime.stack import in_one_piece
+
 PageListener = Callable[[int], None]
 """Is called with the number of pages laid out so far; an exception it raises ends the rendering."""
 
@@ -29,8 +28,6 @@ TIME_LIMIT_SECONDS = 45
 QUEUE_SECONDS = 15
 # Allocations between two garbage collections: a document creates many objects and drops them at its end.
 GC_THRESHOLD = 200_000
-# Stack slots of the frame below which a document is rendered.
-FRAME_SLOTS = 40_000
 # Debian's names of the libraries that rendering needs; docker/system-packages.txt has the same.
 PACKAGES = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
 
@@ -153,20 +150,6 @@ def warm_up() -> None:
         pass
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
-
-
-def in_one_piece(work: Callable[P, R]) -> Callable[P, R]:
-    """Give a function a frame so large that all frames below it fit into the piece of memory that Python takes for it.
-
-    Frames lie in small pieces otherwise, and where one ends in the middle of the layout, each call across its end has
-    the system map memory and take it back: thousands of times in a document, for a tenth of its time.
-    """
-
-    def roomy(*args: P.args, **kwargs: P.kwargs) -> R:
-        return work(*args, **kwargs)
-
-    roomy.__code__ = roomy.__code__.replace(co_stacksize=FRAME_SLOTS)
-    return wraps(work)(roomy)
 
 
 @in_one_piece

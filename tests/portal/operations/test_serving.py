@@ -15,6 +15,9 @@ import pytest
 import requests
 from django.test import Client as Browser
 
+from portal.documents.pdf import render_here
+from portal.jobs.execution import run_job
+from portal.runtime.stack import FRAME_SLOTS
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
@@ -57,6 +60,13 @@ def serving(
     finally:
         process.terminate()
         process.wait(40)
+
+
+def test_a_large_frame_lies_below_each_page_job_and_document() -> None:
+    from portal.wsgi import application
+
+    for entry in (application, run_job, render_here):
+        assert getattr(entry, "__code__").co_stacksize == FRAME_SLOTS  # noqa: B009 - types know no code of a callable
 
 
 def test_a_request_under_way_is_answered_and_then_nobody_is_left(
