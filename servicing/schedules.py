@@ -153,10 +153,14 @@ class Schedule(NamedTuple):
 def schedule_of(loan: Loan, today: date) -> Schedule:
     """The schedule of a loan as of a day; without rows if the service lists no installments.
 
-    A row that is to be paid after that day isn't paid yet.
+    A row that is to be paid after that day isn't paid yet. The loan keeps its last one.
     """
-    rows = tuple(_read_row(item, today) for item in loan.installments)
-    return Schedule(rows, is_known=bool(rows) and all(row.due_date and row.total is not None for row in rows))
+    kept: tuple[date, Schedule] | None = loan.__dict__.get("_schedule")
+    if kept is None or kept[0] != today:
+        rows = tuple(_read_row(item, today) for item in loan.installments)
+        is_known = bool(rows) and all(row.due_date and row.total is not None for row in rows)
+        loan.__dict__["_schedule"] = kept = today, Schedule(rows, is_known)
+    return kept[1]
 
 
 def total(values: Iterable[Decimal | None]) -> Decimal | None:

@@ -6,10 +6,10 @@ from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.approvals.lifecycle import open_approvals
 from portal.approvals.models import Approval
-from portal.registry.attention import Item, Items
+from portal.registry.attention import Item, Items, Snoozed
 
 
-def pending_approvals(limit: int, user: User) -> Items:
+def pending_approvals(snoozed: Snoozed, user: User) -> Items:
     """Changes that this person can decide, and their own that wait or can be sent now."""
     may_decide = can(user, "approvals.decide")
     items = [
@@ -17,7 +17,8 @@ def pending_approvals(limit: int, user: User) -> Items:
         for one in open_approvals()
         if one.is_open and (one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING))
     ]
-    return Items(items, len(items), "approvals", reverse("approvals:index"))
+    visible = [item for item in items if item.key not in snoozed]
+    return Items(visible, name="approvals", url=reverse("approvals:index"))
 
 
 def _item(approval: Approval, user: User) -> Item:

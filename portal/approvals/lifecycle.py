@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from portal.accounts.models import User
@@ -69,6 +70,9 @@ def withdraw(actor: Actor, approval: Approval) -> None:
 
 def expire_old() -> None:
     """End requests that were not decided, or not sent, in time, and delete what sent ones still hold."""
+    is_late = Q(expires_at__lt=timezone.now()) & (Q(state__in=Approval.OPEN) | ~Q(sealed=""))
+    if not Approval.objects.filter(is_late | Q(state__in=Approval.IN_FLIGHT)).exists():
+        return
     sync_with_writes()
     late = Approval.objects.filter(expires_at__lt=timezone.now())
     sent = late.filter(state__in=[State.SENT, State.UNKNOWN]).exclude(sealed="")

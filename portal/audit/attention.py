@@ -7,25 +7,25 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.accounts.roles import can
-from portal.audit.integrity import find_failed_check
+from portal.audit.integrity import find_failed_check, last_check
 from portal.audit.models import Entry, WriteIntent
 from portal.audit.writes import close_stale_writes
-from portal.registry.attention import Item, Items, items_of, only
+from portal.registry.attention import Item, Items, Snoozed
 from portal.runtime.clocks import is_recent
 
 
-def trail_problem(limit: int) -> Items:
+def trail_problem(snoozed: Snoozed) -> Items:
     """The audit trail failed its last check, or the check can't finish or no longer runs."""
-    checks = Entry.objects.filter(action="audit.verify")
-    last = checks.first() or Entry.objects.order_by("pk").first()
+    checked = last_check()
+    last = checked or Entry.objects.order_by("pk").first()
     period = timedelta(minutes=2 * settings.VERIFY_MINUTES)
-    if failed := find_failed_check():
+    if failed := find_failed_check(checked):
         problem, when = "failed its check" if failed.is_recorded else "could not be checked", failed.at
     elif last and period and not is_recent(last.at, period):
         problem, when = "was not checked on schedule", last.at
     else:
         return Items()
-    return only(
+    return snoozed.only(
         Item(
             key=f"trail:{last.pk if last else 0}",
             group="system",
@@ -38,7 +38,7 @@ def trail_problem(limit: int) -> Items:
     )
 
 
-def unknown_writes(limit: int, user: User) -> Items:
+def unknown_writes(snoozed: Snoozed, user: User) -> Items:
     """Writes with an unknown outcome."""
     close_stale_writes()
     may_resolve = can(user, "audit.resolve")
@@ -59,4 +59,5 @@ def unknown_writes(limit: int, user: User) -> Items:
             owner_id=intent.actor_id,
         )
 
-    return items_of(WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN), limit, item)
+    unknown = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN)
+    return Items(unknown.exclude(pk__in=snoozed.ids("write:")), item)

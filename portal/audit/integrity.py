@@ -86,9 +86,14 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
         return [words] if copy else [words, _sign_end(entry)]
 
 
+def last_check() -> Entry | None:
+    """The entry of the last check."""
+    return Entry.objects.filter(action="audit.verify").first()
+
+
 def last_failed_check() -> Entry | None:
     """The entry of the last check, if it failed."""
-    last = Entry.objects.filter(action="audit.verify").first()
+    last = last_check()
     return last if last and last.result == "broken" else None
 
 
@@ -100,9 +105,8 @@ class FailedCheck(NamedTuple):
     is_recorded: bool
 
 
-def find_failed_check() -> FailedCheck | None:
+def find_failed_check(last: Entry | None) -> FailedCheck | None:
     """The last check if it failed, or its job if that could not even record it."""
-    last = Entry.objects.filter(action="audit.verify").first()
     if last and last.result == "broken":
         return FailedCheck(last.at, last.detail.get("problem", ""), True)
     jobs = Job.objects.filter(name__in=CHECK_JOBS, finished_at__gt=last.at if last else EPOCH)

@@ -9,23 +9,26 @@ from portal.accounts.models import User
 from portal.audit.models import WriteIntent
 from portal.borrowers.checklist import Task, open_tasks
 from portal.borrowers.models import Draft
-from portal.registry.attention import Item, Items, items_of
+from portal.registry.attention import MAX_SHOWN, Item, Items, Snoozed
 
 ONBOARDED_DAYS = 30
 
 
-def incomplete_onboardings(limit: int) -> Items:
+def incomplete_onboardings(snoozed: Snoozed) -> Items:
     """Borrowers that were created here recently and still have open tasks."""
     since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
     created = WriteIntent.objects.filter(
         operation="borrowers.create_commercial", state=WriteIntent.State.CONFIRMED, finished_at__gte=since
-    )[:limit]
+    ).exclude(borrower_uuid__in=snoozed.ids("handover:"))[: MAX_SHOWN + 1]
+    if not created:
+        return Items()
     tasks = {record.uuid: left for record, left in open_tasks(one.borrower_uuid for one in created)}
-    items = [_task_item(one, tasks[one.borrower_uuid]) for one in created if tasks.get(one.borrower_uuid)]
-    return Items(items, len(items))
+    left = [(one, tasks[one.borrower_uuid]) for one in created if tasks.get(one.borrower_uuid)]
+    return Items(left, _task_item)
 
 
-def _task_item(intent: WriteIntent, tasks: Sequence[Task]) -> Item:
+def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
+    intent, tasks = open_onboarding
     return Item(
         key=f"handover:{intent.borrower_uuid}",
         state="waiting",
@@ -41,10 +44,10 @@ def _task_item(intent: WriteIntent, tasks: Sequence[Task]) -> Item:
     )
 
 
-def old_drafts(limit: int, user: User) -> Items:
+def old_drafts(snoozed: Snoozed, user: User) -> Items:
     """This person's drafts of yesterday and before."""
     old = Draft.objects.filter(owner=user, updated_at__lt=timezone.now() - timedelta(days=1))
-    return items_of(old, limit, _draft_item)
+    return Items(old.exclude(pk__in=snoozed.ids("draft:")), _draft_item)
 
 
 def _draft_item(draft: Draft) -> Item:

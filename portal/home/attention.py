@@ -4,11 +4,12 @@ Everything is read from saved records; nothing calls the service.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
 from django.core.cache import cache
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from portal.accounts.models import User
@@ -16,27 +17,27 @@ from portal.approvals.attention import pending_approvals
 from portal.audit.attention import trail_problem, unknown_writes
 from portal.borrowers.attention import incomplete_onboardings, old_drafts
 from portal.home.models import Snooze
-from portal.jobs.status import jobs_status
+from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
-from portal.registry.attention import Item, Items, only
+from portal.registry.attention import Item, Items, Snoozed
 from portal.registry.models import Kind
 from portal.repayments.attention import due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
 
-MAX_SHOWN = 25
-"""So many items of one kind are shown."""
 COUNT_CACHE_SECONDS = 10
 SHARED_COUNT = "attention"
 GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
 
 
-def stopped_worker(limit: int) -> Items:
+def stopped_worker(snoozed: Snoozed) -> Items:
     """No worker runs, although one did or a job waits for one."""
+    if live_workers():
+        return Items()
     jobs = jobs_status()
     since = jobs.silent_since or jobs.oldest
-    if jobs.is_working or since is None:
+    if since is None:
         return Items()
-    return only(
+    return snoozed.only(
         Item(
             key=f"worker:{since.timestamp():.0f}",
             group="system",
@@ -114,14 +115,14 @@ def _worst_first(items: Sequence[Item]) -> list[Item]:
 
 def attention(user: User) -> Attention:
     """Everything that needs this person's attention."""
-    snoozed = _snoozed()
-    hidden = {one.key for one in snoozed}
-    found = {source: _visible(source, user, hidden) for source in IN_ORDER}
-    personal = [found[source] for source in PERSONAL]
-    shared = [items for source, items in found.items() if source not in PERSONAL]
-    counts = {SHARED_COUNT: _total(shared), _personal_count(user): _total(personal)}
+    snoozes = list(_snoozes())
+    snoozed = Snoozed(one.key for one in snoozes)
+    found = {source: _items(source, snoozed, user) for source in IN_ORDER}
+    sources = [items for items in found.values() if items.items]
+    personal = _total([found[source] for source in PERSONAL])
+    counts = {SHARED_COUNT: _total(sources) - personal, _personal_count(user): personal}
     cache.set_many(counts, COUNT_CACHE_SECONDS)
-    return Attention([items for items in found.values() if items.items], user.pk, snoozed)
+    return Attention(sources, user.pk, snoozes)
 
 
 def waiting(user: User) -> dict[str, int]:
@@ -134,13 +135,13 @@ def waiting(user: User) -> dict[str, int]:
 
 
 def _count(user: User, *, is_personal: bool) -> int:
-    hidden = {one.key for one in _snoozed()}
+    snoozed = Snoozed(_snoozes().values_list("key", flat=True))
     sources = [source for source in IN_ORDER if (source in PERSONAL) == is_personal]
-    return _total([_visible(source, user, hidden) for source in sources])
+    return _total([_items(source, snoozed, user) for source in sources])
 
 
-def _snoozed() -> list[Snooze]:
-    return list(Snooze.objects.filter(until__gt=business_date()))
+def _snoozes() -> QuerySet[Snooze]:
+    return Snooze.objects.filter(until__gt=business_date())
 
 
 def forget_counts(user: User) -> None:
@@ -152,11 +153,8 @@ def _personal_count(user: User) -> str:
     return f"attention:{user.pk}"
 
 
-def _visible(source: Callable[..., Items], user: User, hidden: set[str]) -> Items:
-    limit = MAX_SHOWN + len(hidden) + 1
-    found = source(limit, user) if source in PERSONAL else source(limit)
-    items = [item for item in found.items if item.key not in hidden]
-    return replace(found, items=items[:MAX_SHOWN], total=found.total if found.left_out else len(items))
+def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:
+    return source(snoozed, user) if source in PERSONAL else source(snoozed)
 
 
 def _total(sources: Sequence[Items]) -> int:

@@ -27,9 +27,14 @@ class JobsStatus:
         return bool(self.workers)
 
 
+def live_workers() -> list[Worker]:
+    """The workers that are alive."""
+    return list(Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None))
+
+
 def jobs_status() -> JobsStatus:
     """Read the status of background work."""
-    alive = list(Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None))
+    alive = live_workers()
     last = None if alive else Worker.objects.first()
     waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
     return JobsStatus(

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from portal.lists.paging import MAX_COUNTED
 from portal.messaging.models import Message, first_key_at
-from portal.registry.attention import Item, Items, only
+from portal.registry.attention import Item, Items, Snoozed
 from portal.registry.query import midnight
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -17,7 +17,7 @@ RECENT_DAYS = 7
 DELIVERED = "SUCCESS"
 
 
-def undelivered_messages(limit: int) -> Items:
+def undelivered_messages(snoozed: Snoozed) -> Items:
     """Messages of the last days that were not delivered, as one item; a new message makes it a new one."""
     since = business_date() - timedelta(days=RECENT_DAYS)
     # Most messages were delivered: the index of statuses leads past them, "not equal" would look at each.
@@ -29,7 +29,7 @@ def undelivered_messages(limit: int) -> Items:
     count = found[:MAX_COUNTED].count()
     statuses = sorted(found.order_by("status").values_list("status", flat=True).distinct())
     query = urlencode({"source": "copy", "status": statuses, "start_date": since}, doseq=True)
-    return only(
+    return snoozed.only(
         Item(
             key=f"messages:{newest.pk}",
             group="system",

@@ -19,7 +19,7 @@ from portal.audit.view_log import log_list, log_page, log_view
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
-from portal.jobs.status import jobs_status
+from portal.jobs.status import live_workers
 from portal.lists.saved_views import saved_views_menu
 from portal.live import NO_SCRIPT_WAIT_SECONDS
 from portal.messaging import tasks
@@ -89,7 +89,7 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
         "views": saved_views_menu(request.user, "messaging:index", explorer.query_string(), views),
         "run": Run.objects.first(),
         "job": Job.latest("messaging.sync"),
-        "is_working": jobs_status().is_working,
+        "is_working": bool(live_workers()),
         "service_zone": settings.SERVICING_TIME_ZONE,
     }
     is_counted_now = explorer.wants_copy and not has_scripts

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from django.db.models import Count, Max
 from django.utils import timezone
 
-from portal.audit.integrity import find_failed_check
+from portal.audit.integrity import find_failed_check, last_check
 from portal.audit.models import Entry, RemoteCall, WriteIntent
 from portal.audit.service_health import current_outage
 from portal.jobs.models import Job
@@ -121,7 +121,7 @@ def _last_entry(action: str) -> datetime | None:
 
 
 def _is_unbroken() -> int | None:
-    if find_failed_check():
+    if find_failed_check(last_check()):
         return 0
     return 1 if _last_entry("audit.verify") else None
 

@@ -1,16 +1,20 @@
 """What needs attention, as areas offer it to the home page.
 
-An area has a module ``attention`` with one function for each kind of item. It reads at most ``limit`` records, the
-most urgent first.
+An area has a module ``attention`` with one function for each kind of item. It is given what is snoozed, and returns the
+others, the most urgent first.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
+
+MAX_SHOWN = 25
+"""So many items of one kind are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,29 +43,47 @@ class Item:
         return f"{self.fact} {self.rest}".strip()
 
 
-@dataclass(frozen=True)
 class Items:
-    """The first items of one kind, how many there are in all, and where all of them are listed."""
+    """The items of one kind: counted in the database, built when they are shown. A link lists all of them."""
 
-    items: Sequence[Item] = ()
-    total: int = 0
-    name: str = ""
-    url: str = ""
+    def __init__(
+        self,
+        rows: QuerySet[Any] | Sequence[Any] = (),
+        build: Callable[[Any], Item] = lambda item: item,
+        *,
+        name: str = "",
+        url: str = "",
+    ) -> None:
+        self._rows, self._build = rows, build
+        self.name, self.url = name, url
+
+    @cached_property
+    def _first(self) -> list[Any]:
+        return list(self._rows[: MAX_SHOWN + 1])
+
+    @cached_property
+    def items(self) -> list[Item]:
+        return [self._build(row) for row in self._first[:MAX_SHOWN]]
+
+    @cached_property
+    def total(self) -> int:
+        if isinstance(self._rows, Sequence):
+            return len(self._rows)
+        has_all = "_first" in self.__dict__ and len(self._first) <= MAX_SHOWN
+        return len(self._first) if has_all else self._rows.count()
 
     @property
     def left_out(self) -> int:
-        return max(0, self.total - len(self.items))
+        return self.total - len(self.items)
 
 
-def only(item: Item) -> Items:
-    """Items of which there is at most one."""
-    return Items([item], 1)
+class Snoozed(frozenset[str]):
+    """The keys of hidden items."""
 
+    def ids(self, prefix: str) -> list[str]:
+        """What follows the prefix in the keys that have it."""
+        return [key.removeprefix(prefix) for key in self if key.startswith(prefix)]
 
-def items_of(
-    rows: QuerySet[Any], limit: int, build: Callable[[Any], Item | None], name: str = "", url: str = ""
-) -> Items:
-    """The items of the first rows; ``build`` gives none for a row that needs no attention after all."""
-    first = list(rows[:limit])
-    items = [item for item in map(build, first) if item]
-    return Items(items, rows.count() if len(first) == limit else len(items), name, url)
+    def only(self, item: Item) -> Items:
+        """Items of which there is at most one."""
+        return Items([] if item.key in self else [item])

@@ -6,7 +6,7 @@ from decimal import Decimal
 from django.urls import reverse
 
 from portal.registry import store
-from portal.registry.attention import Item, Items, items_of
+from portal.registry.attention import Item, Items, Snoozed
 from portal.registry.figures import days_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
@@ -23,14 +23,17 @@ LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
 """The filter of each list that leaves what is past due."""
 
 
-def returned_payments(limit: int) -> Items:
+def returned_payments(snoozed: Snoozed) -> Items:
     """Payments whose return became news in the last days."""
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
-    items = [_returned_item(record, day) for record, day in news[:limit]]
-    return Items(items, len(news), "returned payments", f"{reverse('repayments:index')}?error=yes")
+    hidden = snoozed.ids("repayment:")
+    visible = [one for one in news if one[0].uuid not in hidden]
+    url = f"{reverse('repayments:index')}?error=yes"
+    return Items(visible, _returned_item, name="returned payments", url=url)
 
 
-def _returned_item(record: Record, day: date) -> Item:
+def _returned_item(returned: tuple[Record, date]) -> Item:
+    record, day = returned
     amount = wording.money(record.amount) or "an amount not provided"
     return Item(
         key=f"repayment:{record.uuid}",
@@ -46,12 +49,12 @@ def _returned_item(record: Record, day: date) -> Item:
     )
 
 
-def past_due_accounts(kind: Kind, limit: int) -> Items:
+def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     """Accounts of a kind that are past due, worst first: those whose amount is not known, then the largest amounts."""
-    late = active_records(kind).filter(past_due_rank__isnull=False)
     noun = NOUNS[kind]
+    late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
-    return items_of(late.order_by("-past_due_rank", "-id"), limit, _past_due_item, f"{noun}s past due", url)
+    return Items(late.order_by("-past_due_rank", "-id"), _past_due_item, name=f"{noun}s past due", url=url)
 
 
 def _past_due_item(record: Record) -> Item:
@@ -70,16 +73,17 @@ def _past_due_item(record: Record) -> Item:
     )
 
 
-def due_payments(kind: Kind, limit: int) -> Items:
+def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
     """The next payments of accounts of a kind that are not past due, the soonest first."""
     today = business_date()
     accounts = active_records(kind).filter(
         flagged=False, key_date__gte=today, key_date__lte=today + timedelta(days=DUE_DAYS)
     )
+    for uuid, _, day in (key.partition(":") for key in snoozed.ids("due:")):
+        accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
-    return items_of(
-        accounts.order_by("key_date", "id"), limit, _due_item, f"{NOUNS[kind]}s with a payment due", url
-    )
+    name = f"{NOUNS[kind]}s with a payment due"
+    return Items(accounts.order_by("key_date", "id"), _due_item, name=name, url=url)
 
 
 def _due_item(record: Record) -> Item:

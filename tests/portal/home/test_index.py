@@ -16,12 +16,12 @@ from portal.accounts.models import User
 from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
-from portal.home.attention import MAX_SHOWN
 from portal.jobs.models import Worker
 from portal.live import account_records, read_live
 from portal.messaging.models import Message, first_key_at
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp
+from portal.registry.attention import MAX_SHOWN
 from portal.registry.figures import rank
 from portal.registry.models import Kind, Record
 from servicing import Client
