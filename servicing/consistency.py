@@ -18,6 +18,9 @@ from servicing.values import calendar_day, decimal_or_none, is_same_word
 
 ZERO: Final = Decimal(0)
 CENT: Final = Decimal("0.01")
+# Databases that keep 15 digits store smaller amounts to the cent.
+MAX_AMOUNT: Final = Decimal(10) ** 13
+OUT_OF_RANGE: Final = "An amount is $10 trillion or more: lists show it as not known"
 # Statements further apart than this are a mistake in a date.
 MAX_STATEMENT_GAP_YEARS: Final = 100
 
@@ -132,6 +135,26 @@ OFFER_RULES: Final = (
 )  # fmt: skip
 
 
+# Loans and lines of credit
+
+
+def check_account(
+    account: Loan | Statement | None, repayments: Iterable[Repayment] | None, today: date
+) -> list[Rule]:
+    """The rules that a loan or a line breaks today; ``repayments`` are None if they were never read."""
+    match account:
+        case Loan():
+            of_repayments = [] if repayments is None else check_loan_repayments(account, repayments, today)
+            return check_loan(account, today) + of_repayments
+        case Statement():
+            return check_line(account)
+    return []
+
+
+def _out_of_range(*amounts: Decimal | None) -> int:
+    return sum(amount is not None and abs(amount) >= MAX_AMOUNT for amount in amounts)
+
+
 # Loans
 
 
@@ -166,6 +189,11 @@ def _schedule_principal(loan: Loan, schedule: Schedule, *_: object) -> Decimal |
     return difference(total(row.principal for row in schedule.rows), loan.amount)
 
 
+def _loan_out_of_range(loan: Loan, schedule: Schedule, *_: object) -> int:
+    sums = (total(getattr(row, name) for row in schedule.rows) for name in ("total", "balance"))
+    return _out_of_range(loan.amount, *sums)
+
+
 LOAN_RULES: Final = (
     Rule(
         "loan.apr", "APR below interest rate", "warn", Decimal("0.01"),
@@ -176,6 +204,7 @@ LOAN_RULES: Final = (
     Rule("loan.overdue", "Overdue, not delinquent", "notice", ZERO, _overdue_without_delinquent),
     Rule("loan.total", "Schedule is not the total repayment", "warn", CENT, _schedule_total),
     Rule("loan.principal", "Principal is not the amount", "warn", CENT, _schedule_principal),
+    Rule("loan.range", OUT_OF_RANGE, "warn", ZERO, _loan_out_of_range),
 )  # fmt: skip
 
 
@@ -255,6 +284,11 @@ def _unexplained_percent(statement: Statement) -> Decimal | None:
     return abs(statement.credit_limit - statement.available_credit - owed) / statement.credit_limit * 100
 
 
+def _line_out_of_range(line: Statement) -> int:
+    balances = (line.principal_balance, line.past_due_balance, line.payment_amount_due)
+    return _out_of_range(line.credit_limit, line.available_credit, *balances)
+
+
 LINE_RULES: Final = (
     Rule("line.past_due", "Past due days and balance disagree", "warn", ZERO, _past_due_without_days),
     Rule(
@@ -273,6 +307,7 @@ LINE_RULES: Final = (
         "line.months", "A month has no statement", "notice", ZERO,
         lambda statement: len(missing_months(document.billing_date for document in statement.statements)),
     ),
+    Rule("line.range", OUT_OF_RANGE, "warn", ZERO, _line_out_of_range),
 )  # fmt: skip
 
 

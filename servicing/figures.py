@@ -42,6 +42,16 @@ class Aging(StrEnum):
     UNKNOWN = "Not known"
 
 
+AGING_DAYS: Final = {
+    Aging.CURRENT: (0, 0),
+    Aging.DAYS_1_29: (1, 29),
+    Aging.DAYS_30_59: (30, 59),
+    Aging.DAYS_60_89: (60, 89),
+    Aging.DAYS_90: (90, None),
+}
+"""The first and the last day past due of each bucket."""
+
+
 class NotKnown(StrEnum):
     """Why the past due amount of an account is not known."""
 
@@ -159,8 +169,11 @@ def aging(past_due: Decimal | None, days: int | None) -> Aging:
     """The aging bucket of an account; not known where the amount and the days contradict each other."""
     if days is None or days < 0 or (past_due is not None and (past_due > 0) != (days > 0)):
         return Aging.UNKNOWN
-    limits = ((0, Aging.CURRENT), (29, Aging.DAYS_1_29), (59, Aging.DAYS_30_59), (89, Aging.DAYS_60_89))
-    return next((bucket for limit, bucket in limits if days <= limit), Aging.DAYS_90)
+    return next(
+        bucket
+        for bucket, (first, last) in AGING_DAYS.items()
+        if first <= days and (last is None or days <= last)
+    )
 
 
 def percent_of_limit(principal: Decimal | None, limit: Decimal | None) -> Decimal | None:

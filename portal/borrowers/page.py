@@ -84,7 +84,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         copies = [one for one in (*loans, *lines, *lists) if one.is_asked]
         context |= {"progress": progress(copies, request.GET.get("since", "")), "cards": CARDS}
     elif request.htmx.target not in ALL_CARDS:
-        found = findings([*loans, *lines], business_date())
+        found = findings([*loans, *lines], lists, business_date())
         context |= identity(request, record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, panels)
     log_view(
@@ -125,14 +125,15 @@ def read_accounts(request: StaffRequest, accounts: Accounts) -> Panels:
     return panels
 
 
-def findings(copies: Sequence[LiveCopy], today: date) -> Iterator[tuple[Record, consistency.Rule]]:
-    """What does not add up in the copies of the accounts."""
-    for one in copies:
-        match one.answer:
-            case Loan() as loan:
-                yield from ((one.record, rule) for rule in consistency.check_loan(loan, today))
-            case Statement() as line:
-                yield from ((one.record, rule) for rule in consistency.check_line(line))
+def findings(
+    accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy], today: date
+) -> Iterator[tuple[Record, consistency.Rule]]:
+    """The data checks that the copies of the accounts, with their repayments, don't pass."""
+    repayments = {one.record.uuid: one.repayments for one in lists if one.record.answer}
+    for one in accounts:
+        account = one.answer if isinstance(one.answer, Loan | Statement) else None
+        of_loan = repayments.get(one.record.uuid) if isinstance(account, Loan) else None
+        yield from ((one.record, rule) for rule in consistency.check_account(account, of_loan, today))
 
 
 # --- Refreshing all accounts at once ---

@@ -4,7 +4,7 @@ from django.db.models import Q
 
 from portal.lists import cells
 from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns
-from portal.lists.filters import flag_filter
+from portal.lists.filters import aging_filter, flag_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.models import Kind
 from portal.ui import wording
@@ -63,6 +63,7 @@ LINES = ListPage(
     },
     filters=[
         flag_filter("past_due", "Past due", Q(flagged__in=[True])),
+        aging_filter(),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
     ],
     presets={

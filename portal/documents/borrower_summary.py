@@ -169,13 +169,9 @@ def _internal(
         if one.record.kind == Kind.LOAN_REPAYMENTS and one.at
     }
     failed_rules = [
-        *(("Loan", one, consistency.check_loan(one["loan"], today)) for one in loans if one["loan"]),
-        *(
-            ("Loan", one, consistency.check_loan_repayments(one["loan"], paid[one["record"].uuid], today))
-            for one in loans
-            if one["loan"] and one["record"].uuid in paid
-        ),
-        *(("Line", one, consistency.check_line(one["statement"])) for one in lines if one["statement"]),
+        (noun, one, consistency.check_account(one["copy"].answer, paid.get(one["record"].uuid), today))
+        for noun, accounts in (("Loan", loans), ("Line", lines))
+        for one in accounts
     ]
     return {
         "notes": [(note.text, note.author_name, note.pinned_until) for note in notes[:MAX_NOTES]],

@@ -14,17 +14,20 @@ from portal.ui.templatetags import ui
 LONGEST_WORD = 24
 """A longer word of the service is cut; the page of the record shows it whole."""
 
+BEFORE_PARTIAL_PAYMENTS = "before partial payments"
+
 
 def account_link(row: Any, noun: str) -> SafeString:
     """The account under its borrower's name, with its own ID below and its own name on hover."""
     record = row.record
     return format_html(
-        '<a href="{}"><b>{}</b></a><small title="{}">{} {}{}</small>',
+        '<a href="{}"><b>{}</b></a><small title="{}">{} {}{}{}</small>',
         record.get_absolute_url(),
         row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed",
         record.label or record.uuid,
         noun,
         record.uuid[:8],
+        f" · opened {wording.day(record.opened_on)}" if record.opened_on else "",
         format_html(' · <a href="{}">Borrower</a>', row.borrower.get_absolute_url()) if row.borrower else "",
     )
 
@@ -45,11 +48,10 @@ def past_due(row: Any) -> str:
         return format_html(
             '<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "sd-null", ui.NOT_KNOWN
         )
-    return (
-        format_html('<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "", ui.money(amount))
-        if amount
-        else ""
-    )
+    if not amount:
+        return ""
+    shown = format_html('<span class="{}">{}</span>', "sd-bad sd-strong" if is_late else "", ui.money(amount))
+    return with_note(shown, BEFORE_PARTIAL_PAYMENTS if row.record.is_partly_paid else "")
 
 
 def past_due_total(row: Any) -> str:
@@ -64,8 +66,10 @@ def past_due_total(row: Any) -> str:
 
 def days_past_due(row: Any) -> str:
     """The days past due, where anything is."""
-    days = days_of(row.record) if row.record.flagged else 0
-    return ui.NOT_KNOWN if days is None else f"{days:,}" if days > 0 else ""
+    days = days_of(row.record)
+    if days is None:
+        return ui.NOT_KNOWN if row.record.flagged else ""
+    return f"{days:,}" if days > 0 else ""
 
 
 def due_next(row: Any) -> str:

@@ -4,17 +4,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import QueryDict
 
+from portal.registry.figures import aging_condition
 from portal.registry.models import Kind
 from portal.registry.query import NotUnderstood, calendar_day, midnight, read
 from portal.registry.records import distinct_values
 from portal.ui import wording
 from portal.ui.forms import MoneyField
+from servicing.figures import Aging
 
 Options = Iterable[tuple[str, str]]
 # The value that stands for an empty column.
@@ -124,6 +127,12 @@ def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt
         prompt=prompt or label,
         options=lambda: [(value, value)],
     )
+
+
+def aging_filter() -> Filter:
+    """Choose among the aging buckets of accounts."""
+    choices = {one.name.lower(): (str(one), partial(aging_condition, one)) for one in Aging}
+    return choice_filter("aging", "Aging", choices, prompt="Any aging")
 
 
 def date_filters(

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from portal.lists import cells
 from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns, value_column
-from portal.lists.filters import flag_filter, value_filter
+from portal.lists.filters import aging_filter, flag_filter, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
 from portal.registry.models import Kind
 from portal.ui.templatetags import ui
@@ -33,9 +33,16 @@ LOANS = ListPage(
     can_refresh=True,
     columns=[
         *account_columns("Loan"),
+        value_column("opened", "Opened", "record.opened_on", ui.day, "sd-widest", is_default=False),
         money_column("amount", "Amount", "record.amount", ui.money, css="sd-wide"),
         money_column("remaining", "Remaining payments", "record.remaining", css="sd-wide"),
         *past_due_columns(),
+        Column(
+            name="partly_paid",
+            head="Before partial payments",
+            value=lambda row: row.record.is_partly_paid or None,
+            beside="past_due",
+        ),
         money_column("principal", "Principal", "record.principal", is_default=False),
         value_column("product", "Product", "record.category", cells.word, "sd-widest", is_default=False),
         Column(
@@ -62,6 +69,7 @@ LOANS = ListPage(
         value_filter(Kind.LOAN, "product", "Product", "category", prompt="All products"),
         value_filter(Kind.LOAN, "status", "Status", "status", prompt="All statuses"),
         flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
+        aging_filter(),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
     ],
     presets={

@@ -68,9 +68,6 @@ def build_context(request: StaffRequest, reading: LiveCopy) -> dict[str, Any]:
     schedule, figures = schedule_of(loan, today), figures_of(loan)
     listed = account_records(reading.record)[1]
     repayments = store.last_list(listed, Repayment)
-    findings = consistency.check_loan(loan, today)
-    if listed.answer:
-        findings += consistency.check_loan_repayments(loan, repayments, today)
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {
         "loan": loan,
@@ -88,7 +85,7 @@ def build_context(request: StaffRequest, reading: LiveCopy) -> dict[str, Any]:
             max_rows=len(schedule.rows) if request.GET.get("rows") == "all" else 0,
             subtotals=request.GET.get("subtotals") != "off",
         ),
-        "findings": findings,
+        "findings": consistency.check_account(loan, repayments if listed.answer else None, today),
         "adds_up": repaid if repaid is not None and repaid == promised else None,
         "other_owner": other_owner(loan, reading.record),
         "origin": origin(loan),

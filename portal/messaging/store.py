@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from portal.messaging.models import SUFFIX_BITS, Message, first_key_at
 from portal.messaging.search_index import search_text
-from portal.registry.store import IDENTIFIER, MAX_AMOUNT
+from portal.registry.figures import stored_amount
+from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
 from servicing.values import decimal_or_none
 
@@ -53,7 +54,7 @@ def message_row(message: RemoteMessage, day: date | None = None) -> Message:
         is_placed=bool(day or (message.created_at and message.created_at.at)),
         product=_text(payload.get("product"), 40),
         payment_status=_text(payload.get("status"), 40),
-        amount=None if amount is None or abs(amount) >= MAX_AMOUNT else round(amount, 4),
+        amount=stored_amount(amount),
         subject_uuid=_text(payload.get("uuid"), 64),
         bank_account=_text(payload.get("borrower_bank_account_uuid"), 64),
         body=_ENCODER.encode(message.raw).decode(),

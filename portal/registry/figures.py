@@ -1,15 +1,19 @@
 """The figures of accounts on the business date, as :mod:`servicing.figures` defines them, and their columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import Q
 
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
-from servicing import Loan, Statement
+from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
+    AGING_DAYS,
+    Aging,
     Figures,
     Part,
     PastDue,
@@ -17,6 +21,7 @@ from servicing.figures import (
     add_past_due,
     days_past_due,
     is_closed_status,
+    is_partly_paid,
 )
 
 ACCOUNTS: Final = (Kind.LOAN, Kind.LINE)
@@ -32,9 +37,18 @@ FIGURE_COLUMNS: Final = (
     "oldest_unpaid_due",
     "days_past_due",
     "needs_check",
+    "is_partly_paid",
     "figures_good_through",
+    "figures_version",
+    "figures_from",
 )
-NOT_KNOWN_RANK: Final = Decimal(10) ** 11 - 1
+FIGURES_VERSION: Final = 1
+"""Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""
+MAX_DIGITS: Final = 15
+"""So many digits of a number are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
+CENT: Final = Decimal("0.01")
+PLACES: Final = Decimal("0.0001")
+NOT_KNOWN_RANK: Final = Decimal(10) ** 14
 """The rank of an account that is past due by an amount that is not known: above all others."""
 
 
@@ -46,20 +60,39 @@ def figures_of(answer: object) -> Figures:
 
 def figure_columns(figures: Figures) -> dict[str, Any]:
     """The columns that store the figures of an account."""
-    due = figures.due_next
+    due, past_due = figures.due_next, stored_amount(figures.past_due)
     return {
-        "past_due": figures.past_due,
-        "past_due_rank": rank(figures.past_due, is_late=figures.is_late),
+        "past_due": past_due,
+        "past_due_rank": rank(past_due, is_late=figures.is_late),
         "flagged": figures.is_late,
         "key_date": due and due.day,
-        "due_amount": due and due.amount,
-        "remaining": figures.remaining,
-        "principal": figures.principal,
-        "available": figures.available,
+        "due_amount": due and stored_amount(due.amount),
+        "remaining": stored_amount(figures.remaining),
+        "principal": stored_amount(figures.principal),
+        "available": stored_amount(figures.available),
         "oldest_unpaid_due": figures.oldest_unpaid_due,
         "days_past_due": figures.reported_days,
         "figures_good_through": figures.good_through,
+        "figures_version": FIGURES_VERSION,
     }
+
+
+def repayment_columns(answer: Loan | Statement, repayments: Sequence[Repayment] | None) -> dict[str, Any]:
+    """The columns that follow from an account and its repayments, which are None if they were never read."""
+    figures = figures_of(answer)
+    return {
+        "needs_check": bool(consistency.check_account(answer, repayments, business_date())),
+        "is_partly_paid": isinstance(answer, Loan)
+        and is_partly_paid(figures.oldest_unpaid_due, repayments or ()),
+    }
+
+
+def stored_amount(value: Decimal | None) -> Decimal | None:
+    """The amount as every database stores it: with four decimals, two if it is very large, None if it is too large."""
+    if value is None or abs(value) >= consistency.MAX_AMOUNT:
+        return None
+    rounded = value.quantize(PLACES)
+    return rounded if len(rounded.normalize().as_tuple().digits) <= MAX_DIGITS else value.quantize(CENT)
 
 
 def rank(past_due: Decimal | None, *, is_late: bool) -> Decimal | None:
@@ -76,6 +109,24 @@ def days_of(record: Record) -> int | None:
         return days_past_due(record.past_due, record.oldest_unpaid_due, record.days_past_due, today)
     of_loans = (today - record.oldest_unpaid_due).days if record.oldest_unpaid_due else None
     return max((days for days in (of_loans, record.days_past_due) if days is not None), default=None)
+
+
+def aging_condition(bucket: Aging) -> Q:
+    """The saved accounts in an aging bucket, as :func:`servicing.figures.aging` decides it."""
+    owes, owes_nothing = Q(past_due__gt=0), Q(past_due__lte=0)
+    unknown = Q(past_due__isnull=True)
+    no_days = Q(days_past_due__isnull=True, oldest_unpaid_due__isnull=True)
+    if bucket == Aging.CURRENT:
+        return (Q(days_past_due=0) & (unknown | owes_nothing)) | (no_days & owes_nothing)
+    if bucket == Aging.UNKNOWN:
+        contradicts = Q(days_past_due__lte=0) & owes | Q(days_past_due__gt=0) & owes_nothing
+        return no_days & (unknown | owes) | contradicts | Q(days_past_due__lt=0)
+    first, last = AGING_DAYS[bucket]
+    today = business_date()
+    of_line = Q(days_past_due__gte=first) & (Q() if last is None else Q(days_past_due__lte=last))
+    of_loan = Q(oldest_unpaid_due__lte=today - timedelta(days=first))
+    of_loan &= Q() if last is None else Q(oldest_unpaid_due__gte=today - timedelta(days=last))
+    return (of_line | of_loan) & (unknown | owes)
 
 
 def part_of(record: Record) -> Part:

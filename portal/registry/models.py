@@ -24,6 +24,10 @@ def kind_choices() -> list[tuple[str, str]]:
     return Kind.choices
 
 
+# Another version of the portal saved an answer without the figures of this one.
+STALE_FIGURES = models.Q(answer_at__gt=models.F("figures_from"))
+
+
 def _list_indexes() -> list[models.Index]:
     """One for each way to order or to narrow a list, without what is archived; some only for lists that need them.
 
@@ -57,7 +61,26 @@ def _list_indexes() -> list[models.Index]:
             fields=["kind", *names], condition=condition, name=f"{of}_by_{names[0].strip('-')}"
         )
 
+    # Few accounts are in these: those that are past due, have an answer, or have stale figures.
+    days = [(Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due")]
+
+    def of_accounts(kind: Kind, names: list[str], name: str, condition: models.Q) -> models.Index:
+        return models.Index(
+            fields=names, condition=models.Q(kind=kind) & condition & listed, name=f"{kind.value}s_{name}"
+        )
+
     return [
+        *(
+            of_accounts(kind, [name, "id"], f"by_{name}", models.Q(**{f"{name}__isnull": False}))
+            for kind, name in days
+        ),
+        *(
+            of_accounts(
+                kind, ["figures_version", "id"], "by_figures_version", models.Q(answer_at__isnull=False)
+            )
+            for kind, _ in days
+        ),
+        *(of_accounts(kind, ["id"], "with_stale_figures", STALE_FIGURES) for kind, _ in days),
         # Its last column counts how many were checked within a day.
         index(["checked_at", "id", "category"], "records", listed),
         models.Index(fields=["kind", "status", "id"], condition=listed, name="records_in_status"),
@@ -131,6 +154,14 @@ class Record(models.Model):
     oldest_unpaid_due = models.DateField(null=True, help_text="Days past due of a loan are counted from it.")
     days_past_due = models.IntegerField(null=True, help_text="Of a line, as reported in its answer.")
     due_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    is_partly_paid = models.BooleanField(
+        null=True, help_text="A repayment of a loan succeeded after its oldest unpaid due date."
+    )
+    figures_version = models.SmallIntegerField(null=True, help_text="The version of the rules they follow.")
+    figures_from = models.DateTimeField(
+        null=True, help_text="The time of the answer that they were made from."
+    )
+    opened_on = models.DateField(null=True, help_text="Of a loan.")
     remaining = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     principal = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     available = models.DecimalField(max_digits=20, decimal_places=4, null=True)

@@ -1,58 +1,66 @@
 """Calculates the figures of accounts anew where a business date has passed that changes them.
 
-A job does it right after business midnight. Until it has run, requests do it before they read. Records saved before
-there were figures have none yet and are found the same way.
+A job does it right after business midnight. Until it has run, requests do it before they read. Answers that another
+version of the portal saved, and accounts without figures, are found the same way; the job alone also recalculates what
+follows rules of an earlier version.
 """
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.registry import store
-from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS
-from portal.registry.models import Kind, Record
-from portal.registry.records import update_records
+from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION
+from portal.registry.models import STALE_FIGURES, Kind, Record
+from portal.registry.records import active_records, records_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
 from portal.runtime.database import write_if_possible
-from servicing import Loan, Statement
 from servicing.figures import FOREVER
 
 BATCH_SIZE = 500
 MAX_PER_REQUEST = 1_000
 
 
-def has_outdated_figures() -> bool:
-    """Whether a business date has passed that changes the figures of an account."""
-    return any(outdated_accounts(kind).exists() for kind in ACCOUNTS)
+def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
+    """Whether figures of an account hold no longer, or with ``or_earlier_rules`` were made by an earlier version."""
+    return any(found.exists() for found in outdated_accounts(or_earlier_rules=or_earlier_rules))
 
 
-def outdated_accounts(kind: Kind) -> QuerySet[Record]:
-    """The accounts of a kind whose figures hold no longer, or were never calculated."""
-    is_outdated = Q(figures_good_through__lt=business_date()) | Q(figures_good_through__isnull=True)
-    return Record.objects.filter(is_outdated, kind=kind, archived_at__isnull=True)
+def outdated_accounts(*, or_earlier_rules: bool) -> list[QuerySet[Record]]:
+    """The accounts to recalculate; each query is answered by an index of its own."""
+    outdated = Q(figures_good_through__lt=business_date()) | Q(figures_good_through__isnull=True)
+    earlier = Q(answer_at__isnull=False) & (
+        Q(figures_version__lt=FIGURES_VERSION) | Q(figures_version__isnull=True)
+    )
+    conditions = [outdated, STALE_FIGURES, *([earlier] if or_earlier_rules else [])]
+    return [active_records(kind).filter(condition) for condition in conditions for kind in ACCOUNTS]
 
 
-def recalculate_batch(size: int = BATCH_SIZE) -> int:
-    """Calculate the figures of some outdated accounts, and their borrowers' totals; return how many."""
+def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False) -> int:
+    """Calculate the figures of some of these accounts, and their borrowers' totals; return how many."""
     with transaction.atomic():
-        keys = [pk for kind in ACCOUNTS for pk in outdated_accounts(kind).values_list("pk", flat=True)[:size]]
-        records = list(Record.objects.filter(pk__in=keys[:size]).order_by("pk").select_for_update())
+        keys: list[int] = []
+        for found in outdated_accounts(or_earlier_rules=or_earlier_rules):
+            keys += found.values_list("pk", flat=True)[: size - len(keys)] if len(keys) < size else []
+        records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
+        lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
+        repayments = {one.uuid: one for one in lists}
         for record in records:
-            recalculate(record)
-        update_records(records, FIGURE_COLUMNS)
+            recalculate(record, repayments.get(record.uuid))
+        update_records(records, [*FIGURE_COLUMNS, "opened_on"])
         roll_up({record.borrower_uuid for record in records})
     return len(records)
 
 
-def recalculate(record: Record) -> None:
-    """Set the figures of an account from its saved answer."""
-    answer: Loan | Statement | None = (
-        store.last_answer(record, Loan) if record.kind == Kind.LOAN else store.last_answer(record, Statement)
-    )
+def recalculate(record: Record, repayments: Record | None) -> None:
+    """Set the figures of an account from its saved answer and the saved list of its repayments."""
+    answer = store.account_answer(record)
     columns = store.columns_from(answer) if answer else {"figures_good_through": FOREVER}
-    for name in FIGURE_COLUMNS:
+    for name in (*FIGURE_COLUMNS, "opened_on"):
         if name in columns:
             setattr(record, name, columns[name])
+    record.figures_from = record.answer_at
+    store.set_repayment_columns(record, repayments, answer)
 
 
 def ensure_current_figures() -> None:

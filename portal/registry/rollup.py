@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from portal.registry.figures import ACCOUNTS, part_of, rank
+from portal.registry.figures import ACCOUNTS, part_of, rank, stored_amount
 from portal.registry.models import Kind, Record
 from servicing.figures import PastDue, add_past_due
 
@@ -91,8 +91,8 @@ def _update_if_changed(borrower: Record, totals: BorrowerTotals) -> bool:
     total = totals.past_due
     late = [account for account in totals.accounts if account.flagged]
     days = [account.oldest_unpaid_due for account in late if account.oldest_unpaid_due]
-    borrower.past_due, borrower.flagged = total.amount, total.is_late
-    borrower.past_due_rank = rank(total.amount, is_late=total.is_late)
+    borrower.past_due, borrower.flagged = stored_amount(total.amount), total.is_late
+    borrower.past_due_rank = rank(borrower.past_due, is_late=total.is_late)
     borrower.oldest_unpaid_due = min(days, default=None)
     borrower.days_past_due = max(
         (one.days_past_due for one in late if one.days_past_due is not None), default=None

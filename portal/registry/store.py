@@ -18,16 +18,23 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, figure_columns, figures_of
+from portal.registry.figures import (
+    ACCOUNTS,
+    FIGURE_COLUMNS,
+    FIGURES_VERSION,
+    figure_columns,
+    figures_of,
+    repayment_columns,
+    stored_amount,
+)
 from portal.registry.models import Kind, Record, Snapshot, Source
 from portal.registry.query import is_uuid
 from portal.registry.records import create_records, records_by_key, unsaved_record, update_records
 from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
-from portal.runtime.business_date import business_date
 from portal.runtime.clocks import SKEW
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, consistency, rules
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
 from servicing.figures import FOREVER
 
 Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
@@ -37,8 +44,6 @@ Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repa
 
 BATCH_SIZE = 2_000
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
-MAX_AMOUNT = Decimal(10) ** 11
-"""SQLite stores 15 digits of a number exactly: 11 before the decimal point and 4 after it."""
 MAX_DAYS = 10**6
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
@@ -133,6 +138,11 @@ def last_answer(record: Record, model: type[Model]) -> Model | None:
     return codec.decode(model, record.answer) if record.answer else None
 
 
+def account_answer(account: Record) -> Loan | Statement | None:
+    """The last answer of a loan or a line."""
+    return last_answer(account, Loan) if account.kind == Kind.LOAN else last_answer(account, Statement)
+
+
 def find(kind: str, uuid: str) -> Record | None:
     """The record on file, archived or not."""
     return Record.objects.filter(kind=kind, uuid=uuid).first()
@@ -186,8 +196,14 @@ def _save_batch(
                     record.updated_at = at
                     changed.append(record)
             saved.append(record)
+        answers = {
+            (record.kind, record.uuid): item.answer
+            for record, item in zip(saved, items, strict=True)
+            if record.answer_at == at
+        }
+        loans = _with_repayments(new + changed, answers, stored)
         create_records(new)
-        update_records(changed, [*_COLUMNS_FROM_ANSWER, "updated_at"])
+        update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
         _touch(same, source, at)
         Snapshot.objects.bulk_create(snapshots)
         released = [record for record in changed if owners[record] and not record.borrower_uuid]
@@ -196,6 +212,43 @@ def _save_batch(
         unread = {record.borrower_uuid for record in new if record.kind in ACCOUNTS and not record.answer}
         roll_up(summed | {owners[record] for record in released} | borrowers_with_totals(unread - summed))
         return saved
+
+
+def _with_repayments(
+    records: Sequence[Record], answers: Mapping[tuple[str, str], Any], stored: Stored
+) -> list[Record]:
+    """Set what accounts and their repayments say together; return loans of which only the repayments changed.
+
+    ``answers`` spare decoding what was just saved.
+    """
+    accounts = {record.uuid: record for record in records if record.kind in ACCOUNTS and record.answer}
+    lists = {record.uuid: record for record in records if record.kind == Kind.LOAN_REPAYMENTS}
+    if unsaved := lists.keys() - accounts.keys():
+        loans = [record for (kind, uuid), record in stored.items() if kind == Kind.LOAN and uuid in unsaved]
+        found = records_by_key((Kind.LOAN, uuid) for uuid in unsaved - {one.uuid for one in loans})
+        accounts |= {one.uuid: one for one in [*loans, *found.select_for_update()] if one.answer}
+    others = [uuid for uuid, one in accounts.items() if one.kind == Kind.LOAN and uuid not in lists]
+    found = records_by_key((Kind.LOAN_REPAYMENTS, uuid) for uuid in others)
+    lists |= {one.uuid: one for one in found}
+    before = {uuid: (one.needs_check, one.is_partly_paid) for uuid, one in accounts.items()}
+    for uuid, account in accounts.items():
+        set_repayment_columns(account, lists.get(uuid), answers.get((account.kind, uuid)))
+    saved = {id(record) for record in records}
+    return [
+        one
+        for uuid, one in accounts.items()
+        if id(one) not in saved and (one.needs_check, one.is_partly_paid) != before[uuid]
+    ]
+
+
+def set_repayment_columns(
+    account: Record, repayments: Record | None, answer: Loan | Statement | None = None
+) -> None:
+    """Set what an account and the saved list of its repayments say together."""
+    if answer := answer or account_answer(account):
+        listed = last_list(repayments, Repayment) if repayments and repayments.answer else None
+        for name, value in repayment_columns(answer, listed).items():
+            setattr(account, name, value)
 
 
 def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Observation]:
@@ -224,7 +277,7 @@ def _affects_totals(record: Record) -> bool:
 
 def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
     """Whether the item repeats the saved answer and adds nothing to it."""
-    if item.answer is None or item.label or _has_newer_answer(record, at):
+    if item.answer is None or item.label or _has_newer_answer(record, at) or has_stale_figures(record):
         return False
     if item.names_other_owner and record.borrower_uuid and not record.owner_confirmed:
         return False
@@ -232,22 +285,32 @@ def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
     return all(owners) and record.answer == canonical_json(item.answer)
 
 
+def has_stale_figures(record: Record) -> bool:
+    """Whether another version of the portal saved the answer, without the figures of this one."""
+    is_known = record.figures_version == FIGURES_VERSION and record.figures_from == record.answer_at
+    return record.kind in ACCOUNTS and bool(record.answer) and not is_known
+
+
 def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
     """Update only the age of unchanged copies, in one statement."""
     values: dict[str, Any] = {"answer_at": at, "source": source}
     if source == Source.SERVICE:
         values |= {"checked_at": at, "failing_since": None, "failure": ""}
-    Record.objects.filter(pk__in=[record.pk for record in records]).update(**values)
-    for record in records:
-        for name, value in values.items():
-            setattr(record, name, value)
+    accounts = [record for record in records if record.kind in ACCOUNTS]
+    others = [record for record in records if record.kind not in ACCOUNTS]
+    for touched, columns in ((accounts, values | {"figures_from": at}), (others, values)):
+        if touched:
+            Record.objects.filter(pk__in=[record.pk for record in touched]).update(**columns)
+        for record in touched:
+            for name, value in columns.items():
+                setattr(record, name, value)
 
 
 # The columns that an answer may change.
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
-    *("rate", "flagged", "failing_since", "failure", *FIGURE_COLUMNS),
+    *("rate", "flagged", "failing_since", "failure", "opened_on", *FIGURE_COLUMNS),
 ]
 
 
@@ -287,6 +350,7 @@ def _apply_answer(
     record.answer, record.answer_at, record.source = text, at, source
     if source == Source.SERVICE:
         record.checked_at, record.failing_since, record.failure = at, None, ""
+    record.figures_from = at if record.kind in ACCOUNTS else None
     for name, value in columns_from(answer).items():
         setattr(record, name, value)
     return replaced
@@ -303,7 +367,7 @@ def _fit_column(name: str, value: Any) -> Any:
         longest = getattr(Record._meta.get_field(name), "max_length", None)
         return value.replace("\0", "\ufffd")[:longest]
     if isinstance(value, Decimal):
-        return None if abs(value) >= MAX_AMOUNT else value
+        return value if name == "past_due_rank" else stored_amount(value)
     return None if isinstance(value, int) and abs(value) >= MAX_DAYS else value
 
 
@@ -362,15 +426,11 @@ def _unbounded_columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
                 "search_text": search_text(
                     non_uuid_identifier(answer.uuid), *_other_loan_ids(answer), answer.product, answer.status
                 ),
+                "opened_on": answer.opening_date,
                 **figure_columns(figures_of(answer)),
-                "needs_check": bool(consistency.check_loan(answer, business_date())),
             }
         case Statement():
-            return {
-                "amount": answer.credit_limit,
-                **figure_columns(figures_of(answer)),
-                "needs_check": bool(consistency.check_line(answer)),
-            }
+            return {"amount": answer.credit_limit, **figure_columns(figures_of(answer))}
         case Repayment():
             found = search_text(
                 non_uuid_identifier(answer.uuid),

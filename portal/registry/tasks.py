@@ -9,12 +9,12 @@ from portal.registry.recalculation import has_outdated_figures, recalculate_batc
 @job("registry.recalculate_figures", label="Recalculating figures", single=True, gives_way=True)
 def recalculate_figures(progress: Progress) -> None:
     """Recalculate every account whose figures a new business date, or a new version, made outdated."""
-    while number := recalculate_batch():
+    while number := recalculate_batch(or_earlier_rules=True):
         progress.step(number)
 
 
 @chore
 def recalculate_after_midnight() -> None:
     """Start the job as soon as there is something to recalculate."""
-    if has_outdated_figures():
+    if has_outdated_figures(or_earlier_rules=True):
         start_job(recalculate_figures)

@@ -65,7 +65,7 @@ def _past_due_item(record: Record) -> Item:
         group="past_due",
         fact=f"{(amount or '').capitalize()} past due,",
         rest=f"{days} day{'' if days == 1 else 's'}" if days else "days not known",
-        meta=f"{noun} {record.uuid[:8]}",
+        meta=f"{noun} {record.uuid[:8]}{', before partial payments' if record.is_partly_paid else ''}",
         borrower_uuid=record.borrower_uuid,
         rank=record.past_due_rank or Decimal(0),
         url=record.get_absolute_url(),

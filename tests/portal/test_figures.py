@@ -12,7 +12,10 @@ import pytest
 import time_machine
 from django.conf import LazySettings
 from django.core.cache import cache
+from django.db import connection
+from django.http import QueryDict
 from django.test import Client as Browser
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
@@ -27,11 +30,11 @@ from portal.jobs.queue import start_job
 from portal.live import LiveCopy
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
-from portal.registry.recalculation import has_outdated_figures
+from portal.registry.recalculation import has_outdated_figures, outdated_accounts
 from portal.registry.tasks import recalculate_after_midnight, recalculate_figures
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from servicing import Loan, Statement, codec
+from servicing import Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from tests.conftest import SECRET, browser_of
 from tests.portal.pages import words
@@ -124,10 +127,10 @@ def on_home(browser: Browser) -> list[str]:
     return [item.key.partition(":")[2] for item, _ in found]
 
 
-def summary_text(owner: Record) -> str:
+def summary_text(owner: Record, options: Options = Options()) -> str:  # noqa: B008 - frozen
     """The words of the printed summary's PDF, without spaces."""
     copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
-    paper = borrower_summary.document(owner, copies, Options(), today=business_date())
+    paper = borrower_summary.document(owner, copies, options, today=business_date())
     stamp = Stamp(noon(business_date()), "Maya Chen")
     pages = PdfReader(io.BytesIO(render(paper.html(stamp)))).pages
     return "".join("".join(page.extract_text() for page in pages).split())
@@ -216,6 +219,121 @@ def test_records_of_an_earlier_version_get_their_figures(desk: Sandbox, viewer: 
     Record.objects.filter(uuid="b-1").update(past_due=None, past_due_rank=None, flagged=False)
     assert in_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]["Past due"] == "75.10"
     assert in_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "75.10"
+
+
+def save_repayments(owner: str, loan: str, *days: date) -> None:
+    paid = [
+        {"uuid": f"p-{day}", "status": "SUCCEEDED", "amount": Decimal("75.10"), "effective_date": str(day)}
+        for day in days
+    ]
+    answer = codec.decode_list(Repayment, codec.to_json(paid))
+    ids = {"borrower_id": owner, "loan_id": loan}
+    store.save(store.records_in_answer("repayments.of_loan", answer, ids), source=Source.SERVICE)
+
+
+def one_overdue_loan(paid_rows: int = 0) -> dict[str, Any]:
+    rows = [
+        {"due_date": f"2020-0{month}-28", "total": Decimal("75.10"), "status": "PAID"}
+        for month in range(1, paid_rows + 1)
+    ]
+    unpaid = {"due_date": "2020-06-28", "total": Decimal("75.10"), "status": "SCHEDULED"}
+    return {"delinquent": True, "status": "ACTIVE", "installments": [*rows, unpaid]}
+
+
+@pytest.mark.parametrize(
+    ("paid_rows", "repaid", "words_of_rule"),
+    [
+        (0, [date(2020, 6, 28)], "A repayment succeeded on the due date of an unpaid installment"),
+        (2, [date(2020, 1, 28)], "More installments paid than repayments succeeded"),
+    ],
+)
+def test_repayments_that_contradict_a_loan_are_found_in_every_place(
+    desk: Sandbox, viewer: Browser, paid_rows: int, repaid: list[date], words_of_rule: str
+) -> None:
+    owner = save_borrower("b-1", "Contradicting Copies LLC")
+    loan = save_answer(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows))
+    assert amounts_found(viewer, "/loans/?check=yes") == set()
+    save_repayments("b-1", "loan-1", *repaid)
+    assert amounts_found(viewer, "/loans/?check=yes") == {"loan-1"}
+    for page in (loan, owner):
+        assert words_of_rule in words(viewer.get(page.get_absolute_url()).content.decode())
+    assert words_of_rule.replace(" ", "") in summary_text(owner)
+    assert words_of_rule.replace(" ", "") not in summary_text(owner, Options.of(QueryDict("mode=borrower")))
+    save_answer(Loan, "b-1", "loan-1", one_overdue_loan(paid_rows) | {"risk_grade": "B"})
+    assert amounts_found(viewer, "/loans/?check=yes") == {"loan-1"}
+    save_repayments("b-1", "loan-1", *[date(2020, month, 27) for month in range(1, paid_rows + 1)])
+    assert amounts_found(viewer, "/loans/?check=yes") == set()
+
+
+def test_what_may_be_paid_in_part_says_so_in_every_place(desk: Sandbox, viewer: Browser) -> None:
+    owner = save_borrower("b-1", "Partly Paid LLC")
+    save_answer(Loan, "b-1", "loan-1", one_overdue_loan())
+    save_repayments("b-1", "loan-1", date(2020, 6, 30))
+    assert "$75.10 before partial payments" in words(viewer.get("/loans/").content.decode())
+    assert in_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]["Before partial payments"] == "Yes"
+    for address in (owner.get_absolute_url(), f"{owner.get_absolute_url()}?tab=loans"):
+        assert "$75.10 before partial payments" in words(viewer.get(address).content.decode())
+    assert "before partial payments" in words(viewer.get("/?show=past_due").content.decode())
+    assert "beforepartialpayments" in summary_text(owner)
+
+
+def test_an_answer_that_an_earlier_version_saved_meanwhile_is_calculated_anew(
+    desk: Sandbox, viewer: Browser
+) -> None:
+    save_borrower("b-1", "Rolling Upgrade LLC")
+    record = save_answer(Loan, "b-1", "loan-1", one_overdue_loan())
+    paid = one_overdue_loan() | {"uuid": "loan-1", "delinquent": False, "installments": []}
+    text = store.canonical_json(codec.decode(Loan, codec.to_json(paid | {"opening_date": "2019-05-01"})))
+    later = timezone.now() + timedelta(seconds=1)
+    Record.objects.filter(pk=record.pk).update(answer=text, answer_at=later)
+    assert has_outdated_figures()
+    row = in_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
+    assert (row["Past due"], row["Aging"]) == ("", "Not known")
+    assert "opened 1 May 2019" in words(viewer.get("/loans/").content.decode())
+    assert not has_outdated_figures()
+
+
+def test_an_earlier_version_of_the_rules_is_replaced_by_the_job_alone(desk: Sandbox, viewer: Browser) -> None:
+    save_borrower("b-1", "Earlier Rules LLC")
+    for number in range(3):
+        save_answer(Loan, "b-1", f"loan-{number}", one_overdue_loan())
+    Record.objects.update(figures_version=None, figures_from=None, needs_check=True)
+    found = {f"loan-{number}" for number in range(3)}
+    assert amounts_found(viewer, "/loans/?check=yes") == found
+    recalculate_after_midnight()
+    run_job(str(start_job(recalculate_figures).pk))
+    assert amounts_found(viewer, "/loans/?check=yes") == set()
+    assert not has_outdated_figures(or_earlier_rules=True)
+
+
+def test_outdated_figures_are_found_along_an_index(desk: Sandbox) -> None:
+    for found in outdated_accounts(or_earlier_rules=True):
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute("SET LOCAL enable_seqscan = off")
+        assert re.search("(?i)index .*(figures|records_by)", found.values("pk")[:1].explain())
+
+
+@pytest.mark.parametrize(
+    ("limit", "listed", "exported"),
+    [
+        ("123456789012.34", "$123,456,789,012.34", "123456789012.34"),
+        ("9999999999999.99", "$9,999,999,999,999.99", "9999999999999.99"),
+        ("41.12345", "$41.12", "41.1234"),
+        ("10000000000000.00", "Not known", ""),
+    ],
+)
+def test_a_large_amount_is_listed_or_said_to_be_too_large(
+    desk: Sandbox, viewer: Browser, limit: str, listed: str, exported: str
+) -> None:
+    save_borrower("b-1", "Large Amounts LLC")
+    line = save_answer(Statement, "b-1", "line-1", {"principal_balance": Decimal(limit), "days_past_due": 0})
+    assert listed in words(viewer.get("/lines/").content.decode())
+    assert in_csv(viewer, "/lines/export.csv?sort=due")["line-1"]["Principal"] == exported
+    page = words(viewer.get(line.get_absolute_url()).content.decode())
+    assert wording.money(Decimal(limit)) in page
+    assert ("lists show it as not known" in page) == (not exported)
+    assert amounts_found(viewer, "/lines/?check=yes") == (set() if exported else {"line-1"})
 
 
 def test_a_closed_account_is_left_out_and_that_is_said(desk: Sandbox, viewer: Browser) -> None:

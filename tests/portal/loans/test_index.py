@@ -31,7 +31,7 @@ class TestList(PortfolioList):
             "Due next",
             "Amount due next",
         ),
-        *("Status", "Last updated"),
+        *("Before partial payments", "Status", "Last updated"),
     ]
 
     def test_amount_rate_and_delinquency_are_shown(self, viewer: Browser, portal_service: Sandbox) -> None:
