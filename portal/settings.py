@@ -176,6 +176,8 @@ CLOSED_STATUSES = frozenset(
 )
 #: Your organization's name on printed documents and in authenticator apps.
 ORGANISATION = text("ORGANISATION", "Servicing Desk")
+#: What the portal is called on screens and at sign-in.
+PRODUCT_NAME = text("PRODUCT_NAME", "Servicing Desk")
 #: Password of the demo staff (`DEBUG` only).
 DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
 #: Days an unfinished onboarding is kept.

@@ -5,6 +5,7 @@ from typing import Any
 from allauth.mfa.base.internal.flows import delete_and_cleanup
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth.admin import UserAdmin
@@ -23,7 +24,7 @@ from portal.ui.keys import row_key
 class StaffAdminSite(admin.AdminSite):
     """An admin of our own tables. Packages register theirs on Django's default site, which no address leads to."""
 
-    site_header = site_title = "Servicing Desk administration"
+    site_header = site_title = f"{settings.PRODUCT_NAME} administration"
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Administrators and those who oversee may open the admin; each model decides the rest."""

@@ -131,7 +131,8 @@ def waiting(user: User) -> dict[str, int]:
         cache.get_or_set(key, partial(_count, user, is_personal=is_personal), COUNT_CACHE_SECONDS) or 0
         for key, is_personal in ((SHARED_COUNT, False), (_personal_count(user), True))
     ]
-    return {"home:index": sum(counts)}
+    approvals = cache.get_or_set(_approval_count(user), partial(_count_approvals, user), COUNT_CACHE_SECONDS)
+    return {"home:index": sum(counts), "approvals:index": approvals or 0}
 
 
 def _count(user: User, *, is_personal: bool) -> int:
@@ -140,17 +141,25 @@ def _count(user: User, *, is_personal: bool) -> int:
     return _total([_items(source, snoozed, user) for source in sources])
 
 
+def _count_approvals(user: User) -> int:
+    return pending_approvals(Snoozed(_snoozes().values_list("key", flat=True)), user).total
+
+
 def _snoozes() -> QuerySet[Snooze]:
     return Snooze.objects.filter(until__gt=business_date())
 
 
 def forget_counts(user: User) -> None:
     """Count again, because an item was snoozed or brought back."""
-    cache.delete_many([SHARED_COUNT, _personal_count(user)])
+    cache.delete_many([SHARED_COUNT, _personal_count(user), _approval_count(user)])
 
 
 def _personal_count(user: User) -> str:
     return f"attention:{user.pk}"
+
+
+def _approval_count(user: User) -> str:
+    return f"approvals:{user.pk}"
 
 
 def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:

@@ -417,8 +417,20 @@
     (current < 0 ? links[0] : links[current + step])?.focus();
   };
 
+  const openSearch = () => {
+    if (!search) return;
+    search.form.dataset.open = "";
+    search.focus();
+    search.select();
+  };
+
+  $("[data-open-search]")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    openSearch();
+  });
+
   const KEYS = {
-    "/": () => { search?.focus(); search?.select(); },
+    "/": () => openSearch(),
     "?": () => $("#shortcuts")?.togglePopover(),
     g: () => { awaited = Date.now(); },
     j: () => moveRow(1),
@@ -447,6 +459,11 @@
       const menu = $("details.sd-menu[open]");
       closeMenus();
       if (menu) $("summary", menu).focus();
+    }
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && search && !$("dialog:modal")) {
+      event.preventDefault();
+      openSearch();
+      return;
     }
     const isOff = document.body.dataset.shortcuts !== "on" || $("dialog:modal");
     if (isOff || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;

@@ -29,6 +29,8 @@ from servicing.values import decimal_or_none
 
 register = template.Library()
 
+register.simple_tag(lambda: settings.PRODUCT_NAME, name="product_name")
+
 UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
 

@@ -1,6 +1,7 @@
 """A change of name, SSN or date of birth waits for a supervisor other than its maker; nothing is sent before."""
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.cache import cache
 from django.test import Client as Browser
 from django.utils import timezone
 
@@ -379,6 +381,17 @@ def test_everybody_concerned_sees_it(
 def tell() -> Callable[[Browser], str]:
     """What home says needs this person."""
     return lambda browser: html(browser.get("/"))
+
+
+def test_the_navigation_counts_approvals(editor: Editor, supervisor: Browser) -> None:
+    counted = r'href="/approvals/"[^>]*>\s*<svg.*?</svg>Approvals\s*<span class="sd-nav-count">1<'
+    assert not re.search(counted, html(supervisor.get("/loans/")), re.DOTALL)
+    ask(editor)
+    cache.clear()
+    assert re.search(counted, html(supervisor.get("/loans/")), re.DOTALL)
+    cache.clear()
+    other = browser_of(Role.VIEWER)
+    assert not re.search(counted, html(other.get("/loans/")), re.DOTALL)
 
 
 def test_a_viewer_has_no_list(viewer: Browser, auditor: Browser, editor: Editor) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from django.conf import LazySettings
 from django.http import HttpRequest, HttpResponse
 from django.test import Client as Browser
 from django.urls import include, path
@@ -90,3 +91,13 @@ def test_areas_that_a_person_may_not_enter_are_absent(viewer: Browser, auditor: 
 def test_only_those_who_may_onboard_can_press_the_button(viewer: Browser, servicer: Browser) -> None:
     assert 'href="/borrowers/new/' not in viewer.get("/loans/").content.decode()
     assert 'href="/borrowers/new/' in servicer.get("/loans/").content.decode()
+
+
+def test_a_product_has_the_name_that_its_setting_says(
+    viewer: Browser, anonymous: Browser, settings: LazySettings
+) -> None:
+    settings.PRODUCT_NAME = "Harbor & Sons Servicing"
+    for browser, address in [(viewer, "/loans/"), (anonymous, "/sign-in/"), (viewer, "/nowhere/")]:
+        page = browser.get(address).content.decode()
+        assert page.count("Harbor &amp; Sons Servicing") >= 2
+        assert "Servicing Desk" not in page

@@ -88,7 +88,7 @@ class Command(BaseCommand):
 
     def greet(self, port: int) -> None:
         """Where to go and how to sign in."""
-        self.stdout.write(f"\nServicing Desk is at http://{HOST}:{port}/")
+        self.stdout.write(f"\n{settings.PRODUCT_NAME} is at http://{HOST}:{port}/")
         self.stdout.write(f"Sign in as {', '.join(Role.values)}; the password is {settings.DEMO_PASSWORD}")
         self.stdout.write("Ctrl-C stops it; the data is kept.\n")
         self.stdout.flush()

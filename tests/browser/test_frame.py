@@ -1,0 +1,103 @@
+"""The frame of every page in a real browser: what stays, what fits, and how it is reached."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from servicing.sandbox import Sandbox
+from tests import given
+
+pytestmark = pytest.mark.browser
+
+PHONE = {"width": 390, "height": 844}
+LISTS = ["/borrowers/", "/loans/", "/lines/", "/applications/", "/repayments/"]
+
+
+@pytest.fixture
+def borrower(page: Page, portal_service: Sandbox) -> str:
+    """The address of a borrower with accounts, among thirty."""
+    for number in range(30):
+        owner = given.borrower(portal_service, first_name=f"Harbor Bakery {number:02} LLC")
+        given.loan(portal_service, owner)
+        given.line(portal_service, owner)
+    return owner.get_absolute_url()
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
+def test_the_header_stays_when_a_long_page_is_scrolled(
+    page: Page, borrower: str, size: dict[str, int]
+) -> None:
+    page.set_viewport_size(size)
+    page.goto("/borrowers/")
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    assert page.evaluate("scrollY") > size["height"] / 3
+    assert page.locator(".sd-header").evaluate("header => header.getBoundingClientRect().top") == 0
+
+
+def test_a_low_window_keeps_one_row_of_the_header(page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 225})
+    page.goto("/")
+    assert page.locator(".sd-header").evaluate("header => header.offsetHeight") <= 56
+
+
+@pytest.mark.parametrize("url", LISTS)
+def test_a_phone_shows_a_row_of_a_list_in_its_first_screen(page: Page, borrower: str, url: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto(url)
+    expect(page.locator(".sd-filters")).to_be_visible()
+    row = page.locator(".sd-list tbody tr").first
+    if row.count():
+        expect(row).to_be_in_viewport()
+    else:
+        expect(page.get_by_role("heading", name="None on file")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_filters_of_a_phone_are_in_a_drawer(page: Page, borrower: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto("/borrowers/")
+    expect(page.locator("select[name=state]")).to_be_hidden()
+    page.get_by_role("button", name="Filters").click()
+    page.locator("#filters").get_by_label("Past due").check()
+    expect(page.get_by_role("heading", name="Nothing matches")).to_be_visible()
+    page.get_by_role("button", name="Show results").click()
+    expect(page.locator("select[name=state]")).to_be_hidden()
+    expect(page.get_by_role("button", name="Filters (1)")).to_be_visible()
+
+
+def test_a_phone_finds_the_tools_of_a_list_behind_one_button(page: Page, borrower: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto("/borrowers/")
+    page.get_by_role("button", name="List actions").click()
+    expect(page.get_by_role("link", name="Print summaries")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Print summaries")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [701, 730, 763, 1023])
+def test_the_tabs_of_a_borrower_scroll_and_not_the_page(page: Page, borrower: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(borrower)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("size", [{"width": 1440, "height": 900}, PHONE])
+def test_ctrl_k_opens_search(page: Page, borrower: str, size: dict[str, int]) -> None:
+    page.set_viewport_size(size)
+    page.goto("/loans/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("Harbor Bakery 07")
+    expect(page.get_by_role("option", name="Harbor Bakery 07 LLC")).to_be_visible()
+
+
+def test_a_phone_opens_search_by_its_button(page: Page, borrower: str) -> None:
+    page.set_viewport_size(PHONE)
+    page.goto("/loans/")
+    expect(page.get_by_role("combobox", name="Search")).to_be_hidden()
+    page.get_by_role("link", name="Search", exact=True).click()
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+
+
+def test_a_short_page_does_not_scroll_and_shows_the_foot_of_the_navigation(page: Page) -> None:
+    page.goto("/approvals/")
+    assert page.evaluate("document.documentElement.scrollHeight") == 900
+    expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_in_viewport(ratio=1)
