@@ -18,7 +18,7 @@ def pending_approvals(snoozed: Snoozed, user: User) -> Items:
         if one.is_open and (one.maker_id == user.pk or (may_decide and one.state == Approval.State.WAITING))
     ]
     visible = [item for item in items if item.key not in snoozed]
-    return Items(visible, name="approvals", url=reverse("approvals:index"))
+    return Items(visible, group="approvals", name="approvals", url=reverse("approvals:index"))
 
 
 def _item(approval: Approval, user: User) -> Item:

@@ -28,13 +28,13 @@ def trail_problem(snoozed: Snoozed) -> Items:
     return snoozed.only(
         Item(
             key=f"trail:{last.pk if last else 0}",
-            group="system",
             fact=f"The audit trail {problem}.",
             meta=failed.problem[:300] if failed else "",
             when=when,
             url=reverse("operations:status"),
             verb="Open status",
-        )
+        ),
+        "system",
     )
 
 
@@ -47,7 +47,6 @@ def unknown_writes(snoozed: Snoozed, user: User) -> Items:
         is_change = intent.method == "PUT"
         return Item(
             key=f"write:{intent.pk}",
-            group="system",
             icon="help-circle",
             fact="Outcome unknown:",
             rest=f"change of {intent.label}" if is_change else intent.label,
@@ -60,4 +59,4 @@ def unknown_writes(snoozed: Snoozed, user: User) -> Items:
         )
 
     unknown = WriteIntent.objects.filter(state=WriteIntent.State.UNKNOWN)
-    return Items(unknown.exclude(pk__in=snoozed.ids("write:")), item)
+    return Items(unknown.exclude(pk__in=snoozed.ids("write:")), item, group="system")

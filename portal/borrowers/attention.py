@@ -24,7 +24,7 @@ def incomplete_onboardings(snoozed: Snoozed) -> Items:
         return Items()
     tasks = {record.uuid: left for record, left in open_tasks(one.borrower_uuid for one in created)}
     left = [(one, tasks[one.borrower_uuid]) for one in created if tasks.get(one.borrower_uuid)]
-    return Items(left, _task_item)
+    return Items(left, _task_item, group="onboarding")
 
 
 def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
@@ -47,7 +47,7 @@ def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
 def old_drafts(snoozed: Snoozed, user: User) -> Items:
     """This person's drafts of yesterday and before."""
     old = Draft.objects.filter(owner=user, updated_at__lt=timezone.now() - timedelta(days=1))
-    return Items(old.exclude(pk__in=snoozed.ids("draft:")), _draft_item)
+    return Items(old.exclude(pk__in=snoozed.ids("draft:")), _draft_item, group="drafts")
 
 
 def _draft_item(draft: Draft) -> Item:

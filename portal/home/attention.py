@@ -5,7 +5,7 @@ Everything is read from saved records; nothing calls the service.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 
 from django.core.cache import cache
@@ -19,14 +19,24 @@ from portal.borrowers.attention import incomplete_onboardings, old_drafts
 from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
-from portal.registry.attention import Item, Items, Snoozed
+from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
 from portal.registry.models import Kind
-from portal.repayments.attention import due_payments, past_due_accounts, returned_payments
+from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
+from portal.ui import wording
 
 COUNT_CACHE_SECONDS = 10
 SHARED_COUNT = "attention"
-GROUPS = {"payments": "Payments", "past_due": "Past due", "system": "System"}
+GROUPS = {
+    "system": "System",
+    "approvals": "Approvals",
+    "returned": "Returned payments",
+    "past_due": "Past due",
+    "due": f"Due in {DUE_DAYS} days",
+    "onboarding": "Onboarding",
+    "drafts": "Drafts",
+}
+"""The kinds of items, the most urgent first."""
 
 
 def stopped_worker(snoozed: Snoozed) -> Items:
@@ -40,14 +50,14 @@ def stopped_worker(snoozed: Snoozed) -> Items:
     return snoozed.only(
         Item(
             key=f"worker:{since.timestamp():.0f}",
-            group="system",
             fact="Background jobs are stopped:",
             rest="no worker is running",
             meta=f"{jobs.waiting:,} waiting" if jobs.waiting else "new messages are not fetched",
             when=since,
             url=reverse("operations:status"),
             verb="Open status",
-        )
+        ),
+        "system",
     )
 
 
@@ -70,6 +80,47 @@ PERSONAL = {unknown_writes, pending_approvals, old_drafts}
 
 
 @dataclass(frozen=True)
+class Group:
+    """The items of one kind, most urgent first, and what all of them add up to."""
+
+    name: str
+    title: str
+    sources: Sequence[Items]
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The first items; of several kinds of accounts, the worst of all."""
+        items = [item for source in self.sources for item in source.items]
+        return sorted(items, key=attrgetter("rank"), reverse=True)[:MAX_SHOWN]
+
+    @cached_property
+    def total(self) -> int:
+        return _total(self.sources)
+
+    @cached_property
+    def amount(self) -> Amount | None:
+        """What they add up to; None for a group without amounts."""
+        amounts = [source.amount for source in self.sources if source.amount]
+        return sum(amounts, Amount()) if amounts else None
+
+    @property
+    def amount_words(self) -> str:
+        """Such as "$310.00, plus 2 not known"."""
+        if not self.amount:
+            return ""
+        known, unknown = self.amount
+        words = wording.money(known) or ""
+        return (
+            f"{words}, plus {unknown:,} not known" if unknown and known else "Not known" if unknown else words
+        )
+
+    @property
+    def links(self) -> list[Items]:
+        """The lists behind items that aren't shown."""
+        return [source for source in self.sources if source.url] if self.total > len(self.items) else []
+
+
+@dataclass(frozen=True)
 class Attention:
     """The whole list, and how much of it is in each group."""
 
@@ -77,19 +128,16 @@ class Attention:
     user_id: int
     snoozed: Sequence[Snooze]
 
-    def items(self, group: str) -> list[Item]:
-        """The items of one group, those of this person, or all."""
-        items = _worst_first([item for source in self.sources for item in source.items])
-        if group == "mine":
-            return [item for item in items if item.owner_id == self.user_id]
-        return [item for item in items if not group or item.group == group]
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The groups that have items."""
+        of_groups = {name: [one for one in self.sources if one.group == name] for name in GROUPS}
+        return [Group(name, GROUPS[name], sources) for name, sources in of_groups.items() if sources]
 
-    def left_out(self, group: str) -> list[Items]:
-        """The sources that have more items than are shown."""
-        return [one for one in self._of(group) if one.left_out]
-
-    def _of(self, group: str) -> list[Items]:
-        return [one for one in self.sources if one.items and group in ("", one.items[0].group)]
+    @property
+    def items(self) -> list[Item]:
+        """The first items of all groups."""
+        return [item for group in self.groups for item in group.items]
 
     @property
     def total(self) -> int:
@@ -97,20 +145,28 @@ class Attention:
 
     @property
     def mine(self) -> int:
-        return len(self.items("mine"))
+        return sum(item.owner_id == self.user_id for item in self.items)
 
     @property
     def pills(self) -> list[tuple[str, str, int]]:
         """Name, words and count of each filter."""
-        groups = [(name, words, _total(self._of(name))) for name, words in GROUPS.items()]
+        groups = [(one.name, one.title, one.total) for one in self.groups]
         return [("", "All", self.total), ("mine", "Mine", self.mine), *groups]
 
-
-def _worst_first(items: Sequence[Item]) -> list[Item]:
-    """The items with what is past due ordered over all kinds of accounts."""
-    late = [item for item in items if item.group == "past_due"]
-    in_order = iter(sorted(late, key=attrgetter("rank"), reverse=True))
-    return [next(in_order) if item.group == "past_due" else item for item in items]
+    @property
+    def headline(self) -> list[str]:
+        """What there is in all, what is past due, and what was returned."""
+        found = {group.name: group for group in self.groups}
+        parts = [
+            f"{self.total:,} item{'' if self.total == 1 else 's'} need{'s' if self.total == 1 else ''} attention"
+        ]
+        if late := found.get("past_due"):
+            parts.append(
+                f"{late.amount_words} past due on {late.total:,} account{'' if late.total == 1 else 's'}"
+            )
+        if back := found.get("returned"):
+            parts.append(f"{back.total:,} returned payment{'' if back.total == 1 else 's'}")
+        return parts
 
 
 def attention(user: User) -> Attention:

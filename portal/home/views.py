@@ -23,6 +23,7 @@ from portal.home.models import Snooze
 from portal.home.numbers import numbers
 from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
+from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Kind, Record
 from portal.registry.records import with_borrowers
 from portal.runtime.business_date import business_date
@@ -31,7 +32,8 @@ from portal.ui.htmx import finish_action, render_page, toast
 MAX_RECENT = 8
 MAX_VIEWS_READ = 100
 MAX_ACTIVITY = 15
-FIRST_ITEMS = 10
+FIRST_ITEMS = 3
+"""So many of each group are shown at first."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -52,23 +54,32 @@ def index(request: StaffRequest) -> HttpResponse:
 def health_section(request: StaffRequest) -> dict[str, Any]:
     """How the service answers each group of calls."""
     groups = cached_health()
-    return {"groups": groups, "health_words": summarize(groups)}
+    return {"services": groups, "health_words": summarize(groups)}
 
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:
     """What needs attention, of the chosen group."""
     found = attention(request.user)
-    group = request.GET.get("show", "")
-    group = group if group in ("mine", "snoozed", *GROUPS) else ""
-    items = found.items(group)
-    shown = items if "all" in request.GET else items[:FIRST_ITEMS]
+    chosen = request.GET.get("show", "")
+    chosen = chosen if chosen in ("mine", "snoozed", *GROUPS) else ""
+    limit = MAX_SHOWN if chosen or "all" in request.GET else FIRST_ITEMS
+    shown = [
+        (
+            group,
+            [item for item in group.items if chosen != "mine" or item.owner_id == request.user.pk][:limit],
+        )
+        for group in found.groups
+        if chosen in ("", "mine", group.name)
+    ]
+    borrowers = iter(with_borrowers([item for _, items in shown for item in items]))
+    groups = [(group, [next(borrowers) for _ in items]) for group, items in shown if items]
     return {
         "attention": found,
-        "group": group,
-        "items": with_borrowers(shown),
-        "folded": len(items) - len(shown),
-        "every": len(items),
-        "left_out": found.left_out(group),
+        "chosen": chosen,
+        "groups": groups,
+        "items": [item for _, items in groups for item in items],
+        "is_folded": limit == FIRST_ITEMS,
+        "every": found.total,
     }
 
 
@@ -119,7 +130,7 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
 def snooze(request: StaffRequest) -> HttpResponse:
     """Snooze an item up to a day, with a reason that colleagues can read."""
     key = request.GET.get("item", "")
-    item = next((one for one in attention(request.user).items("") if one.key == key), None)
+    item = next((one for one in attention(request.user).items if one.key == key), None)
     if item is None:
         raise Http404("This item is no longer in the list.")
     form = SnoozeForm(request.POST or None)

@@ -32,7 +32,6 @@ def undelivered_messages(snoozed: Snoozed) -> Items:
     return snoozed.only(
         Item(
             key=f"messages:{newest.pk}",
-            group="system",
             state="warn",
             icon="webhook",
             fact=f"{count:,} message{'' if count == 1 else 's'} not successful,",
@@ -41,5 +40,6 @@ def undelivered_messages(snoozed: Snoozed) -> Items:
             when=newest.recorded_at,
             url=f"{reverse('messaging:index')}?{query}",
             verb="Show messages",
-        )
+        ),
+        "system",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -23,16 +23,19 @@ class Item:
 
     key: str
     """Identifies the fact for as long as it holds; snoozes refer to it."""
-    group: str = ""
     state: str = "bad"
     icon: str = "alert-circle"
     fact: str
     rest: str = ""
     meta: str = ""
+    amount: str = ""
+    """Its money, for a line that begins with the borrower instead of the fact."""
+    badge: tuple[str, str] | None = None
+    """How long it has been past due: a state and words."""
     borrower_uuid: str = ""
     when: datetime | date | None = None
     rank: Decimal = Decimal(0)
-    """Orders what is past due over all kinds of accounts, the greatest first."""
+    """Orders the items of a group over all kinds of accounts, the greatest first."""
     url: str
     verb: str
     owner_id: int | None = None
@@ -43,6 +46,16 @@ class Item:
         return f"{self.fact} {self.rest}".strip()
 
 
+class Amount(NamedTuple):
+    """What several items add up to, and how many of them have no known amount."""
+
+    known: Decimal = Decimal(0)
+    unknown: int = 0
+
+    def __add__(self, other: Any) -> "Amount":
+        return Amount(self.known + other.known, self.unknown + other.unknown)
+
+
 class Items:
     """The items of one kind: counted in the database, built when they are shown. A link lists all of them."""
 
@@ -51,11 +64,13 @@ class Items:
         rows: QuerySet[Any] | Sequence[Any] = (),
         build: Callable[[Any], Item] = lambda item: item,
         *,
+        group: str = "",
         name: str = "",
         url: str = "",
+        add_up: Callable[[Any], Amount] | None = None,
     ) -> None:
-        self._rows, self._build = rows, build
-        self.name, self.url = name, url
+        self._rows, self._build, self._add_up = rows, build, add_up
+        self.group, self.name, self.url = group, name, url
 
     @cached_property
     def _first(self) -> list[Any]:
@@ -72,9 +87,10 @@ class Items:
         has_all = "_first" in self.__dict__ and len(self._first) <= MAX_SHOWN
         return len(self._first) if has_all else self._rows.count()
 
-    @property
-    def left_out(self) -> int:
-        return self.total - len(self.items)
+    @cached_property
+    def amount(self) -> Amount | None:
+        """What all of them add up to, for items with amounts."""
+        return self._add_up(self._rows) if self._add_up else None
 
 
 class Snoozed(frozenset[str]):
@@ -84,6 +100,6 @@ class Snoozed(frozenset[str]):
         """What follows the prefix in the keys that have it."""
         return [key.removeprefix(prefix) for key in self if key.startswith(prefix)]
 
-    def only(self, item: Item) -> Items:
+    def only(self, item: Item, group: str) -> Items:
         """Items of which there is at most one."""
-        return Items([] if item.key in self else [item])
+        return Items([] if item.key in self else [item], group=group)

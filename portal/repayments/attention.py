@@ -1,19 +1,23 @@
 """Accounts that need attention: payments that were returned, are past due, or are due soon."""
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
 
+from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
 
 from portal.registry import store
-from portal.registry.attention import Item, Items, Snoozed
-from portal.registry.figures import days_of
+from portal.registry.attention import Amount, Item, Items, Snoozed
+from portal.registry.figures import NOT_KNOWN_RANK, days_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.repayments.returns import returned_since
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.templatetags.ui import NOT_KNOWN
 from servicing import Loan
+from servicing.figures import Aging, aging
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
@@ -23,13 +27,29 @@ LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
 """The filter of each list that leaves what is past due."""
 
 
+AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
+"""The look of an aging bucket, where it isn't bad."""
+
+
 def returned_payments(snoozed: Snoozed) -> Items:
     """Payments whose return became news in the last days."""
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
     visible = [one for one in news if one[0].uuid not in hidden]
     url = f"{reverse('repayments:index')}?error=yes"
-    return Items(visible, _returned_item, name="returned payments", url=url)
+    return Items(
+        visible,
+        _returned_item,
+        group="returned",
+        name="returned payments",
+        url=url,
+        add_up=lambda rows: _add_up(record.amount for record, _ in rows),
+    )
+
+
+def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
+    amounts = list(amounts)
+    return Amount(sum((one for one in amounts if one is not None), Decimal(0)), amounts.count(None))
 
 
 def _returned_item(returned: tuple[Record, date]) -> Item:
@@ -37,8 +57,8 @@ def _returned_item(returned: tuple[Record, date]) -> Item:
     amount = wording.money(record.amount) or "an amount not provided"
     return Item(
         key=f"repayment:{record.uuid}",
-        group="payments",
         icon="arrow-back-up",
+        amount=wording.money(record.amount) or NOT_KNOWN,
         fact=f"Repayment of {amount} returned",
         rest="after posting" if record.status.upper() == "FAILED_AFTER_SUCCESS" else "",
         meta=f"account {record.parent_uuid[:8]}" if record.parent_uuid else "",
@@ -54,17 +74,35 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     noun = NOUNS[kind]
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
-    return Items(late.order_by("-past_due_rank", "-id"), _past_due_item, name=f"{noun}s past due", url=url)
+    return Items(
+        late.order_by("-past_due_rank", "-id"),
+        _past_due_item,
+        group="past_due",
+        name=f"{noun}s past due",
+        url=url,
+        add_up=_add_up_past_due,
+    )
+
+
+def _add_up_past_due(late: QuerySet[Record]) -> Amount:
+    """The sum along the index that orders them."""
+    is_known = Q(past_due_rank__lt=NOT_KNOWN_RANK)
+    found = late.order_by().aggregate(
+        known=Sum("past_due_rank", filter=is_known), unknown=Count("pk", filter=~is_known)
+    )
+    return Amount(found["known"] or Decimal(0), found["unknown"])
 
 
 def _past_due_item(record: Record) -> Item:
     days, noun = days_of(record), NOUNS[Kind(record.kind)]
+    words = f"{days} day{'' if days == 1 else 's'}" if days else "days not known"
     amount = "an amount not known" if record.past_due is None else wording.money(record.past_due)
     return Item(
         key=f"{noun}:{record.uuid}",
-        group="past_due",
         fact=f"{(amount or '').capitalize()} past due,",
-        rest=f"{days} day{'' if days == 1 else 's'}" if days else "days not known",
+        rest=words,
+        amount=wording.money(record.past_due) or NOT_KNOWN,
+        badge=(AGING_STATES.get(aging(record.past_due, days), "bad"), words.capitalize()),
         meta=f"{noun} {record.uuid[:8]}{', before partial payments' if record.is_partly_paid else ''}",
         borrower_uuid=record.borrower_uuid,
         rank=record.past_due_rank or Decimal(0),
@@ -83,7 +121,7 @@ def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
-    return Items(accounts.order_by("key_date", "id"), _due_item, name=name, url=url)
+    return Items(accounts.order_by("key_date", "id"), _due_item, group="due", name=name, url=url)
 
 
 def _due_item(record: Record) -> Item:
@@ -92,14 +130,15 @@ def _due_item(record: Record) -> Item:
     autopay = {True: ", autopay on", False: ", autopay off", None: ""}[loan.autopay_enabled if loan else None]
     return Item(
         key=f"due:{record.uuid}:{record.key_date}",
-        group="payments",
         state="waiting",
+        amount=amount or NOT_KNOWN,
         icon="calendar-event",
         fact=f"Payment of {amount} due" if amount else "Payment due",
         rest=wording.day(record.key_date, weekday=True) or "",
         meta=f"{noun} {record.uuid[:8]}{autopay}",
         borrower_uuid=record.borrower_uuid,
         when=record.key_date,
+        rank=Decimal(-record.key_date.toordinal()) if record.key_date else Decimal(0),
         url=record.get_absolute_url(),
         verb=f"Open {noun}",
     )

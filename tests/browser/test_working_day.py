@@ -168,7 +168,7 @@ def test_axe_finds_nothing(page: Page, returned: Record) -> None:
     item = f"repayment:{returned.uuid}"
     for path in (
         "/",
-        "/?show=payments&numbers=table",
+        "/?show=returned&numbers=table",
         f"/attention/snooze/?item={item}",
         "/repayments/",
         f"/repayments/?payment={returned.uuid}",

@@ -28,6 +28,7 @@ from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
+from tests.portal import pages
 from tests.portal.borrowers.wizard import BUSINESS, Wizard
 
 ME = Actor.system("test")
@@ -127,11 +128,28 @@ class TestAttention:
     ) -> None:
         for number in range(12):
             flagged(portal_service, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
-        assert [fact.split()[0] for fact in facts(servicer)] == [f"${12 - number}.00" for number in range(10)]
+        assert [fact.split()[0] for fact in facts(servicer)] == ["$12.00", "$11.00", "$10.00"]
         html = servicer.get("/").content.decode()
-        assert "Showing 10 of 12" in html
+        assert "Showing 3 of 12" in html
         assert ">Show all 12</a>" in html
-        assert len(facts(servicer, "?all=1")) == 12
+        assert len(facts(servicer, "?show=past_due")) == len(facts(servicer, "?all=1")) == 12
+
+    def test_the_title_says_what_is_past_due_and_each_group_its_sum(
+        self, portal_service: Sandbox, servicer: Browser
+    ) -> None:
+        for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
+            flagged(portal_service, kind, amount, "Past Due LLC")
+        shown = pages.words(servicer.get("/").content.decode())
+        assert "3 items need attention · $1,310.35, plus 1 not known past due on 3 accounts" in shown
+        assert "Past due 3 $1,310.35, plus 1 not known" in shown
+        assert [fact.split()[0] for fact in facts(servicer)] == ["An", "$1,000.10", "$310.25"]
+        loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
+        servicer.post(
+            f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
+        )
+        assert "$310.25, plus 1 not known past due on 2 accounts" in pages.words(
+            servicer.get("/").content.decode()
+        )
 
     def test_a_loan_whose_installment_is_near_is_in_it(
         self, portal_service: Sandbox, servicer: Browser
@@ -253,7 +271,7 @@ class TestAttention:
         unknown_write(owner, by="supervisor")
         read(owner, Kind.LINE, portal_service.world.line(owner.uuid, past_due_balance=Decimal("5"))["uuid"])
         counts = {name: count for name, _, count in servicer.get("/").context["attention"].pills}
-        assert counts == {"": 3, "mine": 1, "payments": 0, "past_due": 1, "system": 2}
+        assert counts == {"": 3, "mine": 1, "past_due": 1, "system": 2}
         for name, count in counts.items():
             assert len(facts(servicer, f"?show={name}")) == count
 
@@ -267,9 +285,10 @@ class TestAttention:
             )
             for n in range(40)
         )
-        page = servicer.get("/").content.decode()
-        assert f"{40 - MAX_SHOWN} more lines past due" in page
-        assert "40 items" in page
+        page = servicer.get("/?show=past_due").content.decode()
+        assert f"Showing {MAX_SHOWN} of 40" in page
+        assert ">All 40 lines past due</a>" in page
+        assert "40 items need attention" in page
 
     def test_navigation_counts_what_waits_on_every_page(
         self, portal_service: Sandbox, servicer: Browser
@@ -307,7 +326,8 @@ class TestAttention:
         flagged(portal_service, Kind.LOAN, "700.00", "Middle Debt LLC")
         flagged(portal_service, Kind.LINE, "12.50", "Small Debt LLC")
         flagged(portal_service, Kind.LINE, "9000.00", "Large Debt LLC")
-        names = re.findall(r"(Unknown|Small|Middle|Large) Debt LLC</a>, ", viewer.get("/").content.decode())
+        page = viewer.get("/?show=past_due").content.decode()
+        names = re.findall(r"(Unknown|Small|Middle|Large) Debt LLC</b></a>", page)
         assert names == ["Unknown", "Large", "Middle", "Small"]
 
     def test_an_archived_account_needs_nobody(self, portal_service: Sandbox, viewer: Browser) -> None:
