@@ -2,8 +2,8 @@
 
     python -m tests.reconcile
 
-Nothing of the portal's own calculations is used: the answers are read as plain JSON, and the figures follow the
-definitions of what is owed. Each difference is a line; the last line says how much was compared.
+Nothing of the portal's own calculations is used: :mod:`tests.owed` reads the answers as plain JSON. Lists, CSV files,
+pages, printed summaries and home are compared. Each difference is a line; the last line says how much was compared.
 """
 
 import csv
@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from html import unescape
+from io import BytesIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-NOT_KNOWN = None
-CLOSED = {"CLOSED", "PAID_OFF", "CHARGED_OFF", "CANCELED", "CANCELLED"}
-ZERO = Decimal(0)
+from tests import owed
 
 
 def main() -> None:
@@ -36,11 +36,12 @@ def main() -> None:
             seed(sandbox.world)
             fill_portal(sandbox, Path(folder))
             raw = list(raw_accounts(sandbox))
-            differences, compared = compare(raw, today_of(sandbox))
-    for line in differences:
+            found = compare(raw, today_of(sandbox))
+    for line in found.differences:
         sys.stdout.write(f"{line}\n")
-    sys.stdout.write(f"{compared:,} figures of {len(raw)} accounts compared, {len(differences)} differ.\n")
-    sys.exit(bool(differences))
+    number = len(found.differences)
+    sys.stdout.write(f"{found.compared:,} figures of {len(raw)} accounts compared, {number} differ.\n")
+    sys.exit(bool(number))
 
 
 def prepare(folder: Path) -> None:
@@ -94,133 +95,126 @@ def raw_accounts(sandbox: Any) -> Iterator[dict[str, Any]]:
             yield {"kind": kind, "uuid": record.uuid, "owner": record.owner, "answer": get(url)}
 
 
-# --- The figures, from their definitions alone ---
-
-
-def amount(value: Any) -> Decimal | None:
-    return None if value is None else Decimal(str(value))
-
-
-def day(value: Any) -> date | None:
-    return date.fromisoformat(str(value)[:10]) if value else None
-
-
-def figures(account: dict[str, Any], today: date) -> dict[str, Any]:
-    answer = account["answer"]
-    return loan_figures(answer, today) if account["kind"] == "loan" else line_figures(answer, today)
-
-
-def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
-    """What is owed on a loan."""
-    rows = sorted(map(installment, loan["installments"] or []), key=lambda row: row["due"] or date.max)
-    unpaid = [row for row in rows if not row["paid"] and (row["total"] is None or row["total"] > 0)]
-    late = [row for row in unpaid if row["due"] and row["due"] < today]
-    coming = [row for row in unpaid if row["due"] and row["due"] >= today]
-    past_due: Decimal | None = sum((row["total"] or ZERO for row in late), ZERO)
-    if any(row["due"] is None for row in unpaid) or any(row["total"] is None for row in late):
-        past_due = NOT_KNOWN
-    elif not rows:
-        start = day(loan["repayments_start_date"])
-        past_due = ZERO if start and start > today else NOT_KNOWN
-    if past_due == 0 and loan["delinquent"]:
-        past_due = NOT_KNOWN
-    remaining = [row["total"] for row in unpaid]
-    return {
-        "Past due": past_due,
-        "Days past due": (today - late[0]["due"]).days if late and past_due is not None else None,
-        "Remaining payments": sum(remaining, ZERO) if rows and None not in remaining else NOT_KNOWN,
-        "Due next": coming[0]["due"] if coming else None,
-        "Amount due next": coming[0]["total"] if coming else None,
-        "is_closed": str(loan["status"]).upper() in CLOSED,
-        "is_late": bool(late) or bool(loan["delinquent"]),
-    }
-
-
-def installment(row: dict[str, Any]) -> dict[str, Any]:
-    if "PaymentNumber" in row:
-        return {
-            "due": day(row["PaymentDate"]),
-            "total": amount(row["PaymentAmount"]),
-            "paid": row["IsHistory"],
-        }
-    return {"due": day(row["due_date"]), "total": amount(row["total"]), "paid": row["status"] == "PAID"}
-
-
-def line_figures(line: dict[str, Any], today: date) -> dict[str, Any]:
-    """What is owed on a line, as the service reports it."""
-    due, to_pay = day(line["payment_due_date"]), amount(line["payment_amount_due"])
-    is_coming = bool(due and due >= today and to_pay)
-    return {
-        "Past due": amount(line["past_due_balance"]),
-        "Days past due": line["days_past_due"],
-        "Principal": amount(line["principal_balance"]),
-        "Due next": due if is_coming else None,
-        "Amount due next": to_pay if is_coming else None,
-        "is_closed": False,
-        "is_late": bool(amount(line["past_due_balance"]) or line["days_past_due"]),
-    }
-
-
 # --- What the portal shows ---
 
 
-def compare(raw: list[dict[str, Any]], today: date) -> tuple[list[str], int]:
-    """The differences between list files, pages and home and the figures, and how many were compared."""
-    browser = signed_in()
-    worked_out = {account["uuid"]: figures(account, today) for account in raw}
-    found: list[str] = []
-    compared = 0
+OWED = ("Past due", "Days past due", "Aging", "Due next", "Amount due next")
+NAMES = {
+    "loan": (*OWED, "Amount", "Remaining payments", "Principal"),
+    "line": (*OWED, "Limit", "Principal", "Principal as % of limit", "Available"),
+}
+AREAS = {"loan": "loans", "line": "lines"}
 
-    def check(where: str, name: str, shown: Any, expected: Any) -> None:
-        nonlocal compared
-        compared += 1
+
+class Comparison:
+    """Counts what was compared, and collects the differences."""
+
+    def __init__(self) -> None:
+        self.compared, self.differences = 0, list[str]()
+
+    def check(self, where: str, name: str, shown: Any, expected: Any) -> None:
+        self.compared += 1
         if shown != expected:
-            found.append(f"{where}: {name} is {shown}, worked out {expected}")
+            self.differences.append(f"{where}: {name} is {shown!r}, worked out {expected!r}")
 
-    for area, kind in (("loans", "loan"), ("lines", "line")):
-        rows = {next(iter(row.values())): row for row in exported(browser, area)}
-        for account in raw:
-            if account["kind"] != kind:
-                continue
-            row, figure = rows[account["uuid"]], worked_out[account["uuid"]]
-            for name, expected in figure.items():
-                if name in row and name != "Days past due":
-                    check(f"{area} CSV {account['uuid'][:8]}", name, typed(row[name], expected), expected)
-            if figure["Past due"]:
-                check(
-                    f"{area} CSV {account['uuid'][:8]}",
-                    "days",
-                    typed(row["Days past due"], 0),
-                    figure["Days past due"],
-                )
-            page = text_of(browser.get(f"/borrowers/{account['owner']}/{area}/{account['uuid']}/"))
-            if figure["Past due"]:
-                check(
-                    f"{kind} page {account['uuid'][:8]}",
-                    "past due",
-                    dollars(figure["Past due"]) in page,
-                    True,
-                )
-    borrowers = {row["ID"]: row for row in exported(browser, "borrowers")}
-    home = text_of(browser.get("/"))
-    for owner in sorted({account["owner"] for account in raw}):
-        of_owner = [worked_out[one["uuid"]] for one in raw if one["owner"] == owner]
-        open_ones = [figure for figure in of_owner if not figure["is_closed"]]
-        known = [figure["Past due"] for figure in open_ones if figure["Past due"] is not None]
-        whole = sum(known, ZERO)
-        unknown = len(open_ones) - len(known)
-        row, where = borrowers[owner], f"borrower {owner[:8]}"
-        if open_ones:  # Nothing known to be past due beside something not known is not zero.
-            expected = whole if whole or not unknown else NOT_KNOWN
-            check(f"{where} CSV", "Past due", typed(row["Past due"], whole), expected)
-        check(f"{where} CSV", "not known", int(row["Accounts with past due not known"] or 0), unknown)
-        if whole:
-            page = text_of(browser.get(f"/borrowers/{owner}/"))
-            check(f"{where} page", "past due", dollars(whole) in page, True)
-    late = [one["Past due"] for one in worked_out.values() if one["Past due"] and not one["is_closed"]]
-    largest = max(late, default=ZERO)
-    check("home", "largest past due", dollars(largest) in home, True)
-    return found, compared
+    def holds(self, where: str, name: str, text: str, *expected: str) -> None:
+        """Check that a text holds what was worked out."""
+        self.compared += 1
+        for words in expected:
+            if words not in text:
+                self.differences.append(f"{where}: {name} lacks {words!r}")
+
+
+def compare(raw: list[dict[str, Any]], today: date) -> Comparison:
+    """Compare lists, files, pages, printed summaries and home with what the raw answers mean."""
+    found, browser = Comparison(), signed_in()
+    accounts = [one | {"figures": owed.figures(one["kind"], one["answer"], today)} for one in raw]
+    for kind, area in AREAS.items():
+        files, rows = exported(browser, area), listed(browser, area)
+        for one in (one for one in accounts if one["kind"] == kind):
+            compare_account(found, browser, one, files[one["uuid"]], rows[one["uuid"]])
+    borrowers = exported(browser, "borrowers")
+    names = {uuid: row["Name"] for uuid, row in borrowers.items()}
+    for owner in names:
+        of_owner = [one for one in accounts if one["owner"] == owner]
+        compare_borrower(found, browser, of_owner, borrowers[owner])
+    compare_home(found, browser, accounts)
+    return found
+
+
+def compare_account(
+    found: Comparison, browser: Any, one: dict[str, Any], file: dict[str, str], row: str
+) -> None:
+    """One account in its file, its list and on its page."""
+    figures, where = one["figures"], f"{one['kind']} {one['uuid'][:8]}"
+    for name in NAMES[one["kind"]]:
+        found.check(f"CSV, {where}", name, file[name], in_file(figures[name]))
+    late = [] if figures["Past due"] == 0 else [dollars(figures["Past due"])]
+    due = [dollars(figures["Amount due next"])] if figures["Due next"] else []
+    rest = ("Remaining payments",) if one["kind"] == "loan" else ("Principal", "Available")
+    found.holds(f"list, {where}", "row", row, *late, *due, *(dollars(figures[name]) for name in rest))
+    page = text_of(browser.get(f"/borrowers/{one['owner']}/{AREAS[one['kind']]}/{one['uuid']}/"))
+    if one["kind"] == "loan":
+        labels = {name: name for name in ("Past due", "Remaining payments", "Principal")}
+    else:
+        labels = {"Past due balance": "Past due", "Principal": "Principal", "Available credit": "Available"}
+    for label, name in labels.items():
+        found.holds(f"page, {where}", name, page, f"{label} {dollars(figures[name])}")
+    if due:
+        found.holds(f"page, {where}", "Due next", page, f"Due next {due[0]}")
+
+
+def compare_borrower(
+    found: Comparison, browser: Any, accounts: list[dict[str, Any]], file: dict[str, str]
+) -> None:
+    """One borrower in the file, on its page, and the printed summary with each account."""
+    from portal.registry.models import Record
+
+    uuid = file["ID"]
+    amount, unknown = owed.of_borrower([one["figures"] for one in accounts])
+    found.check(f"CSV, borrower {uuid[:8]}", "Past due", file["Past due"], in_file(amount))
+    found.check(
+        f"CSV, borrower {uuid[:8]}", "not known", file["Accounts with past due not known"], str(unknown or "")
+    )
+    total = dollars(amount) if amount else "Not known" if unknown else ""
+    if total:
+        page = text_of(browser.get(f"/borrowers/{uuid}/"))
+        found.holds(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due: {total}")
+    printed = printed_summary(Record.objects.get(kind="borrower", uuid=uuid))
+    if total:
+        found.holds(f"PDF, borrower {uuid[:8]}", "Past due", printed, without_spaces(f"Past due: {total}"))
+    for one in accounts:
+        found.holds(f"PDF, {one['kind']} {one['uuid'][:8]}", "row", printed, printed_row(one))
+
+
+def printed_row(one: dict[str, Any]) -> str:
+    """The figures of an account as they follow each other in the printed summary."""
+    figures = one["figures"]
+    names = ("Principal", "Remaining payments") if one["kind"] == "loan" else ("Available",)
+    days = "—" if figures["Days past due"] is None else str(figures["Days past due"])
+    due = (
+        f"{dollars(figures['Amount due next'])}{shown_day(figures['Due next'])}"
+        if figures["Due next"]
+        else "None"
+    )
+    return without_spaces("".join([*(dollars(figures[name]) for name in (*names, "Past due")), days, due]))
+
+
+def compare_home(found: Comparison, browser: Any, accounts: list[dict[str, Any]]) -> None:
+    """What is past due on home: the title, and each of the worst accounts in order."""
+    late = [one for one in accounts if one["figures"]["is_late"]]
+    amounts = [one["figures"]["Past due"] for one in late]
+    answer = browser.get("/?show=past_due")
+    page, known = text_of(answer), sum((one for one in amounts if one is not None), owed.ZERO)
+    unknown = f", plus {amounts.count(None)} not known" if None in amounts else ""
+    found.holds("home", "title", page, f"{dollars(known)}{unknown} past due on {len(late)} accounts")
+    worst = sorted(amounts, key=lambda one: (one is None, one or 0), reverse=True)
+    shown = {item.key.partition(":")[2]: item.amount for item, _ in answer.context["items"]}
+    found.check("home", "order", list(shown.values()), [dollars(one) for one in worst[: len(shown)]])
+    for one in late:
+        if one["uuid"] in shown:
+            expected = dollars(one["figures"]["Past due"])
+            found.check("home", f"{one['kind']} {one['uuid'][:8]}", shown[one["uuid"]], expected)
 
 
 def signed_in() -> Any:
@@ -228,34 +222,77 @@ def signed_in() -> Any:
 
     from portal.accounts.models import User
 
-    user = User.objects.create(username="reconcile", role="viewer")
+    columns = ["amount", "remaining", "past_due", "days", "due", "principal", "status"]
+    user = User.objects.create(username="reconcile", role="viewer", list_columns={"loans": columns})
     browser = Client()
     browser.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
     return browser
 
 
-def exported(browser: Any, area: str) -> list[dict[str, str]]:
-    name = "export/" if area == "borrowers" else "export.csv"
-    answer = browser.get(f"/{area}/{name}?all=1")
+def exported(browser: Any, area: str) -> dict[str, dict[str, str]]:
+    """The rows of a list's CSV by their IDs."""
+    answer = browser.get(f"/{area}/{'export/' if area == 'borrowers' else 'export.csv'}?all=1")
     lines = b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()
-    return list(csv.DictReader(lines))
+    return {row.get("Loan") or row.get("Line") or row["ID"]: row for row in csv.DictReader(lines)}
 
 
-def typed(text: str, like: Any) -> Any:
-    """A cell as the type of what is expected; empty is not known."""
-    if not text:
-        return None
-    if isinstance(like, date):
-        return day(text)
-    return Decimal(text) if re.fullmatch(r"-?[\d.]+", text) else text
+def listed(browser: Any, area: str) -> dict[str, str]:
+    """The words of each row of a list by its ID."""
+    found: dict[str, str] = {}
+    for page in count(1):
+        parts = browser.get(f"/{area}/?size=100&page={page}").content.decode().split("<tr data-row>")[1:]
+        rows = {
+            re.findall(r'value="([^"]+)"', part)[0]: words_of(part.partition("</tr>")[0]) for part in parts
+        }
+        if not rows.keys() - found.keys():
+            return found
+        found |= rows
+    return found
+
+
+def printed_summary(owner: Any) -> str:
+    """The words of a borrower's printed summary, without spaces."""
+    from django.utils import timezone
+    from pypdf import PdfReader
+
+    from portal.documents import borrower_summary
+    from portal.documents.document import Stamp
+    from portal.documents.options import Options
+    from portal.documents.pdf import render
+    from portal.live import LiveCopy
+    from portal.runtime.business_date import business_date
+
+    copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
+    paper = borrower_summary.document(owner, copies, Options(), today=business_date())
+    pages = PdfReader(BytesIO(render(paper.html(Stamp(timezone.now(), "reconcile"))))).pages
+    return without_spaces("".join(page.extract_text() for page in pages))
+
+
+def in_file(value: Any) -> str:
+    """A figure as CSV writes it."""
+    return "" if value is None else f"{value:.2f}" if isinstance(value, Decimal) else str(value)
 
 
 def text_of(answer: Any) -> str:
-    return unescape(re.sub(r"<[^>]+>", " ", answer.content.decode()))
+    return words_of(answer.content.decode())
 
 
-def dollars(value: Decimal) -> str:
-    return f"${value:,.2f}"
+def words_of(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def without_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def dollars(value: Decimal | None) -> str:
+    if value is None:
+        return "Not known"
+    return f"{'−' if value < 0 else ''}${abs(value):,.2f}"
+
+
+def shown_day(day: date) -> str:
+    return f"{day.day} {day:%b} {day.year}"
 
 
 if __name__ == "__main__":

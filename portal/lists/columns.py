@@ -45,6 +45,7 @@ def account_columns(head: str) -> tuple[Column, ...]:
             head="Borrower",
             value=lambda row: str(row.borrower or ""),
             cell=lambda row: cells.account_link(row, head),
+            is_fixed=True,
         ),
         Column(name="borrower_uuid", head="Borrower ID", value=lambda row: row.record.borrower_uuid),
     )

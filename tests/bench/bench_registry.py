@@ -72,6 +72,7 @@ def measured(registry: "Registry", size: str) -> list[Row]:
     return [
         slow(f"suggestions, {size}, p95", browser, searches, "suggestions", SEARCH_MS, MANY_TEXTS),
         slow(f"page of results, {size}, p95", browser, searches, "", LIST_MS, MANY_TEXTS),
+        slow(f"mistyped names, {size}, p95", browser, registry.mistyped(), "", LIST_MS, MANY_TEXTS),
         slow(
             f"filters of borrowers, {size}, p95", browser, registry.lists(), "borrower-rows", LIST_MS, SPANS
         ),
@@ -266,6 +267,20 @@ class Registry:
             "status:open",
         ]
         texts += ['state:CO "ana ortiz"', "state:TX past_due:>0 northwind"]
+        return [f"/search/?q={quote(text)}" for text in texts]
+
+    def mistyped(self) -> list[str]:
+        """Names of borrowers and people with one letter left out, doubled, replaced or swapped with the next."""
+        texts = []
+        for one in self.chance.sample(self.samples, 16):
+            person = one.key_people[0]
+            for name in (one.first_name, f"{person.first_name} {person.last_name}"):
+                cut = self.chance.choice(
+                    [at for at in range(1, len(name) - 2) if name[at : at + 2].isalpha()]
+                )
+                before, two, after = name[:cut], name[cut : cut + 2], name[cut + 2 :]
+                slip = self.chance.choice([two[0], two[0] + two, "x" + two[1], two[::-1]])
+                texts.append(f"{before}{slip}{after}")
         return [f"/search/?q={quote(text)}" for text in texts]
 
     def lists(self) -> list[str]:

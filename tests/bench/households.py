@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from portal.registry.figures import FIGURE_COLUMNS
+from portal.registry.figures import FIGURE_COLUMNS, FIGURES_VERSION
 from portal.registry.models import Source
 from portal.registry.query import MARK
 from portal.registry.rollup import DECIDED, OPEN
@@ -105,7 +105,8 @@ class Households:
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
         common["borrower_uuid"] = owner
         for row in (borrower, *people, *accounts):
-            yield [*(common | row).values()]
+            made = {"figures_from": at} if row["kind"] in ("loan", "line") else {}
+            yield [*(common | row | made).values()]
 
     def _borrower(self, number: int, owner: str, people: list[Row]) -> Row:
         first = self._choose(FIRST)
@@ -171,6 +172,8 @@ class Households:
             "remaining": INSTALLMENT,
             "principal": amount,
             "figures_good_through": str(FOREVER) if is_late else due,
+            "figures_version": FIGURES_VERSION,
+            "is_partly_paid": False,
             "flagged": is_late,
             "search_text": _WORDS["LOAN", status],
             "answer": f'{{"amount":{amount},"delinquent":{"true" if is_late else "false"},"installments":['
@@ -191,6 +194,8 @@ class Households:
             "key_date": due,
             "due_amount": INSTALLMENT,
             "figures_good_through": due,
+            "figures_version": FIGURES_VERSION,
+            "is_partly_paid": False,
             "flagged": is_late,
             "answer": f'{{"credit_limit":{limit},"days_past_due":{12 if is_late else 0},"past_due_balance":{past_due},'
             f'"payment_amount_due":{INSTALLMENT},"payment_due_date":"{due}","statements":[]}}',

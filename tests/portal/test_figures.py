@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
 
+from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.documents import borrower_summary
 from portal.documents.document import Stamp
@@ -35,12 +36,15 @@ from portal.registry.tasks import recalculate_after_midnight, recalculate_figure
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing import Loan, Repayment, Statement, codec
+from servicing.figures import Aging
 from servicing.sandbox import Sandbox
+from tests import owed
 from tests.conftest import SECRET, browser_of
 from tests.portal.pages import words
 from tests.portal.spreadsheets import cells_of
 
 FIRST_DAY = date(2028, 2, 1)  # a leap year
+ZERO = Decimal(0)
 CENTS = st.integers(-20_000, 900_000).map(lambda cents: Decimal(cents) / 100)
 AMOUNTS = st.none() | CENTS
 
@@ -65,34 +69,6 @@ def save_answer(model: type[Loan | Statement], owner: str, uuid: str, answer: di
 
 def save_borrower(uuid: str, name: str) -> Record:
     return Record.objects.create(kind=Kind.BORROWER, uuid=uuid, label=name, search_text=f"\n{name.lower()}\n")
-
-
-# --- What the service's answers mean, worked out a second time ---
-
-
-def expected_of_loan(answer: dict[str, Any], today: date) -> Decimal | None:
-    """What is past due on a loan; None if that is not known."""
-    rows = answer["installments"]
-    if not rows:
-        starts = answer.get("repayments_start_date")
-        begins_later = bool(starts) and date.fromisoformat(starts) > today
-        return Decimal(0) if begins_later and not answer["delinquent"] else None
-    due: list[Decimal] = []
-    for row in rows:
-        day, total = row.get("due_date"), row.get("total")
-        paid_on = row.get("paid_on")
-        is_paid = date.fromisoformat(paid_on) <= today if paid_on else row.get("status") == "PAID"
-        if is_paid or (total is not None and total <= 0):
-            continue
-        if day is None:
-            return None
-        if date.fromisoformat(day) < today:
-            if total is None or row.get("status") not in ("PAID", "SCHEDULED", "PAST_DUE", None):
-                return None
-            due.append(total)
-    if not due and answer["delinquent"]:
-        return None
-    return sum(due, Decimal(0))
 
 
 # --- Where figures are shown ---
@@ -173,7 +149,7 @@ def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool
                 run_background_work()
                 assert not has_outdated_figures()
             viewer = browser_of(Role.VIEWER)
-            expected = expected_of_loan(answer, today)
+            expected = owed.loan_figures(answer, today)["Past due"]
             assert expected is not None
             row = in_csv(viewer, "/loans/export.csv?sort=past_due")["loan-1"]
             assert Decimal(row["Past due"]) == expected
@@ -416,77 +392,124 @@ def test_every_place_gives_the_same_figures_to_the_cent(desk: Sandbox, borrowers
                 save_answer(Loan, f"b-{number}", f"loan-{number}-{place}", answer)
             for place, answer in enumerate(lines):
                 save_answer(Statement, f"b-{number}", f"line-{number}-{place}", answer)
+        User.objects.filter(username="viewer").delete()
         viewer = browser_of(Role.VIEWER)
-        accounts = {**expected_loans(borrowers), **expected_lines(borrowers)}
-        check_accounts(viewer, accounts)
-        check_borrowers(viewer, borrowers, accounts)
+        columns = ["amount", "remaining", "past_due", "days", "due", "principal", "status"]
+        User.objects.filter(username="viewer").update(list_columns={"loans": columns})
+        accounts = {
+            f"{kind}-{number}-{place}": owed.figures(kind, answer, TODAY)
+            for number, of_borrower in enumerate(borrowers)
+            for kind, answers in zip(("loan", "line"), of_borrower, strict=True)
+            for place, answer in enumerate(answers)
+        }
+        check_lists(viewer, accounts)
+        check_pages(viewer, {uuid: one for uuid, one in accounts.items() if "-0-" in uuid})
+        check_borrowers(viewer, accounts)
+        check_home(viewer, accounts)
 
 
-def expected_loans(borrowers: list[Any]) -> dict[str, Decimal | None]:
-    return {
-        f"loan-{number}-{place}": expected_of_loan(answer, TODAY)
-        for number, (loans, _) in enumerate(borrowers)
-        for place, answer in enumerate(loans)
-    }
+DUE = ("Past due", "Days past due", "Aging", "Due next", "Amount due next")
+IN_FILES = {
+    "loan": (*DUE, "Amount", "Remaining payments", "Principal"),
+    "line": (*DUE, "Limit", "Principal", "Principal as % of limit", "Available"),
+}
 
 
-def expected_lines(borrowers: list[Any]) -> dict[str, Decimal | None]:
-    return {
-        f"line-{number}-{place}": answer["past_due_balance"]
-        for number, (_, lines) in enumerate(borrowers)
-        for place, answer in enumerate(lines)
-    }
+def in_words(value: Any) -> str:
+    """A figure as CSV writes it."""
+    return "" if value is None else f"{value:.2f}" if isinstance(value, Decimal) else str(value)
 
 
-def check_accounts(viewer: Browser, expected: dict[str, Decimal | None]) -> None:
-    """Lists, search and all three kinds of files."""
+def check_lists(viewer: Browser, accounts: dict[str, Any]) -> None:
+    """Lists, search, filters and all three kinds of files."""
     for address, kind in (("/loans/", "loan"), ("/lines/", "line")):
-        wanted = {uuid: amount for uuid, amount in expected.items() if uuid.startswith(kind)}
+        wanted = {uuid: one for uuid, one in accounts.items() if uuid.startswith(kind)}
         file = f"{address}export.csv?sort=past_due"
         plain, lines, sheet = in_csv(viewer, file), in_lines(viewer, file), in_sheet(viewer, file)
-        assert set(plain) == set(lines) == set(sheet) == set(wanted)
-        for uuid, amount in wanted.items():
-            assert plain[uuid]["Past due"] == ("" if amount is None else f"{amount:.2f}")
-            assert lines[uuid]["Past due"] == amount
-            assert sheet[uuid]["Past due"] == amount
-        above = {uuid for uuid, amount in wanted.items() if amount is not None and amount > 0}
+        shown = listed_rows(viewer, f"{address}?size=100")
+        assert set(plain) == set(lines) == set(sheet) == set(wanted) == set(shown)
+        for uuid, one in wanted.items():
+            for name in IN_FILES[kind]:
+                value = one[name]
+                assert plain[uuid][name] == in_words(value), name
+                assert lines[uuid][name] == (str(value) if isinstance(value, date) else value), name
+                assert sheet[uuid][name] == value, name
+            on_screen = {"Remaining payments", "Principal", "Available", "Past due", "Amount due next"} & set(
+                one
+            )
+            silent = {"Past due"} if one["Past due"] == 0 else set()
+            silent |= set() if one["Due next"] else {"Amount due next"}
+            for name in on_screen - silent:
+                assert (wording.money(one[name]) or "Not known") in shown[uuid], name
+        above = {uuid for uuid, one in wanted.items() if one["Past due"] is not None and one["Past due"] > 0}
         assert amounts_found(viewer, f"{address}?q=past_due:%3E0&size=100") == above
-        shown = words(viewer.get(f"{address}?size=100").content.decode())
-        for amount in wanted.values():
-            assert "Not known" in shown if amount is None else not amount or wording.money(amount) in shown
+        for bucket in Aging:
+            expected = {uuid for uuid, one in wanted.items() if one["Aging"] == bucket}
+            assert amounts_found(viewer, f"{address}?aging={bucket.name.lower()}&size=100") == expected
 
 
-def check_borrowers(viewer: Browser, borrowers: list[Any], accounts: dict[str, Decimal | None]) -> None:
-    """The list of borrowers, each one's page and print, and home."""
+def listed_rows(viewer: Browser, address: str) -> dict[str, str]:
+    """The words of each row of a list."""
+    rows = viewer.get(address).content.decode().split("<tr data-row>")[1:]
+    return {
+        found[1]: words(row.partition("</tr>")[0])
+        for row in rows
+        if (found := re.search(r"/((?:loan|line)-[0-9-]+)/", row))
+    }
+
+
+def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
+    """The pages of accounts."""
+    for uuid, one in accounts.items():
+        page = words(viewer.get(Record.objects.get(uuid=uuid).get_absolute_url()).content.decode())
+        if uuid.startswith("loan"):
+            labels = {"Past due": one["Past due"], "Principal": one["Principal"]}
+            labels |= {"Remaining payments": one["Remaining payments"]}
+            labels |= {"Due next": one["Amount due next"]} if one["Due next"] else {}
+            unknown = "Not known"
+        else:
+            labels = {"Past due balance": one["Past due"], "Principal": one["Principal"]}
+            labels |= {"Available credit": one["Available"], "Credit limit": one["Limit"]}
+            unknown = "—"
+        for label, amount in labels.items():
+            assert f"{label} {wording.money(amount) or unknown}" in page, (uuid, label)
+
+
+def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
+    """The list of borrowers, each one's page, and one's print."""
     listed = in_csv(viewer, "/borrowers/export/?sort=past_due")
-    late = []
-    for number, (loans, lines) in enumerate(borrowers):
-        parts: list[Decimal | None] = []
-        for place, answer in enumerate(loans):
-            if answer["status"] != "CLOSED":
-                amount = accounts[f"loan-{number}-{place}"]
-                parts.append(amount)
-                if (amount is None and answer["delinquent"]) or amount:
-                    late.append((amount, f"loan-{number}-{place}"))
-        for place, answer in enumerate(lines):
-            amount = answer["past_due_balance"]
-            parts.append(amount)
-            if (amount is None and (answer["days_past_due"] or 0) > 0) or (amount or 0) > 0:
-                late.append((amount, f"line-{number}-{place}"))
-        known = sum((one for one in parts if one and one > 0), Decimal(0))
-        unknown = parts.count(None)
-        owed = known if known or (parts and not unknown) else None
-        assert listed[f"b-{number}"]["Past due"] == ("" if owed is None else f"{owed:.2f}")
+    for number in range(5):
+        of_borrower = {uuid: one for uuid, one in accounts.items() if f"-{number}-" in uuid}
+        amount, unknown = owed.of_borrower(list(of_borrower.values()))
+        assert listed[f"b-{number}"]["Past due"] == in_words(amount)
         assert listed[f"b-{number}"]["Accounts with past due not known"] == str(unknown or "")
         page = words(viewer.get(f"/borrowers/b-{number}/").content.decode())
-        printed = summary_text(Record.objects.get(uuid=f"b-{number}")) if number == 0 else ""
-        if owed:
-            assert f"Past due: {wording.money(owed)}" in page
-            assert not printed or f"Pastdue:{wording.money(owed)}" in printed
-        elif unknown:
-            assert "Past due: Not known" in page
-            assert not printed or "Pastdue:Notknown" in printed
-    worst_first = sorted(late, key=lambda one: (one[0] is None, one[0] or 0), reverse=True)
+        total = wording.money(amount) if amount else "Not known" if unknown else ""
+        assert not total or f"Past due: {total}" in page
+        if number == 0:
+            printed = summary_text(Record.objects.get(uuid="b-0"))
+            assert not total or f"Pastdue:{total.replace(' ', '')}" in printed
+            for uuid, one in of_borrower.items():
+                assert printed_row(uuid, one) in printed
+
+
+def printed_row(uuid: str, one: dict[str, Any]) -> str:
+    """The figures of an account in a row of the printed summary, without spaces."""
+    names = ("Amount", "Principal", "Remaining payments") if "loan" in uuid else ("Available",)
+    figures = [wording.money(one[name]) or ("—" if name == "Amount" else "Not known") for name in names]
+    figures.append(wording.money(one["Past due"]) or "Not known")
+    figures.append("—" if one["Days past due"] is None else str(one["Days past due"]))
+    due = wording.money(one["Amount due next"]) or "Not known"
+    figures.append(f"{due}{wording.day(one['Due next'])}" if one["Due next"] else "None")
+    return "".join("".join(figures).split())
+
+
+def check_home(viewer: Browser, accounts: dict[str, Any]) -> None:
+    """What is past due on home, the worst first, and its sum in the title."""
+    late = {uuid: one["Past due"] for uuid, one in accounts.items() if one["is_late"]}
+    worst_first = sorted(late.values(), key=lambda one: (one is None, one or 0), reverse=True)
     on_screen = on_home(viewer)
-    assert sorted(on_screen) == sorted(uuid for _, uuid in late)
-    assert [accounts[uuid] for uuid in on_screen] == [amount for amount, _ in worst_first]
+    assert sorted(on_screen) == sorted(late)
+    assert [late[uuid] for uuid in on_screen] == worst_first
+    known = sum((one for one in late.values() if one is not None), ZERO)
+    assert not known or f"{wording.money(known)}" in words(viewer.get("/").content.decode())

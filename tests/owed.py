@@ -1,0 +1,142 @@
+"""What is owed on an account, worked out a second time from the service's plain JSON.
+
+Nothing of the portal's own calculations is used: these are the definitions in the words of an export's columns.
+"""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+CLOSED = {"CLOSED", "PAID_OFF", "CHARGED_OFF", "CANCELED", "CANCELLED"}
+ZERO = Decimal(0)
+BUCKETS = {"Current": 0, "1–29 days": 1, "30–59 days": 30, "60–89 days": 60, "90+ days": 90}
+
+
+def figures(kind: str, answer: dict[str, Any], today: date) -> dict[str, Any]:
+    """The figures of a loan or a line; an amount is None if it is not known."""
+    found = loan_figures(answer, today) if kind == "loan" else line_figures(answer, today)
+    owed, days = found["Past due"], found["Days past due"]
+    contradicts = owed is not None and days is not None and (owed > 0) != (days > 0)
+    known = [name for name, first in BUCKETS.items() if days is not None and days >= first]
+    found["Aging"] = known[-1] if known and not contradicts else "Not known"
+    return found
+
+
+def loan_figures(loan: dict[str, Any], today: date) -> dict[str, Any]:
+    """What is owed on a loan, from its installments."""
+    rows = [installment(row, today) for row in loan["installments"] or []]
+    owed = [row for row in rows if not row["paid"] and (row["total"] is None or row["total"] > 0)]
+    late = [row for row in owed if row["due"] and row["due"] < today]
+    coming = sorted((row for row in owed if row["due"] and row["due"] >= today), key=lambda row: row["due"])
+    starts_later = (day(loan.get("repayments_start_date")) or date.min) > today
+    past_due, first = loan_past_due(loan, rows, owed, late, starts_later=starts_later)
+    is_closed = (loan.get("status") or "").upper() in CLOSED
+    uncertain = [row for row in owed if not row["certain"] and (row["due"] is None or row["due"] < today)]
+    return {
+        "Past due": past_due,
+        "Days past due": (today - first).days if first else 0 if past_due == ZERO else None,
+        "Due next": coming[0]["due"] if coming else None,
+        "Amount due next": coming[0]["total"] if coming else None,
+        "Remaining payments": added(owed) if rows and not uncertain else None,
+        "Principal": loan_principal(loan, rows, owed, starts_later=starts_later),
+        "Amount": amount(loan.get("amount")),
+        "is_closed": is_closed,
+        "is_late": not is_closed and (bool(loan["delinquent"]) if past_due is None else past_due > 0),
+    }
+
+
+def loan_past_due(
+    loan: dict[str, Any], rows: list[Any], owed: list[Any], late: list[Any], *, starts_later: bool
+) -> tuple[Decimal | None, date | None]:
+    """What is past due, and since when."""
+    if not rows:
+        return (ZERO, None) if starts_later and not loan["delinquent"] else (None, None)
+    if any(row["due"] is None for row in owed) or not all(row["certain"] for row in late):
+        return None, None
+    if not late:
+        return (None, None) if loan["delinquent"] else (ZERO, None)
+    return added(late), min(row["due"] for row in late)
+
+
+def loan_principal(
+    loan: dict[str, Any], rows: list[Any], owed: list[Any], *, starts_later: bool
+) -> Decimal | None:
+    """The balance after the unbroken run of paid installments."""
+    paid = [row for row in rows if row["paid"]]
+    if not paid:
+        return amount(loan.get("amount")) if owed or starts_later else None
+    if any(row["due"] is None for row in paid + owed):
+        return None
+    last = max(row["due"] for row in paid)
+    if any(row["due"] < last for row in owed):
+        return None
+    return [row for row in paid if row["due"] == last][-1]["balance"]
+
+
+def installment(row: dict[str, Any], today: date) -> dict[str, Any]:
+    """One installment of either shape."""
+    if "PaymentNumber" in row:
+        return {
+            "due": day(row["PaymentDate"]),
+            "total": amount(row["PaymentAmount"]),
+            "balance": amount(row.get("BalanceAmount")),
+            "paid": row["IsHistory"],
+            "certain": True,
+        }
+    paid_on = day(row.get("paid_on"))
+    paid = paid_on <= today if paid_on else row.get("status") == "PAID"
+    return {
+        "due": day(row.get("due_date")),
+        "total": amount(row.get("total")),
+        "balance": amount(row.get("balance")),
+        "paid": paid,
+        "certain": paid or row.get("status") != "WAIVED",
+    }
+
+
+def line_figures(line: dict[str, Any], today: date) -> dict[str, Any]:
+    """What is owed on a line, as the service reports it."""
+    due, to_pay = day(line["payment_due_date"]), amount(line["payment_amount_due"])
+    is_coming = bool(due and due >= today and to_pay and to_pay > 0)
+    past_due, days, limit = (
+        amount(line["past_due_balance"]),
+        line["days_past_due"],
+        amount(line["credit_limit"]),
+    )
+    principal = amount(line["principal_balance"])
+    return {
+        "Past due": past_due,
+        "Days past due": 0 if days is None and past_due is not None and past_due <= 0 else days,
+        "Due next": due if is_coming else None,
+        "Amount due next": to_pay if is_coming else None,
+        "Principal": principal,
+        "Principal as % of limit": int(principal / limit * 100)
+        if principal is not None and limit and limit > 0
+        else None,
+        "Available": amount(line["available_credit"]),
+        "Limit": limit,
+        "is_closed": False,
+        "is_late": (days or 0) > 0 if past_due is None else past_due > 0,
+    }
+
+
+def of_borrower(accounts: list[dict[str, Any]]) -> tuple[Decimal | None, int]:
+    """What is past due over open accounts, and of how many that is not known."""
+    parts = [one["Past due"] for one in accounts if not one["is_closed"]]
+    known = sum((part for part in parts if part and part > 0), ZERO)
+    unknown = parts.count(None)
+    return known if known or (parts and not unknown) else None, unknown
+
+
+def added(rows: list[Any]) -> Decimal | None:
+    """The sum of totals; None if one is missing."""
+    totals = [row["total"] for row in rows]
+    return None if None in totals else sum(totals, ZERO)
+
+
+def amount(value: Any) -> Decimal | None:
+    return None if value is None else Decimal(str(value))
+
+
+def day(value: Any) -> date | None:
+    return date.fromisoformat(str(value)[:10]) if value else None
