@@ -1,6 +1,7 @@
 """The list of lines of credit."""
 
 from django.db.models import Q
+from django.utils.html import format_html
 
 from portal.lists import cells
 from portal.lists.columns import CHECKED, account_columns, money_column, past_due_columns
@@ -12,6 +13,12 @@ from portal.ui.exports import amount
 from portal.ui.templatetags import ui
 from servicing.figures import percent_of_limit
 
+METER = (
+    '<svg class="sd-meter sd-meter-small" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+    '<rect class="sd-meter-track" width="100" height="8"/><rect class="sd-meter-bar" width="{}" height="8"/></svg>'
+    "{}% of limit"
+)
+
 
 def percent(row: Row) -> int | None:
     """The principal as a share of the limit."""
@@ -19,11 +26,10 @@ def percent(row: Row) -> int | None:
 
 
 def principal(row: Row) -> str:
-    """The principal, and its share of the limit."""
+    """The principal, and its share of the limit with a small bar."""
     share = percent(row)
-    return cells.with_note(
-        ui.known_money(row.record.principal), "" if share is None else f"{share}% of limit"
-    )
+    note = "" if share is None else format_html(METER, max(0, min(100, share)), share)
+    return cells.with_note(ui.known_money(row.record.principal), note)
 
 
 LINES = ListPage(

@@ -44,7 +44,11 @@ def index(request: StaffRequest) -> HttpResponse:
         pin(request.user, request.POST.getlist("view"))
         return finish_action(request, request.get_full_path())
     user = request.user
-    context: dict[str, Any] = {"now": timezone.localtime(), "name": user.preferred_name or user.first_name}
+    context: dict[str, Any] = {
+        "now": timezone.localtime(),
+        "today": business_date(),
+        "name": user.preferred_name or user.first_name,
+    }
     for name in [name for name in SECTIONS if name == request.htmx.target] or SECTIONS:
         context |= SECTIONS[name](request)
     log_list(request, count=context.get("every"))

@@ -25,7 +25,7 @@ from servicing import rules
 
 REPLACEMENT = "\ufffd"
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-AMOUNT_PATTERN = re.compile(r"([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
+AMOUNT_PATTERN = re.compile(r"(?:\$ ?(?=[-−]))?([-−]?) ?\$? ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?")
 DATE_PATTERN = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
 REQUIRED = "This field is required."
 

@@ -334,6 +334,7 @@ def test_the_demo_takes_its_date_from_the_sandbox(
         assert business_date() == before + timedelta(days=3)
         shown = words(browser_of(Role.VIEWER).get("/loans/").content.decode())
         assert f"Demo date {wording.day(business_date())}" in shown
+        assert wording.day(business_date(), weekday=True) in browser_of(Role.VIEWER).get("/").content.decode()
 
 
 # --- Any answers ---

@@ -1,0 +1,37 @@
+"""An amount that means nothing is shown back as it was typed, with what to type instead."""
+
+from html import escape
+from urllib.parse import quote
+
+import pytest
+from django.test import Client as Browser
+
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.portal.pages import words
+
+STRANGE = {
+    "1e5": "Enter an amount in dollars",
+    "١٢": "Enter an amount in dollars",
+    "1,2,3": "Enter an amount in dollars",
+    "<b>": "Enter an amount in dollars",
+    "12\t5": "Enter an amount in dollars",
+    "$-5": "The amount must be greater than zero",
+    "99999999999999999999": "The amount can be at most $999,999,999.99",
+}
+
+
+@pytest.mark.parametrize("path", ["/repayments/", "/messages/"])
+@pytest.mark.parametrize("typed", STRANGE)
+def test_a_filter_shows_it_back(viewer: Browser, path: str, typed: str) -> None:
+    page = viewer.get(f"{path}?least={quote(typed)}").content.decode()
+    assert f'value="{escape(typed)}"' in page
+    assert STRANGE[typed] in words(page)
+
+
+@pytest.mark.parametrize("typed", STRANGE)
+def test_the_application_form_shows_it_back(servicer: Browser, portal_service: Sandbox, typed: str) -> None:
+    owner = given.borrower(portal_service)
+    page = servicer.post(f"{owner.get_absolute_url()}applications/new/", {"amount": typed}).content.decode()
+    assert f'value="{escape(typed)}"' in page
+    assert STRANGE[typed] in words(page)
