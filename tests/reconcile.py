@@ -103,6 +103,7 @@ NAMES = {
     "loan": (*OWED, "Amount", "Remaining payments", "Principal"),
     "line": (*OWED, "Limit", "Principal", "Principal as % of limit", "Available"),
 }
+HOME_ROW = re.compile(r'data-item="(?:loan|line):([^"]+)".*?<b class="sd-tnum[^"]*">([^<]+)</b>', re.DOTALL)
 AREAS = {"loan": "loans", "line": "lines"}
 
 
@@ -209,7 +210,7 @@ def compare_home(found: Comparison, browser: Any, accounts: list[dict[str, Any]]
     unknown = f", plus {amounts.count(None)} not known" if None in amounts else ""
     found.holds("home", "title", page, f"{dollars(known)}{unknown} past due on {len(late)} accounts")
     worst = sorted(amounts, key=lambda one: (one is None, one or 0), reverse=True)
-    shown = {item.key.partition(":")[2]: item.amount for item, _ in answer.context["items"]}
+    shown = dict(HOME_ROW.findall(answer.content.decode()))
     found.check("home", "order", list(shown.values()), [dollars(one) for one in worst[: len(shown)]])
     for one in late:
         if one["uuid"] in shown:
