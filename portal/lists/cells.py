@@ -15,6 +15,8 @@ LONGEST_WORD = 24
 """A longer word of the service is cut; the page of the record shows it whole."""
 
 BEFORE_PARTIAL_PAYMENTS = "before partial payments"
+MORE = '<span class="sd-wide"> · {}</span>'
+"""What a narrow screen leaves out of a meta line."""
 
 
 def account_link(row: Any, noun: str) -> SafeString:
@@ -27,8 +29,10 @@ def account_link(row: Any, noun: str) -> SafeString:
         record.label or record.uuid,
         noun,
         record.uuid[:8],
-        f" · opened {wording.day(record.opened_on)}" if record.opened_on else "",
-        format_html(' · <a href="{}">Borrower</a>', row.borrower.get_absolute_url()) if row.borrower else "",
+        format_html(MORE, f"opened {wording.day(record.opened_on)}") if record.opened_on else "",
+        format_html(MORE, format_html('<a href="{}">Borrower</a>', row.borrower.get_absolute_url()))
+        if row.borrower
+        else "",
     )
 
 
