@@ -266,7 +266,8 @@ def printed_summary(owner: Any) -> str:
     copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]
     paper = borrower_summary.document(owner, copies, Options(), today=business_date())
     pages = PdfReader(BytesIO(render(paper.html(Stamp(timezone.now(), "reconcile"))))).pages
-    return without_spaces("".join(page.extract_text() for page in pages))
+    printed = without_spaces("".join(page.extract_text() for page in pages))
+    return printed.replace("beforepartialpayments", "")
 
 
 def in_file(value: Any) -> str:

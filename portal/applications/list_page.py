@@ -105,5 +105,5 @@ APPLICATIONS = ListPage(
         ),
         *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True),
     ],
-    presets={"Approved": "status=APPROVED", "Added this week": "q=created:this-week"},
+    presets={"Approved": "status=APPROVED", "Added this week": "q=added:this-week"},
 )

@@ -218,7 +218,7 @@ BORROWERS: Final = ListPage(
     ],
     presets={
         "Past due": "past_due=yes&sort=past_due",
-        "Added this week": "q=created:this-week",
+        "Added this week": "q=added:this-week",
         "Incomplete onboarding": "onboarding=incomplete",
     },
 )

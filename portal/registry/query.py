@@ -310,7 +310,7 @@ def _take_operators(text: str) -> tuple[str, _Operators]:
 
     def take(found: re.Match[str]) -> str:
         name, value = found[1].lower(), found[2].strip('"').strip()
-        if name not in NAMES:
+        if name not in ("type", *OPERATORS):
             if value and not pasted:
                 asked.problems.append(
                     f"“{name}:” is no operator: there are {_joined(NAMES)}. “{found[0]}” was searched for as a word."
@@ -363,7 +363,7 @@ def _past_due(value: str) -> tuple[Iterable[Kind], Q]:
     return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(**{f"past_due{lookup}": amount})
 
 
-def _created(value: str) -> tuple[Iterable[Kind], Q]:
+def _added(value: str) -> tuple[Iterable[Kind], Q]:
     lookup, text = _comparison(value)
     first, last = _day_range(text)
     start, end = midnight(first), midnight(last + timedelta(days=1))
@@ -458,8 +458,13 @@ OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "status": _status,
     "state": _state,
     "past_due": _past_due,
-    "created": _created,
+    "added": _added,
+    "created": _added,  # its name in earlier links
 }
 # What is asked for by a figure is shown by it, the most first.
-ORDERS: Final[Mapping[str, str]] = {"past_due": "-past_due", "created": "-created_at"}
-NAMES: Final = ("type", *OPERATORS)
+ORDERS: Final[Mapping[str, str]] = {
+    "past_due": "-past_due",
+    "added": "-created_at",
+    "created": "-created_at",
+}
+NAMES: Final = ("type", *(name for name in OPERATORS if name != "created"))

@@ -291,13 +291,13 @@ class TestOperators:
             Record.objects.filter(pk=made.pk).update(
                 created_at=datetime.fromisoformat(f"2026-{day}T12:00+00:00")
             )
-        assert sorted(found(f"created:{typed}")) == sorted(days.split())
+        assert sorted(found(f"added:{typed}")) == sorted(days.split())
 
     @time_machine.travel(datetime(2026, 11, 18, 3, tzinfo=UTC), tick=False)
     def test_a_day_is_that_of_whoever_looks(self) -> None:
         record("Evening")
         with timezone.override("America/New_York"):
-            assert found("created:2026-11-17") == ["Evening"]
+            assert found("added:2026-11-17") == ["Evening"]
             assert found("created:2026-11-18") == []
 
     @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ class TestOperators:
     def test_an_unknown_operator_is_a_word_and_said(self) -> None:
         query = read("colour:blue")
         assert query.problems[0].startswith(
-            "“colour:” is no operator: there are type, status, state, past_due and created."
+            "“colour:” is no operator: there are type, status, state, past_due and added."
         )
         assert query.alternatives == (("colour:blue",),)
 
