@@ -69,7 +69,7 @@ LINES = ListPage(
     },
     filters=[
         flag_filter("past_due", "Past due", Q(flagged__in=[True])),
-        aging_filter(),
+        aging_filter(Kind.LINE),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
     ],
     presets={

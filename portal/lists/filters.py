@@ -129,9 +129,9 @@ def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt
     )
 
 
-def aging_filter() -> Filter:
-    """Choose among the aging buckets of accounts."""
-    choices = {one.name.lower(): (str(one), partial(aging_condition, one)) for one in Aging}
+def aging_filter(kind: Kind) -> Filter:
+    """Choose among the aging buckets of accounts of a kind."""
+    choices = {one.name.lower(): (str(one), partial(aging_condition, kind, one)) for one in Aging}
     return choice_filter("aging", "Aging", choices, prompt="Any aging")
 
 

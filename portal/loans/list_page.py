@@ -69,7 +69,7 @@ LOANS = ListPage(
         value_filter(Kind.LOAN, "product", "Product", "category", prompt="All products"),
         value_filter(Kind.LOAN, "status", "Status", "status", prompt="All statuses"),
         flag_filter("delinquent", "Past due", Q(flagged__in=[True])),
-        aging_filter(),
+        aging_filter(Kind.LOAN),
         flag_filter("check", "Needs a data check", Q(needs_check__in=[True])),
     ],
     presets={

@@ -111,22 +111,27 @@ def days_of(record: Record) -> int | None:
     return max((days for days in (of_loans, record.days_past_due) if days is not None), default=None)
 
 
-def aging_condition(bucket: Aging) -> Q:
-    """The saved accounts in an aging bucket, as :func:`servicing.figures.aging` decides it."""
-    owes, owes_nothing = Q(past_due__gt=0), Q(past_due__lte=0)
-    unknown = Q(past_due__isnull=True)
-    no_days = Q(days_past_due__isnull=True, oldest_unpaid_due__isnull=True)
+def aging_condition(kind: Kind, bucket: Aging) -> Q:
+    """The saved accounts of a kind in an aging bucket, as :func:`servicing.figures.aging` decides it.
+
+    On a loan only the oldest unpaid due date decides: it has one exactly where something is past due.
+    """
+    owes, owes_nothing, unknown = Q(past_due__gt=0), Q(past_due__lte=0), Q(past_due__isnull=True)
+    if bucket in AGING_DAYS and bucket != Aging.CURRENT:
+        first, last = AGING_DAYS[bucket]
+        if kind == Kind.LINE:
+            days = Q(days_past_due__gte=first) & (Q() if last is None else Q(days_past_due__lte=last))
+            return days & (unknown | owes)
+        today = business_date()
+        due = Q(oldest_unpaid_due__lte=today - timedelta(days=first))
+        return due & (Q() if last is None else Q(oldest_unpaid_due__gte=today - timedelta(days=last)))
+    if kind == Kind.LOAN:
+        return Q(oldest_unpaid_due__isnull=True) & (owes_nothing if bucket == Aging.CURRENT else unknown)
+    no_days = Q(days_past_due__isnull=True)
     if bucket == Aging.CURRENT:
         return (Q(days_past_due=0) & (unknown | owes_nothing)) | (no_days & owes_nothing)
-    if bucket == Aging.UNKNOWN:
-        contradicts = Q(days_past_due__lte=0) & owes | Q(days_past_due__gt=0) & owes_nothing
-        return no_days & (unknown | owes) | contradicts | Q(days_past_due__lt=0)
-    first, last = AGING_DAYS[bucket]
-    today = business_date()
-    of_line = Q(days_past_due__gte=first) & (Q() if last is None else Q(days_past_due__lte=last))
-    of_loan = Q(oldest_unpaid_due__lte=today - timedelta(days=first))
-    of_loan &= Q() if last is None else Q(oldest_unpaid_due__gte=today - timedelta(days=last))
-    return (of_line | of_loan) & (unknown | owes)
+    contradicts = Q(days_past_due__lte=0) & owes | Q(days_past_due__gt=0) & owes_nothing
+    return no_days & (unknown | owes) | contradicts | Q(days_past_due__lt=0)
 
 
 def part_of(record: Record) -> Part:

@@ -34,12 +34,21 @@ def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
 
 
 def outdated_accounts(*, or_earlier_rules: bool) -> list[QuerySet[Record]]:
-    """The accounts to recalculate; each query is answered by an index of its own."""
-    outdated = Q(figures_good_through__lt=business_date()) | Q(figures_good_through__isnull=True)
-    earlier = Q(answer_at__isnull=False) & (
-        Q(figures_version__lt=FIGURES_VERSION) | Q(figures_version__isnull=True)
-    )
-    conditions = [outdated, STALE_FIGURES, *([earlier] if or_earlier_rules else [])]
+    """The accounts to recalculate, one query for each step into an index.
+
+    With an OR, PostgreSQL would read the whole index.
+    """
+    conditions = [
+        Q(figures_good_through__lt=business_date()),
+        Q(figures_good_through__isnull=True),
+        STALE_FIGURES,
+    ]
+    if or_earlier_rules:
+        is_read = Q(answer_at__isnull=False)
+        conditions += [
+            is_read & Q(figures_version__lt=FIGURES_VERSION),
+            is_read & Q(figures_version__isnull=True),
+        ]
     return [active_records(kind).filter(condition) for condition in conditions for kind in ACCOUNTS]
 
 
