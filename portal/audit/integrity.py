@@ -31,6 +31,7 @@ from portal.audit.chain import HASHED_FIELDS, append, entry_hash, hash_fields
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.jobs.models import Job
+from portal.ui import wording
 
 BATCH = 2000
 CHECK_JOBS = ("operations.verify_audit", "operations.sign_audit")
@@ -226,7 +227,7 @@ def verify_chain(checkpoints: "Checkpoints | None" = None, *, since: int = 0) ->
         before, checked = link, checked + 1
     if signed:
         gone = min(signed)
-        problem = f"was removed: the checkpoint of {signed[gone].at:%d %b %Y, %H:%M} UTC names it"
+        problem = f"was removed: the checkpoint of {_utc(signed[gone].at)} names it"
         return ChainCheck(checked, before, Break(gone, problem, True))
     return ChainCheck(checked, before)
 
@@ -272,10 +273,14 @@ def _missing_line(link: Link, fields: Mapping[str, Any], checkpoints: "Checkpoin
     return Break(link.id, f"was signed, but {LOST_LINE}", True)
 
 
+def _utc(at: datetime) -> str:
+    return f"{wording.day(at.astimezone(UTC).date())}, {wording.time_of_day(at.astimezone(UTC))} UTC"
+
+
 def _checkpoint_break(link: Link, signed: "Checkpoint | None") -> Break | None:
     if signed is None or signed.hash == link.hash:
         return None
-    when = f"{signed.at:%d %b %Y, %H:%M} UTC"
+    when = _utc(signed.at)
     return Break(
         link.id, f"or one before it was rewritten: the checkpoint of {when} names another hash", True
     )

@@ -111,7 +111,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
         kinds=kinds,
         balance=_balance(rows),
         today=across(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
-        today_words=f"Today, {today.day} {today:%b}",
+        today_words=f"Today, {today:%b} {today.day}",
         description=_description(rows, list(states.values()), kinds),
         has_paid=any(bar.is_paid for bar in bars),
         has_overdue=any(bar.is_overdue for bar in bars),
@@ -169,7 +169,7 @@ def _bar(row: Installment, state: State, kinds: Sequence[str], scale: Decimal, i
 def _months(rows: Sequence[Installment]) -> list[Tick]:
     every = -(-len(rows) // MAX_MONTH_LABELS)
     return [
-        Tick(across(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %y}", index // every % 2 == 1)
+        Tick(across(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %Y}", index // every % 2 == 1)
         for index, row in enumerate(rows)
         if index % every == 0 and row.due_date
     ]

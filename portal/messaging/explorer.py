@@ -365,7 +365,7 @@ def _in_words(value: Any) -> str:
         case date():
             return wording.day(value) or ""
         case time():
-            return f"{value:%H:%M}"
+            return wording.time_of_day(value)
         case Decimal():
             return wording.money(value) or ""
         case _:

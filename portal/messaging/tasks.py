@@ -7,6 +7,7 @@ from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.messaging.models import Run
 from portal.messaging.sync import Sync
+from portal.ui import wording
 
 
 @job(
@@ -27,7 +28,7 @@ def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
         nonlocal reported
         if reported is None:
             progress.resume(run.missing)
-        progress.step(run.added - (reported or 0), words=f"{run.day:%-d %b %Y}" if run.day else "")
+        progress.step(run.added - (reported or 0), words=wording.day(run.day) or "")
         reported = run.added
 
     limit = datetime.fromisoformat(read_before) if read_before else None

@@ -5,7 +5,7 @@ that the service did not provide is decided in one place, the template tags.
 """
 
 import re
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
@@ -112,13 +112,18 @@ def day(value: Any, *, weekday: bool = False) -> str | None:
         value = timezone.localtime(value)
     if not isinstance(value, date):
         return None if value is None else str(value)
-    return f"{f'{value:%A} ' if weekday else ''}{value.day} {value:%b} {value.year}"
+    return f"{f'{value:%A}, ' if weekday else ''}{value:%b} {value.day}, {value.year}"
 
 
 def moment(value: datetime) -> str:
     """A moment in the zone of the person who looks, to the second."""
     local = timezone.localtime(value)
-    return f"{day(local)}, {local:%H:%M:%S %Z}"
+    return f"{day(local)}, {time_of_day(local, seconds=True)} {local:%Z}"
+
+
+def time_of_day(value: datetime | time, *, seconds: bool = False) -> str:
+    """A time on a 12-hour clock, in whatever zone it is."""
+    return f"{value.hour % 12 or 12}:{value:%M}{f':{value:%S}' if seconds else ''} {value:%p}"
 
 
 def not_provided(call: str, at: datetime) -> str:
@@ -126,10 +131,11 @@ def not_provided(call: str, at: datetime) -> str:
     return f"Not provided by the service ({call}, {moment(at)})"
 
 
-def clock(value: datetime) -> str:
+def clock(value: datetime, *, seconds: bool = False) -> str:
     """Only the time of day while that is enough, else the day too."""
     local = timezone.localtime(value)
-    return f"{local:%H:%M:%S}" if local.date() == timezone.localdate() else f"{day(local)}, {local:%H:%M}"
+    time_words = time_of_day(local, seconds=seconds)
+    return time_words if local.date() == timezone.localdate() else f"{day(local)}, {time_words}"
 
 
 def ago(value: datetime | date | None) -> str | None:

@@ -265,7 +265,7 @@ def test_an_answer_that_an_earlier_version_saved_meanwhile_is_calculated_anew(
     assert has_outdated_figures()
     row = in_csv(viewer, "/loans/export.csv?sort=due")["loan-1"]
     assert (row["Past due"], row["Aging"]) == ("", "Not known")
-    assert "opened 1 May 2019" in words(viewer.get("/loans/").content.decode())
+    assert "opened May 1, 2019" in words(viewer.get("/loans/").content.decode())
     assert not has_outdated_figures()
 
 

@@ -104,8 +104,9 @@ def moment(value: datetime | None) -> str:
 
 
 @register.filter
-def clock(value: datetime | None) -> str:
-    return NOT_PROVIDED if value is None else _time(value, wording.clock(value))
+def clock(value: datetime | None, form: str = "") -> str:
+    """The time of day, with the day if it is another one; ``|clock:"seconds"`` where their order matters."""
+    return NOT_PROVIDED if value is None else _time(value, wording.clock(value, seconds=form == "seconds"))
 
 
 @register.filter

@@ -52,7 +52,7 @@ class TestHeader:
             "Purpose Equipment",
             "Credit-score consent Given",
             "Credit report 88214",
-            "Created 20 Nov 2026, 13:31:07 EST",
+            "Created Nov 20, 2026, 1:31:07 PM EST",
             "by Ana Reyes",
         ):
             assert text in shown

@@ -67,7 +67,7 @@ class TestRows:
         assert texts(table, "APR") == ["13.04%"]
         assert texts(table, "Term") == ["24, monthly"]
         assert texts(table, "Interest-only period") == ["6"]
-        assert texts(table, "Maturity") == ["1 Dec 2028"]
+        assert texts(table, "Maturity") == ["Dec 1, 2028"]
         assert texts(table, "Explanation") == ["Limited"]
 
     @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_the_form_shows_whom_it_is_for_and_what_was_applied_for(servicer: Browse
     assert "Northwind Baking Co LLC" in page
     assert "Has the borrower consented to a credit check?" in page
     assert f'<a href="{earlier.get_absolute_url()}">$40,000.00</a>' in page
-    assert "20 Nov 2026, 13:31:07 EST" in page
+    assert "Nov 20, 2026, 1:31:07 PM EST" in page
 
 
 def test_a_borrower_without_applications_is_told_so(servicer: Browser, borrower: Record) -> None:
@@ -208,10 +208,10 @@ def test_what_it_asks_is_what_is_sent(servicer: Browser, borrower: Record, porta
 def test_it_reminds_of_an_equal_application_before_any_other(servicer: Browser, borrower: Record) -> None:
     known(borrower, n=1, amount=25000)
     known(borrower, n=2, amount=30000)
-    assert "An application for the same amount: $25,000.00, 20 Nov 2026, approved." in html(
+    assert "An application for the same amount: $25,000.00, Nov 20, 2026, approved." in html(
         ask(servicer, borrower)
     )
-    assert "The last application: $30,000.00, 20 Nov 2026, approved." in html(ask(servicer, borrower, "9"))
+    assert "The last application: $30,000.00, Nov 20, 2026, approved." in html(ask(servicer, borrower, "9"))
 
 
 def test_it_says_that_none_is_known(servicer: Browser, borrower: Record) -> None:

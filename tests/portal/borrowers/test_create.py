@@ -327,7 +327,7 @@ def test_a_refusal_keeps_everything_but_ein_and_ssn(wizard: Wizard, sandbox: San
     wizard.send({"ssn_1": SSN, "ssn_1_again": SSN})
     review = html(wizard.get("review"))
     assert "priya@oneil.example" in review
-    assert "born 19 Apr 1987" in review
+    assert "born Apr 19, 1987" in review
     assert "1029384" not in review
     assert "9999" not in review
 

@@ -101,7 +101,7 @@ class TestReadAloud:
             ({"payment_amount_due": "0"}, "No payment is due."),
             (
                 {"payment_amount_due": "620", "payment_due_date": date(2026, 11, 24)},
-                "The next payment is $620.00, due on Tuesday 24 Nov 2026.",
+                "The next payment is $620.00, due on Tuesday, Nov 24, 2026.",
             ),
             # An amount that was due is never called a payment, last or next.
             ({"payment_amount_due": "620", "payment_due_date": date(2026, 11, 14)}, ""),
@@ -176,7 +176,7 @@ class TestStatements:
         shown = page(viewer, line.get_absolute_url())
         assert "2 statements, 1 month missing" in shown
         assert "January: no statement" in shown
-        assert shown.index("15 Feb 2026") < shown.index("15 Dec 2025")
+        assert shown.index("Feb 15, 2026") < shown.index("Dec 15, 2025")
 
     def test_the_chosen_one_opens_beside_the_list_with_steps_by_key(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
@@ -187,7 +187,7 @@ class TestStatements:
         read(viewer, line)
         shown = panel(viewer, f"{line.get_absolute_url()}?statement=2026-03-15", "line-statements")
         assert f'src="{line.get_absolute_url()}statements/2026-03-15/pdf/"' in shown
-        assert 'title="Statement of 15 Mar 2026"' in shown
+        assert 'title="Statement of Mar 15, 2026"' in shown
         earlier, later = shown.index('data-key="["'), shown.index('data-key="]"')
         assert "statement=2026-02-15" in shown[:earlier].rpartition("<a ")[2]
         assert "statement=2026-04-15" in shown[:later].rpartition("<a ")[2]
@@ -233,7 +233,7 @@ class TestStatements:
         assert answer["HX-Trigger"] == '{"line:read": {}}'
         shown = panel(viewer, line.get_absolute_url(), "statement-list")
         assert shown.startswith('<div class="sd-papers" id="statement-list"')
-        assert "15 Mar 2026" in shown
+        assert "Mar 15, 2026" in shown
 
 
 class TestPanels:

@@ -32,7 +32,7 @@ from servicing.sandbox.wire import dumps
 from tests import given
 from tests.portal.pages import panel
 
-FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|\d{1,2} [A-Z][a-z]{2} \d{4}")
+FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
 SECRETS = {"EIN": "918273645", "key_people": [{"ssn": "567438291", "dob": "1971/02/03"}]}
 
 

@@ -30,7 +30,7 @@ from servicing.sandbox.wire import dumps
 from tests import given
 from tests.portal.documents.test_pdf import end_worker
 
-FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|\d{1,2} [A-Z][a-z]{2} \d{4}")
+FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
 
 
 def text_of(pdf: bytes) -> str:

@@ -75,7 +75,7 @@ class TestFigures:
         assert "Nothing is past due" in shown
         assert "Not known" in shown
         assert "No schedule yet" in shown
-        assert "Repayments start on Saturday 24 Jul 2027." in shown
+        assert "Repayments start on Saturday, Jul 24, 2027." in shown
         assert '<svg class="sd-chart-plot"' not in shown
 
     def test_a_loan_that_names_another_borrower_says_so(
@@ -216,7 +216,7 @@ class TestChart:
             {"due_date": "2026-12-01", "principal": 60, "interest": 40, "status": "SCHEDULED"},
             {"due_date": "2026-11-01", "principal": 80, "interest": 20, "status": "SCHEDULED"},
         )
-        assert [bar.words for bar in found.bars] == ["1 Nov 2026: $100.00", "1 Dec 2026: $100.00"]
+        assert [bar.words for bar in found.bars] == ["Nov 1, 2026: $100.00", "Dec 1, 2026: $100.00"]
         assert found.today == 50
         assert [bar.is_overdue for bar in found.bars] == [True, False]
         assert {bar.y for bar in found.bars} == {found.grid[-1].at}

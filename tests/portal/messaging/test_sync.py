@@ -125,7 +125,9 @@ def test_a_run_goes_on_where_one_ended_that_the_service_refused(
     before, there = len(service.calls), Message.objects.count()
     assert (there >= 300, synced().added) == (True, 600 - there)
     assert is_whole(service)
-    pages = [call for call in service.calls[before:] if call.query["limit"] != "1"]
+    day = "2026-11-03"  # Other days are walked in turn, depending on the date.
+    calls = [call for call in service.calls[before:] if call.query.get("start_date") in (None, day)]
+    pages = [call for call in calls if call.query["limit"] != "1"]
     assert len(pages) < 8  # Six pages have all; the first three were not read again.
     assert "500" in Run.objects.order_by("id")[0].failure
 
