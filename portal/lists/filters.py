@@ -198,7 +198,7 @@ def chosen_filters(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Fi
     chosen: dict[Filter, str] = {}
     conditions, problems = Q(), []
     for one in filters:
-        if not (value := read(state.get(one.name, ""), operators=False).text[:64]):
+        if not (typed := state.get(one.name)) or not (value := read(typed, operators=False).text[:64]):
             continue
         try:
             condition = one.condition(value)

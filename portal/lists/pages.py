@@ -10,8 +10,8 @@ from django.core.paginator import Page
 from django.db.models import Expression, F, OrderBy, Q, QuerySet
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 from django_htmx.http import push_url
 
@@ -389,10 +389,11 @@ class Listing:
 
 def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
     """The cells of a row, the first of which heads it; missing values say why."""
-    (_, first), *others = [(column.css, column.cell(row)) for column in columns if column.cell]
-    head = format_html('<th scope="row">{}{}</th>', first, cells.changed_badge(row.has_changed))
-    rest = format_html_join("", '<td class="{}">{}</td>', others)
-    return explain_missing(head + rest, lambda: row.record.why_null)
+    shown = [(column.css, conditional_escape(column.cell(row))) for column in columns if column.cell]
+    (_, first), *others = shown
+    head = f'<th scope="row">{first}{cells.changed_badge(row.has_changed)}</th>'
+    rest = "".join(f'<td class="{css}">{cell}</td>' for css, cell in others)
+    return explain_missing(mark_safe(head + rest), lambda: row.record.why_null)  # noqa: S308 - escaped above
 
 
 def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:
@@ -400,5 +401,5 @@ def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:
     uuids = [record.uuid for record in records]
     views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=uuids).exclude(shown="")
     seen = dict(views.order_by("last_at").values_list("subject_uuid", "shown"))
-    digests = {record.uuid: changes.answer_digest(record) for record in records}
-    return {uuid for uuid, digest in digests.items() if seen.get(uuid, digest) != digest}
+    viewed = [record for record in records if record.uuid in seen]
+    return {record.uuid for record in viewed if seen[record.uuid] != changes.answer_digest(record)}

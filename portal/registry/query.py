@@ -404,6 +404,8 @@ def calendar_day(text: str) -> date:
 def typed_day(text: str) -> date | None:
     """The date that a text is, such as 11/30/2026, Nov 30 or November 30, 2026; without a year the nearest one."""
     typed, today = " ".join(_BESIDE_DATE_PARTS.sub(" ", text).split()), business_date()
+    if not any(map(str.isdigit, typed)):
+        return None
     if day := _day_with_year(typed):
         return day
     years = (today.year + one for one in (-1, 0, 1))

@@ -6,12 +6,11 @@ follows rules of an earlier version.
 """
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet
 
 from portal.registry import store
 from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION
-from portal.registry.models import STALE_FIGURES, Kind, Record
-from portal.registry.records import active_records, records_by_key, update_records
+from portal.registry.models import Kind, Record
+from portal.registry.records import records_by_key, update_records
 from portal.registry.rollup import roll_up
 from portal.runtime.business_date import business_date
 from portal.runtime.database import write_if_possible
@@ -21,43 +20,35 @@ BATCH_SIZE = 500
 MAX_PER_REQUEST = 1_000
 
 
+# Each is answered by an index of its own; an OR between two would read every account.
+_OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL", "answer_at > figures_from")
+_OF_EARLIER_RULES = tuple(
+    f"answer_at IS NOT NULL AND figures_version {held}" for held in (f"< {FIGURES_VERSION}", "IS NULL")
+)
+
+
 def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
     """Whether figures of an account hold no longer, or with ``or_earlier_rules`` were made by an earlier version."""
-    found = outdated_accounts(or_earlier_rules=or_earlier_rules)
-    parts = [one.values("pk").query.get_compiler(connection=connection).as_sql() for one in found]
-    with connection.cursor() as cursor:  # In one statement, because every request asks.
-        cursor.execute(
-            f"SELECT {' OR '.join(f'EXISTS ({sql})' for sql, _ in parts)}",
-            [one for _, parameters in parts for one in parameters],
-        )
-        return bool(cursor.fetchone()[0])
+    return bool(outdated_keys(1, or_earlier_rules=or_earlier_rules))
 
 
-def outdated_accounts(*, or_earlier_rules: bool) -> list[QuerySet[Record]]:
-    """The accounts to recalculate, one query for each step into an index.
-
-    With an OR, PostgreSQL would read the whole index.
-    """
-    conditions = [
-        Q(figures_good_through__lt=business_date()),
-        Q(figures_good_through__isnull=True),
-        STALE_FIGURES,
-    ]
-    if or_earlier_rules:
-        is_read = Q(answer_at__isnull=False)
-        conditions += [
-            is_read & Q(figures_version__lt=FIGURES_VERSION),
-            is_read & Q(figures_version__isnull=True),
-        ]
-    return [active_records(kind).filter(condition) for condition in conditions for kind in ACCOUNTS]
+def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
+    """The keys of accounts to recalculate. Every page asks, so this is one statement."""
+    conditions = [*_OUTDATED, *(_OF_EARLIER_RULES if or_earlier_rules else ())]
+    statement = " UNION ALL ".join(
+        f"SELECT id FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND {condition}"  # noqa: S608
+        for kind in ACCOUNTS
+        for condition in conditions
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"{statement} LIMIT %s", [str(business_date())] * len(ACCOUNTS) + [limit])
+        return [key for (key,) in cursor.fetchall()]
 
 
 def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False) -> int:
     """Calculate the figures of some of these accounts, and their borrowers' totals; return how many."""
     with transaction.atomic():
-        keys: list[int] = []
-        for found in outdated_accounts(or_earlier_rules=or_earlier_rules):
-            keys += found.values_list("pk", flat=True)[: size - len(keys)] if len(keys) < size else []
+        keys = outdated_keys(size, or_earlier_rules=or_earlier_rules)
         records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
         lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}

@@ -23,6 +23,7 @@ B = TypeVar("B", bound=HasBorrower)
 _FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_key]
 _DEFAULTS: Any = [field.get_default() for field in Record._meta.concrete_fields]
 _COLUMNS = [str(field.column) for field in _FIELDS]
+MAX_VALUES = 1_000
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -120,13 +121,16 @@ def active_records(kind: str) -> QuerySet[Record]:
 
 def distinct_values(kind: str, column: str, limit: int | None = None) -> list[str]:
     """The values of a column in order, one index step each: reading every row would take too long."""
-    found = [""]
-    values = active_records(kind).order_by(column).values_list(column, flat=True)
-    while limit is None or len(found) <= limit:
-        if (value := values.filter(**{f"{column}__gt": found[-1]}).first()) is None:
-            break
-        found.append(value)
-    return found[1:]
+    following = (
+        f"SELECT min({column}) FROM registry_record WHERE kind = %s AND archived_at IS NULL AND {column} >"  # noqa: S608
+    )
+    statement = (
+        f"WITH RECURSIVE present (value) AS ({following} '' UNION ALL SELECT ({following} value) FROM present"  # noqa: S608
+        " WHERE value IS NOT NULL) SELECT value FROM present WHERE value IS NOT NULL LIMIT %s"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [kind, kind, limit or MAX_VALUES])
+        return [value for (value,) in cursor.fetchall()]
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:

@@ -10,8 +10,8 @@ LISTED = Q(archived_at__isnull=True)
 INDEXES = [
     models.Index(fields=fields, condition=Q(kind=kind) & condition & LISTED, name=f"{kind}s_{name}")
     for fields, name, condition in (
-        (["figures_version", "id"], "by_figures_version", Q(answer_at__isnull=False)),
-        (["id"], "with_stale_figures", Q(answer_at__gt=F("figures_from"))),
+        (["kind", "figures_version", "id"], "by_figures_version", Q(answer_at__isnull=False)),
+        (["kind", "id"], "with_stale_figures", Q(answer_at__gt=F("figures_from"))),
     )
     for kind in ("loan", "line")
 ] + [
