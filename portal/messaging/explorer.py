@@ -29,9 +29,10 @@ from portal.messaging.filters import (
 )
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message, newest_stored_at
-from portal.messaging.query import MessageQuery
+from portal.messaging.query import COLUMNS, MessageQuery
 from portal.messaging.store import save_messages, service_zone, storage_uuid
 from portal.messaging.sync import offset_counts
+from portal.runtime.database import index_values
 from portal.ui import wording
 from portal.ui.keys import row_key
 from portal.ui.query_strings import query_string
@@ -41,6 +42,7 @@ from servicing.messages import MESSAGES_PER_PAGE, Filters
 from servicing.resource import OffsetUnit, iterate_pages
 
 COUNT_CACHE_SECONDS: Final = 30
+VALUES_CACHE_SECONDS: Final = 60
 OFFSET_CACHE_SECONDS: Final = 3600
 MAX_PAGES: Final = 1_000_000
 MAX_VALUES_IN_USE: Final = 50
@@ -372,12 +374,11 @@ def _in_words(value: Any) -> str:
             return str(value)
 
 
-def values_in_use(column: str) -> list[str]:
-    """The values of a column in saved messages: one look into its index for each."""
-    found: list[str] = []
-    values = Message.objects.order_by(column).values_list(column, flat=True)
-    while len(found) < MAX_VALUES_IN_USE and (
-        value := values.filter(**{f"{column}__gt": found[-1] if found else ""}).first()
-    ):
-        found.append(value)
-    return found
+def values_in_use() -> dict[str, list[str]]:
+    """The values of the filtered columns in saved messages, from within a minute."""
+    return cache.get_or_set("messaging.values", _values_in_use, VALUES_CACHE_SECONDS) or {}
+
+
+def _values_in_use() -> dict[str, list[str]]:
+    table = f"{Message._meta.db_table} WHERE"
+    return {name: index_values(table, column, MAX_VALUES_IN_USE) for name, column in COLUMNS.items()}

@@ -29,7 +29,6 @@ from portal.messaging.filters import LinkForm, time_presets
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
-from portal.messaging.query import COLUMNS
 from portal.messaging.store import storage_uuid
 from portal.messaging.sync import FiltersIgnored, read_front
 from portal.notes.views import add_note
@@ -63,7 +62,8 @@ def index(request: StaffRequest) -> HttpResponse:
     elif target != "message":
         context |= list_context(request, explorer)
     if target in (None, "message", "messages"):
-        found = Message.objects.filter(uuid=storage_uuid(request.GET.get("message", ""))).first()
+        uuid = request.GET.get("message", "")
+        found = Message.objects.filter(uuid=storage_uuid(uuid)).first() if uuid else None
         context["panel"] = open_panel(request, found, explorer) if found else None
     status = 422 if explorer.form.errors and target in (None, "messages") else 200
     return render_page(request, "messaging/index.html", context, partial=PARTIALS, status=status)
@@ -81,7 +81,7 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
     context: dict[str, Any] = {
         "is_loading": is_loading,
         "coverage": coverage(explorer.filters.get("start_date"), explorer.filters.get("end_date")),
-        "values": {name: values_in_use(column) for name, column in COLUMNS.items()},
+        "values": values_in_use(),
         "presets": [
             (name, explorer.query_string(**(NO_TIME | days)), explorer.has_params(NO_TIME | days))
             for name, days in presets.items()

@@ -10,6 +10,7 @@ from django.db.models import Field, Q, QuerySet
 from django.utils import timezone
 
 from portal.registry.models import Kind, Record
+from portal.runtime.database import index_values
 
 
 class HasBorrower(Protocol):
@@ -23,7 +24,6 @@ B = TypeVar("B", bound=HasBorrower)
 _FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_key]
 _DEFAULTS: Any = [field.get_default() for field in Record._meta.concrete_fields]
 _COLUMNS = [str(field.column) for field in _FIELDS]
-MAX_VALUES = 1_000
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -119,18 +119,11 @@ def active_records(kind: str) -> QuerySet[Record]:
     return Record.objects.filter(kind=kind, archived_at__isnull=True)
 
 
-def distinct_values(kind: str, column: str, limit: int | None = None) -> list[str]:
-    """The values of a column in order, one index step each: reading every row would take too long."""
-    following = (
-        f"SELECT min({column}) FROM registry_record WHERE kind = %s AND archived_at IS NULL AND {column} >"  # noqa: S608
+def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
+    """The values of a column of active records in order."""
+    return index_values(
+        f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND", column, limit
     )
-    statement = (
-        f"WITH RECURSIVE present (value) AS ({following} '' UNION ALL SELECT ({following} value) FROM present"  # noqa: S608
-        " WHERE value IS NOT NULL) SELECT value FROM present WHERE value IS NOT NULL LIMIT %s"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [kind, kind, limit or MAX_VALUES])
-        return [value for (value,) in cursor.fetchall()]
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:

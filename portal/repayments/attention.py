@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import cache
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
 
 from portal.registry import store
-from portal.registry.attention import Amount, Item, Items, Snoozed
+from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
 from portal.registry.figures import NOT_KNOWN_RANK, days_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
@@ -35,15 +36,16 @@ def returned_payments(snoozed: Snoozed) -> Items:
     """Payments whose return became news in the last days."""
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
-    visible = [one for one in news if one[0].uuid not in hidden]
+    visible = [(one, day) for one, day in news if one.uuid not in hidden]
+    records = cache(lambda: Record.objects.in_bulk([one.pk for one, _ in visible[:MAX_SHOWN]]))
     url = f"{reverse('repayments:index')}?error=yes"
     return Items(
         visible,
-        _returned_item,
+        lambda row: _returned_item(records()[row[0].pk], row[1]),
         group="returned",
         name="returned payments",
         url=url,
-        add_up=lambda rows: _add_up(record.amount for record, _ in rows),
+        add_up=lambda rows: _add_up(one.amount for one, _ in rows),
     )
 
 
@@ -52,8 +54,7 @@ def _add_up(amounts: Iterable[Decimal | None]) -> Amount:
     return Amount(sum((one for one in amounts if one is not None), Decimal(0)), amounts.count(None))
 
 
-def _returned_item(returned: tuple[Record, date]) -> Item:
-    record, day = returned
+def _returned_item(record: Record, day: date) -> Item:
     amount = wording.money(record.amount) or "an amount not provided"
     return Item(
         key=f"repayment:{record.uuid}",
