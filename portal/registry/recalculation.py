@@ -34,15 +34,20 @@ def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
 
 def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
     """The keys of accounts to recalculate. Every page asks, so this is one statement."""
-    conditions = [*_OUTDATED, *(_OF_EARLIER_RULES if or_earlier_rules else ())]
-    statement = " UNION ALL ".join(
-        f"SELECT id FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND {condition}"  # noqa: S608
-        for kind in ACCOUNTS
-        for condition in conditions
-    )
+    statement = " UNION ALL ".join(outdated_accounts(or_earlier_rules=or_earlier_rules))
     with connection.cursor() as cursor:
         cursor.execute(f"{statement} LIMIT %s", [str(business_date())] * len(ACCOUNTS) + [limit])
         return [key for (key,) in cursor.fetchall()]
+
+
+def outdated_accounts(*, or_earlier_rules: bool) -> list[str]:
+    """The parts of the statement; the first of each kind takes the business date."""
+    conditions = [*_OUTDATED, *(_OF_EARLIER_RULES if or_earlier_rules else ())]
+    return [
+        f"SELECT id FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND {condition}"  # noqa: S608
+        for kind in ACCOUNTS
+        for condition in conditions
+    ]
 
 
 def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False) -> int:

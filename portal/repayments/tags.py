@@ -1,17 +1,91 @@
-"""The repayment in a message, as a tag: ``{% load repayments %}{% payment_card row %}``."""
+"""Repayments as HTML (``{% load repayments %}``): a row of their table, how one was split, and one in a message."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
+from portal.gateway import StaffRequest
 from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
-from portal.registry.models import Kind
+from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
-from portal.repayments.table import RepaymentRow
+from portal.repayments.table import RepaymentRow, RepaymentTable
+from portal.ui.query_strings import query_string
+from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 from servicing import Repayment
 
 register = template.Library()
+ROW = """<tr data-row{is_open}>
+<th scope="row" class="sd-nowrap"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
+hx-push-url="true"{marks}>{day}</a>{kind}</th>
+{amounts}
+<td class="sd-wide sd-kept">{borrower}<small class="sd-nowrap">{account}{bank}</small></td></tr>
+"""
+AMOUNTS = """<td class="sd-num"><span class="sd-strong">{}</span>{}</td>
+<td class="sd-status">{}{}{}</td>
+<td class="sd-num sd-wide">{}</td><td class="sd-num sd-wide">{}</td><td class="sd-num sd-wide sd-widest">{}</td>
+<td class="sd-num sd-wide sd-widest">{}</td><td class="sd-num sd-wide">{}</td>"""
+SPLIT = """<svg class="sd-split" viewBox="0 0 100 6" preserveAspectRatio="none" role="img"
+aria-label="Split: {}">{}</svg>"""
+
+
+@register.simple_tag(takes_context=True)
+def repayment_row(
+    context: template.RequestContext, row: RepaymentRow, table: RepaymentTable, target: str
+) -> SafeString:
+    """A row of a table of repayments; its link opens the repayment beside it, in the region ``target``."""
+    one, request = row.repayment, cast(StaffRequest, context.request)
+    is_open = table.opened is not None and table.opened.row.repayment.uuid == one.uuid
+    was_closed = request.htmx.trigger == f"close-{one.uuid}"
+    marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
+    bank = one.borrower_bank_account_uuid
+    return format_html(
+        ROW,
+        is_open=SafeString(' class="sd-selected"' if is_open else ""),
+        uuid=one.uuid,
+        url=row.url,
+        beside=query_string(request.GET, ("panel", "refresh"), payment=one.uuid),
+        target=target,
+        marks=SafeString("".join(marks)),
+        day=day(one.effective_date) if one.effective_date else "No date",
+        kind=format_html("<small>{}</small>", human(one.payment_type)) if one.payment_type else "",
+        amounts=explain_missing(_amounts(row), lambda: row.why_null),
+        borrower=_link(row.borrower, row.borrower) if row.borrower else "",
+        account=_link(row.account, format_html("{} {}", or_dash(human(one.product)), row.account.uuid[:8]))
+        if row.account
+        else human(one.product),
+        bank=format_html(', bank <code title="{}">{}</code>', bank, str(bank)[:8]) if bank else "",
+    )
+
+
+def _amounts(row: RepaymentRow) -> SafeString:
+    one = row.repayment
+    return format_html(
+        AMOUNTS,
+        money(one.amount),
+        split(row),
+        status_badge(one.status),
+        format_html_join("", "{}", ((badge("warn", rule.text, "scale"),) for rule in row.findings)),
+        format_html("<small>{}</small>", row.reason) if row.reason else "",
+        *map(money, (one.principal, one.interest, one.fees, one.suspense, one.ending_balance)),
+    )
+
+
+def _link(record: Record, words: Any) -> SafeString:
+    return format_html('<a href="{}">{}</a>', record.get_absolute_url(), words)
+
+
+@register.filter
+def split(row: RepaymentRow) -> SafeString:
+    """How a payment was split, as a bar; nothing if the service did not split it."""
+    parts = row.parts
+    if not parts:
+        return SafeString()
+    rect = '<rect class="sd-split-{}" x="{}" width="{}" height="6"/>'
+    rects = format_html_join("", rect, ((part.name, part.start, part.width) for part in parts if part.width))
+    return format_html(SPLIT, ", ".join(f"{part.name} {money(part.amount)}" for part in parts), rects)
 
 
 @register.inclusion_tag("repayments/payment_card.html")
