@@ -30,6 +30,7 @@ from portal.runtime.database import relaxed_durability, release_connection, writ
 from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
 
 FRESH_FOR = timedelta(seconds=30)
+PAGE_WAIT_SECONDS = 0.04
 NO_SCRIPT_WAIT_SECONDS = 0.8
 PANEL_WAIT_SECONDS = 2.0
 """Then the panel asks again: a silent service must not hold every thread of the web server."""
@@ -161,18 +162,19 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
     """The copies that each panel of a page shows, by the panel's HTML id.
 
     A panel that loads itself waits for its own records (``?refresh=1`` calls even for fresh ones). A whole page shows
-    saved copies; without JavaScript it waits for the service first.
+    what is saved a moment after it asked: what a fast service answers by then need not be drawn a second time. Without
+    JavaScript it waits longer.
     """
     force, actor = "refresh" in request.GET, Actor.of(request)
     everything = {record.pk: record for records in panels.values() for record in records}
     is_scripted = request.COOKIES.get("js") == "1"
     if request.htmx:
         ask_and_wait(actor, panels.get(request.htmx.target or "", ()), force=force)
-    elif not is_scripted:
+    elif is_scripted:
+        wait(start_reads(actor, list(everything.values()), force=force), timeout=PAGE_WAIT_SECONDS)
+    else:
         ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
     stored = Record.objects.in_bulk(everything)
-    if is_scripted and not request.htmx:
-        start_reads(actor, list(stored.values()), force=force)
     return {name: [LiveCopy(stored[record.pk]) for record in records] for name, records in panels.items()}
 
 

@@ -20,6 +20,7 @@ from portal.ui.uploads import is_body_too_long
 logger = logging.getLogger("portal.requests")
 # Platforms call these every few seconds.
 CHECK_PATHS = {"/healthz", "/readyz", "/metrics"}
+STATIC_TEXTS = {"text/css", "text/javascript", "image/svg+xml"}
 
 
 class RequestMiddleware:
@@ -82,12 +83,16 @@ def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
 class CompressionMiddleware(GZipMiddleware):
     """Compresses pages and their fragments; files and streams are sent as they are.
 
+    With ``DEBUG`` it compresses static files too; a deployment has them compressed on the disk.
+
     Against attacks on compressed secrets, Django pads the length at random and masks the CSRF token in each response.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        is_page = not response.streaming and response.headers.get("Content-Type", "").startswith("text/html")
-        return super().process_response(request, response) if is_page else response
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        is_page = not response.streaming and kind == "text/html"
+        is_static = settings.DEBUG and response.status_code == HTTPStatus.OK and kind in STATIC_TEXTS
+        return super().process_response(request, response) if is_page or is_static else response
 
 
 class UploadMiddleware:

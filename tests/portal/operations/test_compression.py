@@ -2,8 +2,10 @@
 
 import gzip
 
+from django.conf import LazySettings
 from django.test import Client as Browser
 
+from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 
 GZIP = {"Accept-Encoding": "gzip"}
@@ -26,3 +28,12 @@ def test_a_file_goes_as_it_is(viewer: Browser, portal_service: Sandbox) -> None:
     answer = viewer.get("/borrowers/export/", headers=GZIP)
     assert answer.status_code == 200
     assert "Content-Encoding" not in answer.headers
+
+
+def test_styles_and_scripts_travel_compressed_for_local_use(
+    anonymous: Browser, settings: LazySettings
+) -> None:
+    settings.DEBUG = True
+    answer = anonymous.get("/static/css/base.css", headers=GZIP)
+    received = b"".join(answer.streaming_content)
+    assert gzip.decompress(received) == (BASE_DIR / "static/css/base.css").read_bytes()
