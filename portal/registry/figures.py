@@ -1,9 +1,9 @@
 """The figures of accounts on the business date, as :mod:`servicing.figures` defines them, and their columns."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db.models import Q
@@ -102,7 +102,18 @@ def rank(past_due: Decimal | None, *, is_late: bool) -> Decimal | None:
     return NOT_KNOWN_RANK if past_due is None else past_due
 
 
-def days_of(record: Record) -> int | None:
+class SavedAccount(NamedTuple):
+    """The columns of an account that its borrower's totals are made of."""
+
+    kind: str
+    status: str
+    past_due: Decimal | None
+    flagged: bool
+    oldest_unpaid_due: date | None
+    days_past_due: int | None
+
+
+def days_of(record: Record | SavedAccount) -> int | None:
     """The days past due of a saved account; of a borrower the most of any account."""
     today = business_date()
     if record.kind != Kind.BORROWER:
@@ -134,7 +145,7 @@ def aging_condition(kind: Kind, bucket: Aging) -> Q:
     return no_days & (unknown | owes) | contradicts | Q(days_past_due__lt=0)
 
 
-def part_of(record: Record) -> Part:
+def part_of(record: SavedAccount) -> Part:
     """What a saved account adds to its borrower's past due."""
     is_closed = is_closed_status(record.status, settings.CLOSED_STATUSES)
     return Part(record.kind == Kind.LINE, record.past_due, days_of(record), record.flagged, is_closed)

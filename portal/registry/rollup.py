@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from portal.registry.figures import ACCOUNTS, part_of, rank, stored_amount
+from portal.registry.figures import ACCOUNTS, SavedAccount, part_of, rank, stored_amount
 from portal.registry.models import Kind, Record
+from portal.registry.records import update_records
 from servicing.figures import PastDue, add_past_due
 
 DECIDED = ("APPROVED", "REJECTED")
@@ -17,7 +19,7 @@ class BorrowerTotals:
     """What one borrower has on file."""
 
     people: list[str] = field(default_factory=list)
-    accounts: list[Record] = field(default_factory=list)
+    accounts: list[SavedAccount] = field(default_factory=list)
     decision: str = ""
     has_open_application: bool = False
 
@@ -29,7 +31,7 @@ class BorrowerTotals:
     def lines(self) -> int:
         return sum(account.kind == Kind.LINE for account in self.accounts)
 
-    @property
+    @cached_property
     def past_due(self) -> PastDue:
         """The past due total of its loans and lines."""
         return add_past_due(map(part_of, self.accounts))
@@ -40,21 +42,12 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
     found = {uuid: BorrowerTotals() for uuid in borrower_uuids}
     kinds = [Kind.KEY_PERSON, Kind.APPLICATION, *ACCOUNTS]
     related = Record.objects.filter(borrower_uuid__in=found, archived_at__isnull=True, kind__in=kinds)
-    columns = (
-        "borrower_uuid",
-        "kind",
-        "label",
-        "past_due",
-        "status",
-        "flagged",
-        "oldest_unpaid_due",
-        "days_past_due",
-    )
-    for record in related.order_by("created_at", "id").only(*columns):
-        totals = found[record.borrower_uuid]
+    rows = related.order_by("created_at", "id").values_list("borrower_uuid", "label", *SavedAccount._fields)
+    for borrower_uuid, label, *columns in rows:
+        totals, record = found[borrower_uuid], SavedAccount(*columns)
         match record.kind:
             case Kind.KEY_PERSON:
-                totals.people.append(record.label)
+                totals.people.append(label)
             case Kind.LOAN | Kind.LINE:
                 totals.accounts.append(record)
             case Kind.APPLICATION:
@@ -83,7 +76,7 @@ def roll_up(borrower_uuids: Iterable[str]) -> None:
     borrowers = list(owners.select_for_update().order_by("id").only("uuid", *_COLUMNS))
     totals = totals_of([borrower.uuid for borrower in borrowers])
     changed = [borrower for borrower in borrowers if _update_if_changed(borrower, totals[borrower.uuid])]
-    Record.objects.bulk_update(changed, _COLUMNS, batch_size=100)
+    update_records(changed, _COLUMNS)
 
 
 def _update_if_changed(borrower: Record, totals: BorrowerTotals) -> bool:
