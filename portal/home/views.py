@@ -124,8 +124,8 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
     """The borrowers this person viewed last, with the time."""
     views = RecordView.objects.filter(actor_id=user_id).exclude(entry__borrower_uuid="")
     viewed_at: dict[str, Any] = {}
-    for view in views.select_related("entry")[:MAX_VIEWS_READ]:
-        viewed_at.setdefault(view.entry.borrower_uuid, view.last_at)
+    for borrower_uuid, last_at in views.values_list("entry__borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
+        viewed_at.setdefault(borrower_uuid, last_at)
     found = {one.uuid: one for one in Record.objects.filter(kind=Kind.BORROWER, uuid__in=viewed_at)}
     return [(found[uuid], at) for uuid, at in viewed_at.items() if uuid in found][:MAX_RECENT]
 

@@ -143,6 +143,16 @@ def account_answer(account: Record) -> Loan | Statement | None:
     return last_answer(account, Loan) if account.kind == Kind.LOAN else last_answer(account, Statement)
 
 
+class _Autopay(msgspec.Struct):
+    autopay_enabled: Any = None
+
+
+def autopay(record: Record) -> bool | None:
+    """Whether a loan is paid automatically, without reading its schedule; None if the answer does not say."""
+    value = msgspec.json.decode(record.answer, type=_Autopay).autopay_enabled if record.answer else None
+    return value if isinstance(value, bool) else None
+
+
 def find(kind: str, uuid: str) -> Record | None:
     """The record on file, archived or not."""
     return Record.objects.filter(kind=kind, uuid=uuid).first()

@@ -17,13 +17,16 @@ from portal.repayments.returns import returned_since
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.templatetags.ui import NOT_KNOWN
-from servicing import Loan
 from servicing.figures import Aging, aging
 
 RETURNED_DAYS = 7
 DUE_DAYS = 5
 NOUNS = {Kind.LOAN: "loan", Kind.LINE: "line"}
 AREAS = {Kind.LOAN: "loans", Kind.LINE: "credit_lines"}
+_OF_LINK = ("kind", "uuid", "borrower_uuid")
+_OF_PAST_DUE = (
+    *("past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "flagged", "is_partly_paid"),
+)
 LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
 """The filter of each list that leaves what is past due."""
 
@@ -76,7 +79,7 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
     return Items(
-        late.order_by("-past_due_rank", "-id"),
+        late.order_by("-past_due_rank", "-id").only(*_OF_LINK, *_OF_PAST_DUE),
         _past_due_item,
         group="past_due",
         name=f"{noun}s past due",
@@ -122,13 +125,13 @@ def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
-    return Items(accounts.order_by("key_date", "id"), _due_item, group="due", name=name, url=url)
+    rows = accounts.order_by("key_date", "id").only(*_OF_LINK, "key_date", "due_amount", "answer")
+    return Items(rows, _due_item, group="due", name=name, url=url)
 
 
 def _due_item(record: Record) -> Item:
     noun, amount = NOUNS[Kind(record.kind)], wording.money(record.due_amount)
-    loan = store.last_answer(record, Loan) if record.kind == Kind.LOAN else None
-    autopay = {True: ", autopay on", False: ", autopay off", None: ""}[loan.autopay_enabled if loan else None]
+    autopay = {True: ", autopay on", False: ", autopay off", None: ""}[store.autopay(record)]
     return Item(
         key=f"due:{record.uuid}:{record.key_date}",
         state="waiting",

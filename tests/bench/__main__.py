@@ -1,10 +1,10 @@
 """Runs benchmarks, each part in a process of its own; prints their tables, keeps and shows them.
 
-    python -m tests.bench [--quick] [part of a name …]
+    python -m tests.bench [--quick] [--baseline] [part of a name …]
 
 A part that meets a database meets the one of DATABASE_URL, where that is given. Figures are kept in results.json
-and shown in README.md, both beside this module. With ``--quick`` all is small: the tables say so, and only get into
-.bench/.
+and shown in README.md, both beside this module. With ``--quick`` all is small, only the parts of :data:`QUICK` run, and
+ratios are compared with baseline.json: one that grew by a fifth is missed. ``--baseline`` keeps them there instead.
 """
 
 import multiprocessing
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import results
+from tests.bench.table import TIMES
 
 SIZES = {
     "BENCH_BORROWERS": "1000",
@@ -26,15 +27,22 @@ SIZES = {
     "BENCH_SUMMARIES": "4",
     "BENCH_DELAYS": "0,0.1",
     "BENCH_SECONDS": "1",
-    "BENCH_ROUNDS": "2",
+    "BENCH_ROUNDS": "7",
 }
 """What can be made smaller, and how small it is with ``--quick``."""
 
 
+QUICK = ["cpu", "servicing"]
+GROWTH = 1.2
+"""So much more than its baseline a ratio may be."""
+
+
 def main(arguments: list[str]) -> int:
     wanted = [word for word in arguments if not word.startswith("--")]
-    if "--quick" in arguments:
+    is_quick = "--quick" in arguments
+    if is_quick:
         os.environ |= SIZES
+        wanted = wanted or QUICK
     smaller = {name: os.environ[name] for name in SIZES if name in os.environ}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         os.environ["BENCH_DESK"] = str(Path(folder) / "desk")
@@ -43,7 +51,13 @@ def main(arguments: list[str]) -> int:
         results.keep(found, results.ROOT / ".bench" / "smaller.json")
     else:
         results.show(results.keep(found))
-    missed = [row["name"] for one in found.values() for row in one["rows"] if not row["is_met"]]
+    measured = [row for one in found.values() for row in one["rows"]]
+    missed = [row["name"] for row in measured if not row["is_met"]]
+    if is_quick:
+        ratios = {row["name"]: round(row["figure"], 2) for row in measured if row["unit"] == TIMES}
+        if "--baseline" in arguments:
+            results.keep_baseline(ratios)
+        missed = results.grown(ratios, GROWTH)
     print("\n".join(["Missed:", *missed]) if missed else "Every limit is met.")  # noqa: T201
     return 1 if missed else 0
 

@@ -18,7 +18,7 @@ from typing import Any
 from tests.bench.table import Row, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = Path(__file__).with_name("results.json")
+KEPT, BASELINE = (Path(__file__).with_name(f"{name}.json") for name in ("results", "baseline"))
 README, MARKS = Path(__file__).with_name("README.md"), ("<!-- made by make bench -->\n", "<!-- end -->\n")
 Found = dict[str, dict[str, Any]]
 
@@ -71,6 +71,24 @@ def keep(found: Found, file: Path = KEPT) -> Found:
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
     return known
+
+
+def keep_baseline(ratios: Mapping[str, float]) -> None:
+    """Remember the ratios that later runs are compared with."""
+    known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    BASELINE.write_text(
+        json.dumps(dict(sorted((known | ratios).items())), indent=1, ensure_ascii=False) + "\n"
+    )
+
+
+def grown(ratios: Mapping[str, float], factor: float) -> list[str]:
+    """The ratios that grew beyond what is allowed since the baseline."""
+    known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    return [
+        f"{name}: {ratio} ×, baseline {known[name]} ×"
+        for name, ratio in ratios.items()
+        if name in known and ratio > known[name] * factor
+    ]
 
 
 def show(known: Found) -> None:
