@@ -121,6 +121,7 @@ def test_a_card_without_its_sum_says_what_is_missing(
 ) -> None:
     loan = given.loan(portal_service, borrower)
     portal_service.world.amend(loan.uuid, amount=None)
+    portal_service.fail_next("*", delay=1, times=2)
     assert "Unknown until loaded" in page(viewer, borrower)
     assert "Not provided by the service (" in panel(viewer, f"/borrowers/{borrower.uuid}/", "card-loans")
     given.account(Kind.LOAN, borrower, str(uuid4()))
@@ -174,11 +175,11 @@ def test_a_look_is_recorded_once_in_ten_minutes(viewer: Browser, borrower: Recor
     assert "opened borrower Northwind Baking Co LLC" in page(viewer, borrower, "?tab=history")
 
 
-def test_a_page_with_scripts_waits_for_nothing_and_its_panels_find_the_answer_under_way(
+def test_a_page_with_scripts_waits_for_no_slow_answer_and_its_panels_find_it_under_way(
     viewer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     given.account(Kind.LOAN, borrower, portal_service.world.loan(borrower.uuid, amount="12000.00")["uuid"])
-    portal_service.fail_next("loans.get", delay=1)
+    portal_service.fail_next("*", delay=1, times=2)
     shown = page(viewer, borrower)
     assert "$12,000.00" not in shown
     assert shown.count('aria-busy="true"') == 2

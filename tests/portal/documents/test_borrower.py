@@ -88,6 +88,7 @@ class TestPage:
     ) -> None:
         record = lent(portal_service, read=False)
         viewer.cookies["js"] = "1"
+        portal_service.fail_next("*", delay=1, times=2)
         assert "Not loaded yet: only the ID is on file." in page_of(viewer, record)
         shown = panel(viewer, f"/borrowers/{record.uuid}/summary/", "document")
         assert shown.startswith('<section class="sd-card" id="document"')
