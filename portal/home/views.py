@@ -25,7 +25,7 @@ from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
 from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Kind, Record
-from portal.registry.records import with_borrowers
+from portal.registry.records import LINK_COLUMNS, with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui.htmx import finish_action, render_page, toast
 
@@ -126,7 +126,8 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
     viewed_at: dict[str, Any] = {}
     for borrower_uuid, last_at in views.values_list("entry__borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
         viewed_at.setdefault(borrower_uuid, last_at)
-    found = {one.uuid: one for one in Record.objects.filter(kind=Kind.BORROWER, uuid__in=viewed_at)}
+    borrowers = Record.objects.filter(kind=Kind.BORROWER, uuid__in=viewed_at).only(*LINK_COLUMNS)
+    found = {one.uuid: one for one in borrowers}
     return [(found[uuid], at) for uuid, at in viewed_at.items() if uuid in found][:MAX_RECENT]
 
 

@@ -24,6 +24,8 @@ B = TypeVar("B", bound=HasBorrower)
 _FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_key]
 _DEFAULTS: Any = [field.get_default() for field in Record._meta.concrete_fields]
 _COLUMNS = [str(field.column) for field in _FIELDS]
+LINK_COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
+"""What the name of a record and its address need."""
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -127,8 +129,9 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:
-    """Each row with its borrower, if that is on file, in one more query."""
+    """Each row with its borrower, as far as a link needs it, if that is on file; in one more query."""
     rows = list(rows)
     owners = {row.borrower_uuid for row in rows}
-    borrowers = {one.uuid: one for one in Record.objects.filter(kind=Kind.BORROWER, uuid__in=owners)}
+    found = Record.objects.filter(kind=Kind.BORROWER, uuid__in=owners).only(*LINK_COLUMNS)
+    borrowers = {one.uuid: one for one in found}
     return [(row, borrowers.get(row.borrower_uuid)) for row in rows]

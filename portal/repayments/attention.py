@@ -12,7 +12,7 @@ from portal.registry import store
 from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
 from portal.registry.figures import NOT_KNOWN_RANK, days_of
 from portal.registry.models import Kind, Record
-from portal.registry.records import active_records
+from portal.registry.records import LINK_COLUMNS, active_records
 from portal.repayments.returns import returned_since
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -23,7 +23,6 @@ RETURNED_DAYS = 7
 DUE_DAYS = 5
 NOUNS = {Kind.LOAN: "loan", Kind.LINE: "line"}
 AREAS = {Kind.LOAN: "loans", Kind.LINE: "credit_lines"}
-_OF_LINK = ("kind", "uuid", "borrower_uuid")
 _OF_PAST_DUE = (
     *("past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "flagged", "is_partly_paid"),
 )
@@ -79,7 +78,7 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
     return Items(
-        late.order_by("-past_due_rank", "-id").only(*_OF_LINK, *_OF_PAST_DUE),
+        late.order_by("-past_due_rank", "-id").only(*LINK_COLUMNS, *_OF_PAST_DUE),
         _past_due_item,
         group="past_due",
         name=f"{noun}s past due",
@@ -125,7 +124,7 @@ def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
         accounts = accounts.exclude(uuid=uuid, key_date=day)
     url = f"{reverse(f'{AREAS[kind]}:index')}?sort=due"
     name = f"{NOUNS[kind]}s with a payment due"
-    rows = accounts.order_by("key_date", "id").only(*_OF_LINK, "key_date", "due_amount", "answer")
+    rows = accounts.order_by("key_date", "id").only(*LINK_COLUMNS, "key_date", "due_amount", "answer")
     return Items(rows, _due_item, group="due", name=name, url=url)
 
 
