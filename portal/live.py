@@ -171,7 +171,10 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
     if request.htmx:
         ask_and_wait(actor, panels.get(request.htmx.target or "", ()), force=force)
     elif is_scripted:
-        wait(start_reads(actor, list(everything.values()), force=force), timeout=PAGE_WAIT_SECONDS)
+        running = start_reads(actor, list(everything.values()), force=force)
+        if not running:
+            return {name: [LiveCopy(record) for record in records] for name, records in panels.items()}
+        wait(running, timeout=PAGE_WAIT_SECONDS)
     else:
         ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
     stored = Record.objects.in_bulk(everything)

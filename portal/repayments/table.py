@@ -200,13 +200,12 @@ def repayment_table(request: HttpRequest, rows: Iterable[RepaymentRow], *, cover
 
 def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> list[RepaymentRow]:
     """The repayments in the saved lists of some accounts."""
-    return [
-        RepaymentRow(
-            one, account_of_list(each.record) if with_account else None, why_null=each.record.why_null
-        )
-        for each in lists
-        for one in each.repayments
-    ]
+    found = []
+    for each in lists:
+        account = account_of_list(each.record) if with_account else None
+        why_null = each.record.why_null
+        found += [RepaymentRow(one, account, why_null=why_null) for one in each.repayments]
+    return found
 
 
 def account_of_list(listed: Record) -> Record:
