@@ -41,9 +41,9 @@ GROUPS = {
 
 def stopped_worker(snoozed: Snoozed) -> Items:
     """No worker runs, although one did or a job waits for one."""
-    if live_workers():
+    if workers := live_workers():
         return Items()
-    jobs = jobs_status()
+    jobs = jobs_status(workers)
     since = jobs.silent_since or jobs.oldest
     if since is None:
         return Items()

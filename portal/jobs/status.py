@@ -32,9 +32,9 @@ def live_workers() -> list[Worker]:
     return list(Worker.objects.filter(match_recent("beat_at", lease()), stopped_at=None))
 
 
-def jobs_status() -> JobsStatus:
-    """Read the status of background work."""
-    alive = live_workers()
+def jobs_status(workers: list[Worker] | None = None) -> JobsStatus:
+    """Read the status of background work; ``workers`` are the live ones, if they were just read."""
+    alive = live_workers() if workers is None else workers
     last = None if alive else Worker.objects.first()
     waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
     return JobsStatus(
