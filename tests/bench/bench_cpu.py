@@ -100,11 +100,13 @@ def add_references(kinds: set[str]) -> None:
     from django.http import HttpRequest, HttpResponse
     from django.urls import path
 
-    import portal.urls
     from portal.accounts.admin import site
     from portal.accounts.models import User
     from portal.registry.models import Record
     from portal.registry.records import active_records
+
+    site.register(Record, admin.ModelAdmin)  # Its addresses are read with the others.
+    import portal.urls
 
     draw = bare(active_records("borrower").order_by("-updated_at", "-id").values_list(*COLUMNS))
     addresses = [path("bench/bare/", lambda request: HttpResponse(draw()))]
