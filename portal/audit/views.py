@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -125,6 +125,8 @@ def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     """What happened to one record, as a page and as the panel of the record's own page."""
     page = EntryPages(record_entries(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
     record = find(kind, uuid)
+    if not record and not page.object_list:
+        raise Http404
     context = {
         "page": page,
         "lines": entry_lines(page),

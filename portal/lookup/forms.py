@@ -140,7 +140,7 @@ class ImportForm(StaffForm):
         label="IDs (CSV)",
         required=False,
         validators=[is_not_too_large],
-        help_text="First line: kind,uuid,borrower_uuid,label. Kinds: {', '.join(NAMED_KINDS)}.",
+        help_text=f"First line: kind,uuid,borrower_uuid,label. Kinds: {', '.join(NAMED_KINDS)}.",
     )
     profiles = forms.FileField(
         label="Profiles (JSON Lines)",

@@ -19,7 +19,7 @@ from portal.registry.store import Observation
 from portal.registry.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
 from servicing import Borrower, KeyPerson, ServicingError, codec
-from servicing.masking import masked_text
+from servicing.masking import masked_text, tax_numbers
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
@@ -92,6 +92,9 @@ def uuid_problem(text: str) -> str | None:
         return "is missing"
     if not store.IDENTIFIER.fullmatch(text):
         return "may hold letters, digits, dashes and underscores only, at most 64"
+    # Nine digits are part of many UUIDs by chance.
+    if not is_uuid(text) and any(tax_numbers(text)):
+        return TAX_NUMBER
     return None
 
 

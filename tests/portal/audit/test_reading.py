@@ -223,6 +223,12 @@ class TestExport:
 
 
 class TestHistory:
+    @pytest.mark.parametrize("uuid", ["547-09-1049", "547091049", "nobody"])
+    def test_what_is_not_on_file_has_none_and_is_not_recorded(self, viewer: Browser, uuid: str) -> None:
+        for kind in ("borrower", "loan", "anything"):
+            assert viewer.get(f"/audit/history/{kind}/{uuid}/").status_code == 404
+        assert not Entry.objects.filter(subject_uuid=uuid).exists()
+
     def test_a_record_has_its_own_and_a_borrower_that_of_everything(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:

@@ -163,6 +163,8 @@ def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
         ),
         (f"{HEAD}\nborrower,b-1,,Acme\0".encode(), "label holds a NUL character<"),
         (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV: field larger"),
+        (f"{HEAD}\nborrower,548-09-8026,,Acme".encode(), "uuid holds nine digits"),
+        (f"{HEAD}\nloan,l-1,548098028,".encode(), "borrower_uuid holds nine digits"),
         (f'{HEAD}\nborrower,b-1,,"Acme'.encode(), "not readable as CSV: a quotation mark is left open"),
         (f"{HEAD}\nloan,l-1,,".encode(), "borrower_uuid is missing"),
         (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
@@ -177,6 +179,8 @@ def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
         "not UTF-8",
         "NUL",
         "endless",
+        "SSN",
+        "nine digits",
         "open",
         "ownerless",
         "path",
@@ -195,6 +199,7 @@ def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason:
         (b"[]", "not a user object"),
         (b'{"first_name": "Nobody"}', "not a user object"),
         (b'{"uuid": "../x"}', "uuid may hold letters"),
+        (b'{"uuid": "547-09-1255"}', "uuid holds nine digits"),
         (b"x" * 1_000_001, "longer than a million"),
         (f"{HEAD}\n".encode(), "IDs as CSV belong in the other field"),
         (b'{"uuid": "B00C63B8-0000-4000-8000-000000000001"}', "is not written as the service does"),
@@ -204,7 +209,7 @@ def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason:
             "name holds nine digits",
         ),
     ],
-    ids=["not UTF-8", "list", "no uuid", "path", "long", "ids", "capitals", "EIN", "SSN of a person"],
+    ids=["not UTF-8", "list", "no uuid", "path", "SSN", "long", "ids", "capitals", "EIN", "SSN of a person"],
 )
 def test_a_bad_profile_is_told_why(supervisor: Browser, data: bytes, reason: str) -> None:
     assert reason in upload(supervisor, profiles=data).content.decode()
