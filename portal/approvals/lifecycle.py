@@ -137,10 +137,10 @@ def _lost_write(approval: Approval) -> WriteIntent | None:
 
 
 def find_approved(requester: User, record: Record, meaning: str) -> Approval | None:
-    """The approval of exactly this change, requested by this person, on the copy as it is now."""
+    """The approval of exactly this change, requested by this person, on the copy as it is now; also while it is sent."""
     expire_old()
     approved = Approval.objects.filter(
-        state__in=[State.APPROVED, State.UNKNOWN],
+        state__in=[State.APPROVED, State.SENDING, State.UNKNOWN],
         maker_id=requester.pk,
         subject_uuid=record.uuid,
         version=store.answer_version(record),

@@ -320,10 +320,11 @@ class ProfileEdit(Flow):
 
     def _show_approved(self, approval_id: str) -> HttpResponse:
         """Review once more what was approved, before it is sent."""
+        approvals.expire_old()
         own = Approval.objects.filter(maker_id=self.request.user.pk, subject_uuid=self.record.uuid)
         found = find_or_404(own, pk=approval_id)
         typed = found.proposal.get("typed")
-        if not typed:
+        if not typed or found.state == Approval.State.SENDING:
             return finish_action(self.request, found.get_absolute_url())
         return self._show_check(self._read(typed))
 

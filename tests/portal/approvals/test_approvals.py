@@ -330,11 +330,24 @@ def test_a_portal_that_is_killed_leaves_the_approval_tied_to_its_write(
     page = html(supervisor.get(approval.get_absolute_url()))
     assert "Being sent" in page
     assert intent.get_absolute_url() in page
+    is_being_sent(approval, record)
     WriteIntent.objects.update(created_at=timezone.now() - timedelta(minutes=5))
     maker = Browser()
     maker.force_login(User.objects.get(pk=approval.maker_id))
     Approval.objects.update(decided_at=timezone.now() - timedelta(minutes=6))
     is_unknown(approval, intent, Editor(maker, record), supervisor)
+
+
+def is_being_sent(approval: Approval, record: Record) -> None:
+    """The requester is led to its page, and can't ask for the same change again."""
+    requester = Browser()
+    requester.force_login(User.objects.get(pk=approval.maker_id))
+    assert requester.get(approval.send_url)["Location"] == approval.get_absolute_url()
+    editor = Editor(requester, record)
+    checked = editor.checked(**NAME)
+    assert "This change is being sent." in html(editor.check(**NAME))
+    assert editor.post(checked | REASON, "ask").status_code == 422
+    assert Approval.objects.count() == 1
 
 
 def is_unknown(approval: Approval, intent: WriteIntent, editor: Editor, supervisor: Browser) -> None:
