@@ -137,7 +137,7 @@ def _lost_write(approval: Approval) -> WriteIntent | None:
 
 
 def find_approved(requester: User, record: Record, meaning: str) -> Approval | None:
-    """The approval of exactly this change, requested by this person, on the copy as it is now; also while it is sent."""
+    """The approval of exactly this change by this person, on the copy as it is now; also while it is being sent."""
     expire_old()
     approved = Approval.objects.filter(
         state__in=[State.APPROVED, State.SENDING, State.UNKNOWN],
