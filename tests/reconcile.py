@@ -294,7 +294,7 @@ def dollars(value: Decimal | None) -> str:
 
 
 def shown_day(day: date) -> str:
-    return f"{day.day} {day:%b} {day.year}"
+    return f"{day:%b} {day.day}, {day.year}"
 
 
 if __name__ == "__main__":

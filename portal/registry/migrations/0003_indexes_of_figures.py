@@ -25,11 +25,19 @@ INDEXES = [
 
 
 class AddIndexOnline(AddIndexConcurrently):
-    """Adds an index while others write, where the database can."""
+    """Adds an index while others write, where the database can.
+
+    PostgreSQL makes no use of a kind in an index of that kind alone, and would read the whole index: it gets none.
+    """
 
     def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
-        add = AddIndexConcurrently if editor.connection.vendor == "postgresql" else migrations.AddIndex
-        add.database_forwards(self, app_label, editor, before, after)
+        if editor.connection.vendor != "postgresql":
+            migrations.AddIndex.database_forwards(self, app_label, editor, before, after)
+            return
+        _, _, options = self.index.deconstruct()
+        options["fields"] = [name for name in options["fields"] if name != "kind"]
+        plain = AddIndexConcurrently(self.model_name, models.Index(**options))
+        plain.database_forwards(app_label, editor, before, after)
 
 
 class Migration(migrations.Migration):
