@@ -38,8 +38,12 @@ def chromium() -> Iterator[Browser]:
 
 
 def is_complaint(message: ConsoleMessage) -> bool:
-    """An error on the console, but not that a form was refused or its answer lost: those are answers like others."""
-    return message.type == "error" and not re.search("(status of|Error Code) (409|422|504)", message.text)
+    """An error on the console, but not that a form was refused or its answer lost: those are answers like others.
+
+    Nor that htmx lost the answer of a request: whoever leaves a page breaks off what it still loads.
+    """
+    expected = r"(status of|Error Code) (409|422|504)|^htmx:(afterRequest|sendError)"
+    return message.type == "error" and not re.search(expected, message.text)
 
 
 @pytest.fixture
