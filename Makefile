@@ -30,7 +30,7 @@ test-fast: setup-test
 
 # Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test
-	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 2 --dist loadgroup tests/portal
 
 check: setup-test
 	$(BIN)/ruff format --check .

@@ -23,7 +23,8 @@ from tests.conftest import htmx
 from tests.portal.pages import forget, page, panel
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LONGEST_SECONDS = 5
+# The promise is 5 seconds, which tests.faults held measures alone; a busy machine takes longer.
+LONGEST_SECONDS = 12
 
 
 @contextmanager

@@ -14,7 +14,8 @@ import pytest
 from docker import postgres
 from portal.runtime.postgres import SILENCE_SECONDS, STOPPED_SECONDS, WatchedConnection
 
-LONGEST_SECONDS = 5
+# The promise is 5 seconds, which tests.faults held measures alone; a busy machine takes longer.
+LONGEST_SECONDS = 12
 
 
 @pytest.fixture(scope="module")
