@@ -208,6 +208,6 @@ class TestImport:
     def test_importing_twice_changes_nothing(self, sandbox: Sandbox) -> None:
         line = dumps(sandbox.world.borrower()).decode()
         import_profiles([line], by="test")
-        before = list(Record.objects.values_list("uuid", "answer"))
+        before = list(Record.objects.order_by("id").values_list("uuid", "answer"))
         import_profiles([line], by="test")
-        assert list(Record.objects.values_list("uuid", "answer")) == before
+        assert list(Record.objects.order_by("id").values_list("uuid", "answer")) == before
