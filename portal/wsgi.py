@@ -6,10 +6,10 @@ from contextlib import suppress
 from django.core.wsgi import get_wsgi_application
 
 from portal.runtime.environment import stop
-from portal.runtime.stack import in_one_piece
+from portal.runtime.stack import with_large_frame
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-application = in_one_piece(get_wsgi_application())
+application = with_large_frame(get_wsgi_application())
 
 from django.db import Error  # noqa: E402  (what follows needs the settings)
 

@@ -206,7 +206,7 @@ class AddressForm(LiveForm):
             self.fields["zip"].accepted = f"In {state}"  # type: ignore[attr-defined]
 
     def value(self, name: str) -> Any:
-        """What a field stands for now."""
+        """The present value of a field."""
         return self.cleaned_data.get(name) or None
 
     @property

@@ -1,7 +1,7 @@
 """Onboarding of a commercial borrower: five steps over one draft, of which the last one sends it.
 
-Hides how each step stands, what the service requires of it, that whatever a button does what was typed is saved first,
-and on which field a rejection belongs. EIN and SSNs go from the last form into the request and are stored nowhere.
+Hides the status of each step, what the service requires of it, that every button saves what was typed first, and to
+which field a rejection belongs. EIN and SSNs go from the last form into the request and are stored nowhere.
 """
 
 import gzip
@@ -181,7 +181,7 @@ class NewBorrower:
 
 
 class StepLine(NamedTuple):
-    """How a step stands, as its line beside the wizard."""
+    """The status of a step, as its line beside the wizard."""
 
     step: Step
     url: str
@@ -234,7 +234,7 @@ class Onboarding(Flow):
 
     @property
     def lines(self) -> list[StepLine]:
-        """How each step stands."""
+        """The status of each step."""
         return [StepLine(step, self.draft.url(step), *self._status(step)) for step in Step]
 
     @property
@@ -471,7 +471,7 @@ class Onboarding(Flow):
         return [PersonForm(request.POST, number=n, url=url) for n in range(min(max(count, 1), MAX_PEOPLE))]
 
     def _check_field(self, step: Step) -> HttpResponse:
-        """One field as it was left, with its note, and what the service requires as it stands now."""
+        """One field as it was left, with its note, and what the service requires of its present value."""
         for form in self.forms(step):
             form.forgive_missing()
         context = self._context(step)

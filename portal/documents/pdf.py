@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 
 from django.conf import settings
 
-from portal.runtime.stack import in_one_piece
+from portal.runtime.stack import with_large_frame
 
 PageListener = Callable[[int], None]
 """Is called with the number of pages laid out so far; an exception it raises ends the rendering."""
@@ -152,7 +152,7 @@ def warm_up() -> None:
     gc.set_threshold(GC_THRESHOLD)
 
 
-@in_one_piece
+@with_large_frame
 def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
     """Render one document in this process."""
     try:

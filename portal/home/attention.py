@@ -109,10 +109,10 @@ class Group:
         if not self.amount:
             return ""
         known, unknown = self.amount
+        if unknown and not known:
+            return "Not known"
         words = wording.money(known) or ""
-        return (
-            f"{words}, plus {unknown:,} not known" if unknown and known else "Not known" if unknown else words
-        )
+        return f"{words}, plus {unknown:,} not known" if unknown else words
 
     @property
     def links(self) -> list[Items]:

@@ -58,7 +58,9 @@ def index(request: StaffRequest) -> HttpResponse:
 def health_section(request: StaffRequest) -> dict[str, Any]:
     """How the service answers each group of calls."""
     groups = cached_health()
-    return {"services": groups, "health_words": summarize(groups)}
+    words = summarize(groups)
+    has_failures = words is not None and words[0] in ("bad", "warn")
+    return {"services": groups, "health_words": words, "has_failures": has_failures}
 
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:

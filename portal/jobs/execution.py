@@ -22,7 +22,7 @@ from django.utils import timezone
 from portal.jobs.kinds import JobKind, find_kind
 from portal.jobs.models import Job, lease
 from portal.runtime import tracing
-from portal.runtime.stack import in_one_piece
+from portal.runtime.stack import with_large_frame
 
 State = Job.State
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Progress:
         self.claim.update(**self._counts() | finished | {"state": state, "lease_until": None} | fields)
 
 
-@in_one_piece
+@with_large_frame
 def run_job(job_id: str) -> None:
     """Work a job off if it still waits; a second or late delivery does nothing."""
     job = claim(job_id)

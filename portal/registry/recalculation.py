@@ -23,7 +23,8 @@ MAX_PER_REQUEST = 1_000
 # Each is answered by an index of its own; an OR between two would read every account.
 _OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL", "answer_at > figures_from")
 _OF_EARLIER_RULES = tuple(
-    f"answer_at IS NOT NULL AND figures_version {held}" for held in (f"< {FIGURES_VERSION}", "IS NULL")
+    f"answer_at IS NOT NULL AND figures_version {comparison}"
+    for comparison in (f"< {FIGURES_VERSION}", "IS NULL")
 )
 
 

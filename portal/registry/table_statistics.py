@@ -27,20 +27,3 @@ def needs_analyze(added: int, existing: QuerySet[Any]) -> bool:
     if connection.vendor != "sqlite" or added < ANALYZE_AFTER_ROWS:
         return False
     return existing[: added * NEGLIGIBLE_RATIO].count() < added * NEGLIGIBLE_RATIO
-
-
-def drop_constant_kind_column(apps: Any, schema_editor: Any) -> None:
-    """Remove the kind from the columns of PostgreSQL's indexes of one kind.
-
-    PostgreSQL doesn't use such a column, and would read the whole index.
-    """
-    if schema_editor.connection.vendor != "postgresql":
-        return
-    with schema_editor.connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'registry_record'"
-            " AND indexdef LIKE '%(kind, %' AND indexdef LIKE '%(kind)::text = %'"
-        )
-        for name, statement in cursor.fetchall():
-            cursor.execute(f"DROP INDEX {name}")
-            cursor.execute(statement.replace("(kind, ", "(", 1))

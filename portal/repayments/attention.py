@@ -23,15 +23,18 @@ RETURNED_DAYS = 7
 DUE_DAYS = 5
 NOUNS = {Kind.LOAN: "loan", Kind.LINE: "line"}
 AREAS = {Kind.LOAN: "loans", Kind.LINE: "credit_lines"}
-_OF_PAST_DUE = (
-    *("past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "flagged", "is_partly_paid"),
-)
 LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
 """The filter of each list that leaves what is past due."""
-
-
 AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
 """The look of an aging bucket, where it isn't bad."""
+_PAST_DUE_COLUMNS = (
+    "past_due",
+    "past_due_rank",
+    "oldest_unpaid_due",
+    "days_past_due",
+    "flagged",
+    "is_partly_paid",
+)
 
 
 def returned_payments(snoozed: Snoozed) -> Items:
@@ -78,7 +81,7 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
     return Items(
-        late.order_by("-past_due_rank", "-id").only(*LINK_COLUMNS, *_OF_PAST_DUE),
+        late.order_by("-past_due_rank", "-id").only(*LINK_COLUMNS, *_PAST_DUE_COLUMNS),
         _past_due_item,
         group="past_due",
         name=f"{noun}s past due",

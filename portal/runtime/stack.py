@@ -14,11 +14,11 @@ R = TypeVar("R")
 FRAME_SLOTS = 40_000
 
 
-def in_one_piece(work: Callable[P, R]) -> Callable[P, R]:
+def with_large_frame(work: Callable[P, R]) -> Callable[P, R]:
     """Give a function a frame so large that all frames below it fit into the piece that Python takes for it."""
 
-    def roomy(*args: P.args, **kwargs: P.kwargs) -> R:
+    def framed(*args: P.args, **kwargs: P.kwargs) -> R:
         return work(*args, **kwargs)
 
-    roomy.__code__ = roomy.__code__.replace(co_stacksize=FRAME_SLOTS)
-    return wraps(work)(roomy)
+    framed.__code__ = framed.__code__.replace(co_stacksize=FRAME_SLOTS)
+    return wraps(work)(framed)

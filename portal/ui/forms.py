@@ -286,7 +286,7 @@ class SummaryItem:
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """What stands above a refused form. ``quotes`` are the lending service's own words."""
+    """The summary above a rejected form. ``quotes`` are the lending service's own words."""
 
     title: str
     items: list[SummaryItem]

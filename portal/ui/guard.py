@@ -34,7 +34,7 @@ class NumberProblem:
 
 
 def number_problem(text: str, *, answers: str = "", field: str = "") -> NumberProblem | None:
-    """What stands against keeping a text. ``answers`` are digests that came with it."""
+    """Why a text can't be kept. ``answers`` are digests that came with it."""
     if holds_tax_number(text):
         return NumberProblem(REFUSAL)
     found = [one for one in tax_numbers(text) if not one.is_routing_number]

@@ -1,7 +1,7 @@
 """How values read on a page: money, rates, days, moments, ages, phone numbers, the service's enumerations.
 
-Plain functions from values to text, without HTML. ``None`` in gives ``None`` out: what stands for a value
-that the service did not provide is decided in one place, the template tags.
+Plain functions from values to text, without HTML. ``None`` in gives ``None`` out: the template tags alone
+decide what is shown for a value that the service did not provide.
 """
 
 import re

@@ -43,9 +43,9 @@ def rows() -> list[Row]:
         import django
 
         django.setup()
-        from portal.runtime.stack import in_one_piece
+        from portal.runtime.stack import with_large_frame
 
-        return in_one_piece(measured)()
+        return with_large_frame(measured)()
 
 
 def measured() -> list[Row]:
@@ -197,10 +197,10 @@ def cold(browser: Any, name: str, page: Page) -> Row:
 
 def depths(browser: Any) -> Row:
     """The slowest tenth of a page's runs at a hundred depths of the call stack, beside their median."""
-    from portal.runtime.stack import in_one_piece
+    from portal.runtime.stack import with_large_frame
 
     nobody_asks_the_service()
-    work = in_one_piece(partial(get, browser, PAGES["borrowers"]))
+    work = with_large_frame(partial(get, browser, PAGES["borrowers"]))
 
     def below(depth: int) -> None:
         below(depth - 1) if depth else work()

@@ -8,7 +8,6 @@ from django.db import migrations, models
 
 import portal.registry.models
 from portal.registry.search.index import create, drop
-from portal.registry.table_statistics import drop_constant_kind_column
 
 # Columns that may be empty, by index and kind: a list ends with what is empty either way round. PostgreSQL reads an
 # index backwards with the empty first, so the falling order has an index of its own; SQLite has the empty last anyway.
@@ -27,6 +26,21 @@ FALLING = [
 ]
 # These are read alone, without the table.
 INCLUDED = {"repayments_by_key_date": " INCLUDE (status, category, subtype, flagged, amount)"}
+
+
+def drop_constant_kind_column(schema_editor: Any) -> None:
+    """Remove the kind from the columns of PostgreSQL's indexes of one kind.
+
+    PostgreSQL doesn't use such a column, and would read the whole index.
+    """
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'registry_record'"
+            " AND indexdef LIKE '%(kind, %' AND indexdef LIKE '%(kind)::text = %'"
+        )
+        for name, statement in cursor.fetchall():
+            cursor.execute(f"DROP INDEX {name}")
+            cursor.execute(statement.replace("(kind, ", "(", 1))
 
 
 def shape_postgres_indexes(apps: Any, schema_editor: Any) -> None:
@@ -48,7 +62,7 @@ def shape_postgres_indexes(apps: Any, schema_editor: Any) -> None:
         "CREATE INDEX borrowers_by_label ON registry_record (kind, lower(label), id) INCLUDE (label)"
         " WHERE kind = 'borrower' AND archived_at IS NULL"
     )
-    drop_constant_kind_column(apps, schema_editor)
+    drop_constant_kind_column(schema_editor)
 
 
 class Migration(migrations.Migration):

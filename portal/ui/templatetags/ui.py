@@ -1,6 +1,6 @@
 """Template tags and filters of the interface (loaded everywhere): values, badges, icons, small pieces.
 
-Only here is decided what stands for a value that the lending service did not provide.
+It alone decides what is shown for a value that the lending service did not provide.
 """
 
 import re
@@ -140,7 +140,7 @@ def human(value: str | None) -> str:
 
 @register.filter
 def country(value: str | None) -> str:
-    """The name of the country that a two-letter code stands for; the code on hover."""
+    """The name of the country of a two-letter code; the code on hover."""
     return _in_words(value, COUNTRIES.get(value.upper(), value) if value else None)
 
 

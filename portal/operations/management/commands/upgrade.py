@@ -39,7 +39,7 @@ class Command(BaseCommand):
 
 
 def _unknown_migrations() -> list[str]:
-    """Those that the database has and this version doesn't."""
+    """List the migrations that the database has and this version doesn't."""
     loader = MigrationLoader(connection)
     return sorted(
         f"{app}.{name}"
