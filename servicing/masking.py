@@ -1,68 +1,148 @@
 """Masking of EIN, SSN, dates of birth, credentials and reports. Hides how they are recognized.
 
-`masked` redacts everything that is recorded, logged or previewed. `scrub` is faster and hides only fields with a
-sensitive name, in answers that are otherwise kept whole. The service should never send any; if it does, they are
-hidden before other code sees them.
+`masked` redacts everything that is recorded, logged or previewed. `scrub` hides sensitive fields, and EIN and SSN in
+texts, in answers that are otherwise kept whole. The service should never send any; if it does, they are hidden before
+other code sees them. Both go by what a name means, not how it is written.
 """
 
+import html
 import re
+import sys
 import unicodedata
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from enum import Enum, auto
+from functools import lru_cache
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 HIDDEN: Final = "[hidden]"
 MAX_DEPTH: Final = 60
 
-_SENSITIVE: Final = frozenset({"ein", "ssn", "dob"})
-# These patterns also match a few harmless names. They run on every answer, and a pattern that starts with a fixed
-# character takes a third of the time of one with alternatives.
-_LOOKS_SENSITIVE: Final = re.compile(rb'"[sSeEdD][sSiIoO][nNbB]"')
-_LOOKS_PACKED: Final = re.compile(rb"_[gG][zZ]")
-_CREDENTIALS: Final = frozenset({"authorization", "cookie", "set-cookie", "x-signature", "secret", "token"})
-_ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-# As logs and JSON write a separator that is not printable ASCII.
-_ESCAPED_SEPARATOR: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[tnrfv])")
-_FIELD_IN_TEXT: Final = re.compile(
-    r'(\\*"(?:ein|ssn|dob)\\*"\s*:\s*)(\\*")?(?(2)[^"\\]*|(?!null\b|\[hidden\])[^"\\,}\]\s]+)', re.IGNORECASE
-)
-_MONEY: Final = re.compile(r"amount|balance|principal|interest|fee|total|limit|credit|payment", re.IGNORECASE)
+# Names of fields
 
-# Superscripts, circled digits and the like: people read them as digits, regular expressions don't.
-_ODD_DIGITS: Final = {
-    code: str(unicodedata.digit(chr(code)))
-    for code in range(0x3000)
-    if unicodedata.digit(chr(code), None) is not None and not chr(code).isdecimal()
-}
-_INVISIBLE: Final = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
-# Without nine digits close together, a text holds no number to mask, and the slower patterns are skipped.
-_NINE_DIGITS: Final = re.compile(r"\d(?:[\W_]{0,12}+\d){8}")
-# An SSN or EIN with its usual groups. Parts of a date and time or of a uuid look like an EIN and are excluded.
-_GROUPED_NUMBER: Final = re.compile(
-    r"(?<!\d)\d{3}[\W_]{1,12}\d\d[\W_]{1,12}\d{4}(?!\d)"
-    r"|(?<!\d)(?<!(?<!\d)\d\d[-/:])\d\d[\W_]{1,12}\d{7}(?!\d|[\da-f]{5})"
+_WORDS_OF_NAME: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SENSITIVE_NAME: Final = re.compile(
+    r"(?:^|_)(?:fein|eins?|ssns?|[ia]?tins?|dob"
+    r"|(?:tax|taxpayers?|tax_payer)_(?:id(?:s|ent\w*)?|num\w*|no|nbr|ref\w*)|taxids?|taxpayerids?"
+    r"|employer_?ident\w*|employer_id_num\w*|fed(?:eral)?_?(?:tax_|employer_)?id\w*"
+    r"|social|social_?sec\w*|social_?(?:insurance_?)?num\w*|soc_sec\w*|ss_?(?:num\w*|nbr|no)"
+    r"|birth(?:_?(?:da(?:te|y)s?|day|month|year))?|(?:date|day|month|year)_?of_?birth|born(?:_on)?"
+    r")(?:_|$|\d)|(?:ssn|dob)$|(?:^|_)(?:birthdate|dateofbirth|socialsecurity|taxid|taxpayerid|employerident)"
 )
-# Nine digits in a row or with usual spacing. Amounts, decimals and ZIP+4 codes are excluded.
-_UNGROUPED_NUMBER: Final = re.compile(
-    r"(?<!\d)(?<!\d\.)(?<![$€£])(?<![$€£] )(?:"
-    rf"\d(?:{_INVISIBLE}*\d){{8}}(?!\.\d\d?(?!\d))"
-    r"|\d{3}(?P<dash>[ .\u2010-\u2015-])\d{3}(?P=dash)\d{3}(?!(?P=dash)\d)"
-    r"|\d{5}[ .]\d{4}"
-    r"|(?<!\d[ .-])\d(?:[ .-]\d){8}(?![ .-]\d)"
-    r")(?!\d)"
+# The name of something else that happens to hold such a word.
+_OTHER_NAME: Final = re.compile(
+    r"social_(?:media|links?|urls?|profiles?)|birth_?(?:place|city|state|country)"
 )
-# Nine digits in any groups of one kind, which count only near a word. Amounts, decimals and ZIP+4 codes are excluded.
-_GROUPS_NEAR_WORD: Final = re.compile(
-    r"(?<!\d)(?<!\d[\W_])(?<![$€£])(?<![$€£] )(?!\d{5}-\d{4}(?!\d))(?!\d{3}(?:,\d{3}){2}(?!\d))"
-    r"(?=\d+(?P<mark>[^\w\n]|_)\d)(?=(?:\d(?P=mark)?){8}\d(?!\d|(?P=mark)\d))(?:\d(?P=mark)?){8}\d"
+# These hold digits that only look like an EIN or SSN. Pages need them; staff type some of them, but none of the first.
+_ID_NAME: Final = re.compile(r"_ids?$")
+_REFERENCE_NAME: Final = re.compile(
+    r"(?:^|_)(?:uuids?|ids?|zip(?:_code)?|postal_code|phone(?:_number)?|fax|urls?"
+    r"|(?:routing|account|trace|aba|batch|reference)(?:_number)?)$"
 )
+_CREDENTIAL_NAME: Final = re.compile(
+    r"(?:^|_)(?:authorization|cookies?|signature|secret|token|password|(?:api|secret|private)_key)$"
+)
+_MONEY_NAME: Final = re.compile(r"amount|balance|principal|interest|fee|total|limit|credit|payment")
+_REPORT_NAME: Final = re.compile(r"_gzip$")
+
+
+class Kind(Enum):
+    """What a field holds, by its name."""
+
+    SENSITIVE = auto()
+    CREDENTIAL = auto()
+    REPORT = auto()
+    ID = auto()
+    REFERENCE = auto()
+    MONEY = auto()
+    TEXT = auto()
+
+
+_KINDS: Final = (
+    (_REPORT_NAME, Kind.REPORT),
+    (_CREDENTIAL_NAME, Kind.CREDENTIAL),
+    (_ID_NAME, Kind.ID),
+    (_REFERENCE_NAME, Kind.REFERENCE),
+    (_MONEY_NAME, Kind.MONEY),
+)
+_KEPT_KINDS: Final = (Kind.ID, Kind.REFERENCE)
+
+# Numbers in texts
+
+_FIELD_IN_TEXT: Final = re.compile(
+    r"""(?P<field>\\*(?P<quote>["'])(?P<name>[^"'\\]{1,60})\\*(?P=quote)\s*:\s*)(?P<open>\\*(?P=quote))?"""
+    r"""(?(open)(?:(?!(?P=quote))[^\\])*|(?!null\b|\[hidden\])[^"'\\,}\]\s]+)"""
+)
+_ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+# How texts hide a character: entities, percent signs, and the escapes of logs and JSON.
+_ODD: Final = re.compile(
+    r"&(?:amp;)*(?P<entity>#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});"
+    r"|(?P<percent>(?:%(?:25)*[0-9a-fA-F]{2})+)"
+    r"|\\+(?:u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2})|(?P<blank>[tnrfv]))"
+    r"|[^\x00-\x7f]"
+)
+_INVISIBLE: Final = "\u200b"
+"""What every invisible character is read as."""
+# Characters that look like nothing, which Unicode does not call formatting.
+_BLANK_CHARACTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _NINE_DIGIT_NUMBER: Final = re.compile(r"-?\d{9}")
+_NUMBER: Final = re.compile(r"-?[\d,]+(?:\.\d+)?")
+_DECIMAL: Final = re.compile(r"-?\d+\.\d+")
 _SIZE: Final = re.compile(r"\[[\d,]+ characters\]")
-_LETTER: Final = re.compile(r"[^\W_]")
-_TAX_WORD: Final = re.compile(
-    r"(?<![^\W\d_])(?:ssns?|social|f?eins?|i?tins?|tax(?:es|payers?)?)(?![^\W\d_])", re.IGNORECASE
+_ALPHANUMERIC: Final = re.compile(r"[^\W_]")
+
+_GAP: Final = r"[\W_]{1,12}"
+# Nine digits, with anything but letters between them. Anything less, and the slower patterns are skipped.
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?=[aZ +]|$)")
+_NINE_DIGITS: Final = re.compile(r"\d(?:[\W_]{0,12}+\d){8}")
+# An SSN or EIN with its usual groups.
+_USUAL_GROUPS: Final = re.compile(
+    rf"(?<!\d)\d{{3}}{_GAP}\d\d{_GAP}\d{{4}}(?!\d)"
+    rf"|(?<!\d)(?<!(?<!\d)\d\d[-/:])\d\d{_GAP}\d{{7}}(?!\d|[\da-f]{{5}})"
 )
-_TAX_WORD_REACH: Final = 20
+_DIGITS: Final = re.compile(r"\d+")
+_ANY_GAP: Final = re.compile(r"[\W_]{1,20}")
+# Between the groups of a number that nobody calls an SSN or EIN.
+_NARROW_GAP: Final = re.compile(r"""(?:[^\w\n,"']|_){1,3}|,""")
+# A word that names an SSN or EIN, also inside a longer one ("mySSNis…").
+_STRONG_WORD: Final = re.compile(
+    r"(?<![^\W\d_])(?i:social|f?eins?|i?tins?|tax(?:payers?)?[\W_]{0,3}(?:id|ident[a-z]*|num[a-z]*|no))(?![^\W\d_])"
+    r"|(?<![A-Z])(?:F?EIN|I?TIN)(?![A-Z])|(?<=[a-z])(?:Fein|Ein|Itin|Tin)(?![a-z])"
+    r"|[sS][sS][nN](?![eE][sS][sS]|[aA][mM])"
+)
+# A word that does so only beside digits that are nothing else.
+_WEAK_WORD: Final = re.compile(r"(?<![^\W\d_])tax(?:es|payers?)?(?![^\W\d_])", re.IGNORECASE)
+_WORD_REACH: Final = 20
+
+_DAY, _MONTH, _YEAR, _DASH = (
+    r"(?:0?[1-9]|[12]\d|3[01])",
+    r"(?:0?[1-9]|1[0-2])",
+    r"(?:19|20)\d\d",
+    "[-\u2010-\u2015\u2212]",
+)
+_MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+# IDs, days and times are never an SSN or EIN.
+_ID_OR_TIME: Final = re.compile(
+    r"(?<![^\W_])(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|(?=\d*[a-f])[\da-f]{16,})(?![^\W_])"
+    rf"|(?<!\d)(?:{_YEAR}(?P<a>[-/.]){_MONTH}(?P=a){_DAY}|{_MONTH}(?P<b>[-/.]){_DAY}(?P=b)(?:{_YEAR}|\d\d)"
+    rf"|{_DAY}[ -]{_MONTH_NAME}[ -,]{{1,2}}{_YEAR})(?!\d)"
+    rf"|(?<![a-z]){_MONTH_NAME} ?{_DAY}(?:st|nd|rd|th)?[, ]{{1,2}}{_YEAR}(?!\d)"
+    r"|(?<![\d:])\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])",
+    re.IGNORECASE,
+)
+_AMOUNT: Final = (
+    r"[$€£¥] ?\d[\d,]*(?:\.\d+)?|(?<![\d,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!,?\d)|(?<![\d.])\d+\.\d\d?(?!\.?\d)"
+)
+# Amounts and other decimals, ZIP+4 codes, addresses of computers and local phone numbers.
+_AMOUNT_OR_CODE: Final = re.compile(
+    rf"{_AMOUNT}|(?<![\d.])\d+\.\d+(?!\.?\d)|(?<!\d)\d{{5}}{_DASH}\d{{4}}(?!\d)"
+    rf"|(?<![\d.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?!\.?\d)|(?<!\d)(?<!\d[^\w])\d{{3}}{_DASH}\d{{4}}(?!\d)"
+)
+_ONLY_AMOUNT: Final = re.compile(_AMOUNT)
 
 
 class Sensitive(str):
@@ -93,40 +173,178 @@ class TaxNumber(NamedTuple):
         return is_district and any(each) and weighted % 10 == 0
 
 
-def tax_numbers(text: str) -> Iterator[TaxNumber]:
-    """Possible EINs and SSNs in a text, in digits of any script and with any separator."""
-    if not text.isascii():
-        text = text.translate(_ODD_DIGITS)
-    if "\\" in text:
-        text = _ESCAPED_SEPARATOR.sub(lambda found: " " * len(found[0]), text)
-    if not _NINE_DIGITS.search(text):
-        return
-    words = [found.span() for found in _TAX_WORD.finditer(text)]
-    found = [each.span() for each in _GROUPED_NUMBER.finditer(text)]
-    for start, end in found:
-        yield TaxNumber(start, end, _digits(text[start:end]), True)
-    for pattern in (_UNGROUPED_NUMBER, _GROUPS_NEAR_WORD) if words else (_UNGROUPED_NUMBER,):
-        for start, end in [each.span() for each in pattern.finditer(text)]:
-            is_part = _is_letter(text, end) or (
-                _is_letter(text, start - 1) and not any(start == word_end for _, word_end in words)
-            )
-            if is_part or any(start < other_end and other_start < end for other_start, other_end in found):
+class _Reading:
+    """A text as people read it, and where its parts are in the original."""
+
+    def __init__(self, original: str, invisible: str) -> None:
+        self._parts: list[tuple[int, int, int]] = []
+        """Where a part begins as read, and the start and end of what it stands for; a plain part has no length."""
+        if original.isascii() and not any(mark in original for mark in "&%\\"):
+            self.text = original
+            return
+        pieces: list[str] = []
+        length = position = 0
+        for found in _ODD.finditer(original):
+            if (read := _read(found).replace(_INVISIBLE, invisible)) == found[0]:
                 continue
-            is_near = any(
-                0 <= start - word_end <= _TAX_WORD_REACH or 0 <= word_start - end <= _TAX_WORD_REACH
-                for word_start, word_end in words
-            )
-            if is_near or pattern is _UNGROUPED_NUMBER:
-                found.append((start, end))
-                yield TaxNumber(start, end, _digits(text[start:end]), is_near)
+            pieces += original[position : found.start()], read
+            length += found.start() - position
+            position = found.end()
+            self._parts += (length, found.start(), position), (length + len(read), position, position)
+            length += len(read)
+        self.text = "".join(pieces) + original[position:]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a part of the reading is in the original, with whole entities and escapes."""
+        return self._origin(start)[0], self._origin(end - 1)[1]
+
+    def _origin(self, index: int) -> tuple[int, int]:
+        at = bisect_right(self._parts, (index, sys.maxsize, 0)) - 1
+        begin, start, end = self._parts[at] if at >= 0 else (0, 0, 0)
+        plain = start + index - begin
+        return (start, end) if end > start else (plain, plain + 1)
 
 
-def _digits(text: str) -> str:
-    return "".join(str(int(each)) for each in text if each.isdecimal())
+def _read(found: re.Match[str]) -> str:
+    """What people read for an entity, an escape or a character outside ASCII."""
+    if entity := found["entity"]:
+        text = html.unescape(f"&{entity};")
+        return found[0] if text.startswith("&") and len(text) > 1 else "".join(map(_read_character, text))
+    if percent := found["percent"]:
+        text = unquote_to_bytes(percent.replace("%25", "%")).decode(errors="replace")
+        return "".join(map(_read_character, text))
+    if code := found["u"] or found["x"]:
+        return _read_character(chr(int(code, 16)))
+    return " " if found["blank"] else _read_character(found[0])
 
 
-def _is_letter(text: str, index: int) -> bool:
-    return 0 <= index < len(text) and _LETTER.match(text[index]) is not None
+@lru_cache(4096)
+def _read_character(character: str) -> str:
+    """A digit of any script as a digit, other characters in their plain form, and all invisible ones as one."""
+    digit = unicodedata.digit(character, None)
+    if digit is not None:
+        return str(digit)
+    match unicodedata.category(character):
+        case "Mn" | "Me" if character not in _BLANK_CHARACTERS:
+            return ""  # A mark on the character before it, such as the frame of a keycap.
+        case "Cf":
+            return _INVISIBLE
+    return _INVISIBLE if character in _BLANK_CHARACTERS else unicodedata.normalize("NFKC", character)
+
+
+def tax_numbers(text: str) -> Iterator[TaxNumber]:
+    """Possible EINs and SSNs in a text, in digits of any script, with any separator and however they are escaped."""
+    found: list[tuple[int, int]] = []
+    for invisible in (
+        _INVISIBLE,
+        "",
+    ):  # Invisible characters separate groups, or are strewn among the digits.
+        reading = _Reading(text, invisible)
+        if _NINE_DIGITS.search(reading.text):
+            for start, end, is_certain in _tax_numbers(reading.text):
+                span = reading.span(start, end)
+                if not any(span[0] < other[1] and other[0] < span[1] for other in found):
+                    digits = "".join(_DIGITS.findall(reading.text[start:end]))
+                    yield TaxNumber(*span, digits, is_certain)
+                    if invisible and _INVISIBLE in reading.text:
+                        found.append(span)
+        if _INVISIBLE not in reading.text:
+            return
+
+
+def _tax_numbers(text: str) -> Iterator[tuple[int, int, bool]]:
+    never, usual = _spans(_ID_OR_TIME, text), []
+    for start, end in _spans(_USUAL_GROUPS, text):
+        if not _touches(never, start, end):
+            usual.append((start, end))
+            yield start, end, True
+    strong, weak, seldom = (_spans(each, text) for each in (_STRONG_WORD, _WEAK_WORD, _AMOUNT_OR_CODE))
+    amounts = [span for span in _spans(_ONLY_AMOUNT, text) if not _has_nine_whole_digits(text[slice(*span)])]
+    last_end = 0
+    for start, end, looks_like_one in _nine_digits(text):
+        if start < last_end or _touches(usual, start, end) or _touches(never, start, end):
+            continue
+        near = start - _WORD_REACH - 1, end + _WORD_REACH + 1
+        token = _token(text, start, end)
+        is_alone = token == (start, end)
+        is_certain = (
+            _touches(strong, *near)
+            and not _touches(amounts, start, end)
+            and (is_alone or _touches(strong, *token))
+        )
+        if not is_certain and is_alone and not _touches(seldom, start, end):
+            is_certain = _touches(weak, *near)
+        elif not is_certain:
+            continue
+        if is_certain or looks_like_one:
+            last_end = end
+            yield start, end, is_certain
+
+
+def _nine_digits(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Nine digits in any groups, and whether these groups look like one number without a word beside them."""
+    runs = [each.span() for each in _DIGITS.finditer(text)]
+    gaps = ["", *(text[one[1] : other[0]] for one, other in pairwise(runs)), ""]
+    for first, (start, end) in enumerate(runs):
+        length, last = end - start, first
+        while length < 9 and last + 1 < len(runs) and _ANY_GAP.fullmatch(gaps[last + 1]):
+            last += 1
+            length += runs[last][1] - runs[last][0]
+        if length == 9:
+            inner = gaps[first + 1 : last + 1]
+            yield start, runs[last][1], _look_like_one(inner, {gaps[first], gaps[last + 1]})
+
+
+def _look_like_one(gaps: list[str], outer: set[str]) -> bool:
+    """Whether gaps are those of one number, to which the digits before and after it don't belong."""
+    if not all(map(_NARROW_GAP.fullmatch, gaps)):
+        return False
+    if len(set(gaps)) <= 1:
+        return not gaps or (len(gaps) in (1, 2, 8) and not outer & set(gaps))
+    return len(gaps) == 2 and not any(map(_NARROW_GAP.fullmatch, outer))
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [found.span() for found in pattern.finditer(text)]
+
+
+def _touches(spans: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a part of a text overlaps one of these spans, which are in order and don't overlap each other."""
+    at = bisect_left(spans, (end,)) - 1
+    return at >= 0 and spans[at][1] > start
+
+
+def _token(text: str, start: int, end: int) -> tuple[int, int]:
+    """The letters and digits without a gap around a part of a text."""
+    while start and _ALPHANUMERIC.match(text[start - 1]):
+        start -= 1
+    while end < len(text) and _ALPHANUMERIC.match(text[end]):
+        end += 1
+    return start, end
+
+
+def _has_nine_whole_digits(amount: str) -> bool:
+    return len("".join(_DIGITS.findall(amount.partition(".")[0]))) == 9
+
+
+# Masking
+
+
+@lru_cache(4096)
+def _kind_of(name: str) -> Kind:
+    """What a field holds, by its name in any notation."""
+    words = "_".join(_WORDS_OF_NAME.findall(name[:200])).lower()
+    if _SENSITIVE_NAME.search(words) and not _OTHER_NAME.search(words):
+        return Kind.SENSITIVE
+    for pattern, kind in _KINDS:
+        if pattern.search(words):
+            return kind
+    return Kind.TEXT
+
+
+def is_sensitive(name: str) -> bool:
+    """Whether a field of this name, in any notation, holds an EIN, SSN or date of birth."""
+    return _kind_of(name) is Kind.SENSITIVE
 
 
 def masked(value: Any, *, _depth: int = 0) -> Any:
@@ -135,7 +353,8 @@ def masked(value: Any, *, _depth: int = 0) -> Any:
         return "[nested too deep]"
     if isinstance(value, dict):
         return {
-            masked_text(str(key)): _masked_field(str(key), item, _depth + 1) for key, item in value.items()
+            masked_text(str(key)): _masked_field(_kind_of(str(key)), item, _depth + 1)
+            for key, item in value.items()
         }
     if isinstance(value, list | tuple):
         return [masked(item, _depth=_depth + 1) for item in value]
@@ -144,57 +363,115 @@ def masked(value: Any, *, _depth: int = 0) -> Any:
     return masked_text(value) if isinstance(value, str) else value
 
 
+def _masked_field(kind: Kind, value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if kind in (Kind.SENSITIVE, Kind.CREDENTIAL):
+        return HIDDEN
+    if kind is Kind.REPORT:
+        if not isinstance(value, str):
+            return HIDDEN
+        return value if _SIZE.fullmatch(value) else f"[{len(value):,} characters]"
+    if kind is Kind.ID and isinstance(value, list):
+        return [_masked_field(kind, item, depth + 1) for item in value] if depth < MAX_DEPTH else HIDDEN
+    if kind is Kind.ID and isinstance(value, str | int):
+        return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+    if kind is Kind.MONEY and isinstance(value, int | Decimal):
+        return value
+    return masked(value, _depth=depth)
+
+
 def masked_text(text: str) -> str:
     """A text with possible EINs and SSNs masked, and without NUL, which databases reject."""
     text = text.replace("\0", "\ufffd")
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-    if '"' in text:
-        text = _FIELD_IN_TEXT.sub(rf"\1\2{HIDDEN}", text)
-    for number in sorted(tax_numbers(text), reverse=True):
+    if '"' in text or "'" in text:
+        text = _FIELD_IN_TEXT.sub(_mask_field_in_text, text)
+    return _hide(text, tax_numbers(text))
+
+
+def _mask_field_in_text(found: re.Match[str]) -> str:
+    return f"{found['field']}{found['open'] or ''}{HIDDEN}" if is_sensitive(found["name"]) else found[0]
+
+
+def _hide(text: str, numbers: Iterable[TaxNumber]) -> str:
+    for number in sorted(numbers, reverse=True):
         text = f"{text[: number.start]}{HIDDEN}{text[number.end :]}"
     return text
 
 
-def _masked_field(key: str, value: Any, depth: int) -> Any:
-    name = key.casefold()
-    if value is None:
-        return None
-    if name in _SENSITIVE or name in _CREDENTIALS:
-        return HIDDEN
-    if name.endswith("_gzip"):
-        if not isinstance(value, str):
-            return HIDDEN
-        return value if _SIZE.fullmatch(value) else f"[{len(value):,} characters]"
-    if name.endswith("_id") and isinstance(value, str | int):
-        # Bank references look like an EIN or SSN but are not secret.
-        return value.replace("\0", "\ufffd") if isinstance(value, str) else value
-    if isinstance(value, int | Decimal) and _MONEY.search(name):
-        return value
-    return masked(value, _depth=depth)
-
-
-def may_hold_sensitive(text: bytes) -> bool:
-    """Whether a JSON text may contain a sensitive field. Fast, because it runs on every answer."""
-    if b"\\" in text and b"\\u00" in text:
-        return True
-    if (b"z" in text or b"Z" in text) and _LOOKS_PACKED.search(text):
-        return True
-    return _LOOKS_SENSITIVE.search(text) is not None
-
-
 def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
-    """Hide the sensitive fields of a JSON value in place, at any depth; `check_time` may raise to stop it."""
-    nodes = [value]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, list):
-            nodes += node
-        elif isinstance(node, dict):
-            check_time()
-            nodes += node.values()
-            node.update({key: HIDDEN for key, item in node.items() if _must_hide(key, item)})
+    """Hide sensitive fields, and EIN and SSN in texts, of a JSON value in place, at any depth.
+
+    `check_time` may raise to stop it. Nine digits in a row stay where they are a reference or a routing number. Objects
+    of one list are searched field by field, all at once: one by one takes ten times as long.
+    """
+    groups: list[tuple[Kind, list[Any]]] = [(Kind.TEXT, [value])]
+    while groups:
+        kind, nodes = groups.pop()
+        check_time()
+        lists = [node for node in nodes if isinstance(node, list)]
+        if lists and kind not in _KEPT_KINDS:
+            for items in lists:
+                if _may_hold_number({item for item in items if isinstance(item, str)}):
+                    items[:] = [_scrubbed_text(item) if isinstance(item, str) else item for item in items]
+        if inner := [item for items in lists for item in items if isinstance(item, dict | list)]:
+            groups.append((kind, inner))
+        objects = [node for node in nodes if isinstance(node, dict)]
+        names = set().union(*objects)
+        for name in names:
+            groups += _scrub_field(name, objects)
+        if _may_hold_number(names):
+            for node in objects:
+                for name in [name for name in node if _scrubbed_text(name) != name]:
+                    node[_scrubbed_text(name)] = node.pop(name)
 
 
-def _must_hide(key: str, value: Any) -> bool:
-    return value is not None and (key.casefold() in _SENSITIVE or key.casefold().endswith("_gzip"))
+def _scrub_field(name: str, objects: list[dict[str, Any]]) -> Iterator[tuple[Kind, list[Any]]]:
+    """Hide what one field of these objects must not show; what is inside it, to be searched next."""
+    kind = _kind_of(name)
+    if kind in (Kind.SENSITIVE, Kind.REPORT):
+        for node in objects:
+            if node.get(name) is not None and not isinstance(node[name], bool):
+                node[name] = HIDDEN
+        return
+    try:
+        values = list(map(itemgetter(name), objects))
+    except KeyError:
+        values = [node.get(name) for node in objects]
+    types = set(map(type, values))
+    is_text = str in types and kind not in _KEPT_KINDS
+    if is_text and _may_hold_number(set(values) if len(types) == 1 else set(filter(_is_text, values))):
+        for node in objects:
+            if isinstance(item := node.get(name), str) and not (
+                kind is Kind.MONEY and _NUMBER.fullmatch(item)
+            ):
+                node[name] = _scrubbed_text(item)
+    if dict in types or list in types:
+        yield kind, [item for item in values if isinstance(item, dict | list)]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _may_hold_number(texts: set[str]) -> bool:
+    """Whether one of these texts may hold nine digits close together, or a field inside it."""
+    text = "a".join(texts)
+    return bool(
+        not text.isascii()
+        or any(mark in text for mark in '"&%\\')
+        or _NINE_DIGITS.search(_TIMESTAMP.sub("", text) if "-" in text else text)
+    )
+
+
+def _scrubbed_text(text: str) -> str:
+    if _DECIMAL.fullmatch(text):  # "14.9200001" is a rate, although an EIN may be written like that.
+        return text
+    text = _hide(text, [each for each in tax_numbers(text) if each.is_certain or _is_bare(each)])
+    return _FIELD_IN_TEXT.sub(_mask_field_in_text, text) if '"' in text else text
+
+
+def _is_bare(number: TaxNumber) -> bool:
+    return number.end - number.start == len(number.digits) and not number.is_routing_number

@@ -1,6 +1,7 @@
 """Masking of EIN, SSN, dates of birth, credentials and reports in everything recorded, previewed or printed."""
 
 import json
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -14,10 +15,72 @@ from servicing.masking import HIDDEN, Sensitive, masked, masked_text, scrub, tax
 
 
 @pytest.mark.parametrize(
-    "name", ["EIN", "ein", "ssn", "SSN", "dob", "Authorization", "X-Signature", "Cookie"]
+    "name",
+    [
+        *(
+            "EIN",
+            "ein",
+            "ssn",
+            "SSN",
+            "dob",
+            "tax_id",
+            "taxId",
+            "TaxpayerID",
+            "taxpayer-id",
+            "tin",
+            "itin",
+            "fein",
+        ),
+        *(
+            "date_of_birth",
+            "birth_date",
+            "birthDate",
+            "dateofbirth",
+            "social_security_number",
+            "socialSecurity",
+        ),
+        *(
+            "owner_ssn",
+            "ownerSSN",
+            "companyEin",
+            "vendor_tin",
+            "EINNumber",
+            "employerIdentificationNumber",
+            "ssn1",
+        ),
+    ],
 )
 def test_a_sensitive_field_is_hidden_at_any_depth(name: str) -> None:
-    assert masked({"people": [{name: "123"}]}) == {"people": [{name: HIDDEN}]}
+    told = {"people": [{name: "123"}, {"x": 1, name: ["4"]}]}
+    assert masked(told) == {"people": [{name: HIDDEN}, {"x": 1, name: HIDDEN}]}
+    assert codec.parse(json.dumps(told)) == masked(told)
+    assert json.loads(masked_text(json.dumps({name: "Ab/9="}))) == {name: HIDDEN}
+
+
+@pytest.mark.parametrize("name", ["Authorization", "X-Signature", "Cookie", "client_secret", "accessToken"])
+def test_credentials_are_hidden(name: str) -> None:
+    assert masked({name: "123"}) == {name: HIDDEN}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "start_date",
+        "last4",
+        "martin",
+        "protein",
+        "business_name",
+        "tax_rate",
+        "social_media_url",
+        "birthplace",
+    ],
+)
+def test_other_fields_are_shown(name: str) -> None:
+    assert masked({name: "123"}) == codec.parse(json.dumps({name: "123"})) == {name: "123"}
+
+
+def test_whether_a_number_was_given_is_shown() -> None:
+    assert masked({"ssn_given": True}) == {"ssn_given": True}
 
 
 def test_null_stays_null() -> None:
@@ -47,12 +110,16 @@ SSN_OR_EIN = [
         "\u00b2\u00b9\u2079-\u2070\u2079-\u2079\u2079\u2079\u2079",
         "\u2461\u2460\u2468-\u24ea\u2468-\u2468\u2468\u2468\u2468",
     ),
+    *("219&#45;09&#45;9999", "219&amp;#x2d;09&ndash;9999", "219%2D09%2D9999", "219%E2%80%9109%252D9999"),
+    *("219\u316409\u31649999", "219\u280009\u034f9999", "2\u200b1\u200b9-0\u200b9-9\u200b9\u200b9\u200b9"),
+    "-".join(("2\ufe0f\u20e31\ufe0f\u20e39\ufe0f\u20e3", "0\ufe0f\u20e39\ufe0f\u20e3", "9\ufe0f\u20e3" * 4)),
 ]
 NEAR_A_WORD = [
     *("SSN 219099999", "ssn:219099999", "SSN219099999", "ssn_219 099 999", "social security 219099999"),
     *("219099999 is the EIN", "TIN #021000021", "tax id: 21909 9999", "Taxpayer 2 1 9 0 9 9 9 9 9"),
     *("SSN 21 90 99 99 9", "SSN 2190-99-999", "SSN: 219099 999", "social 219/099/999", "EIN 8409-17263"),
-    *("EIN 84 091 7263", "84_091_7263 EIN", "ssn is 2190 99999"),
+    *("EIN 84 091 7263", "84_091_7263 EIN", "ssn is 2190 99999", "ssn:312\r\n099934", "SSN=312,099,931"),
+    *("mySSNis312099953", "SSN 78701-1234"),
 ]
 MAYBE = [
     "219099999",
@@ -62,6 +129,7 @@ MAYBE = [
     "No. 219099999.",
     "INV-219099999",
     "021000021",
+    *("312-099956", "212 099921", "3120 99958", "312) 099961", "312:099956", "312,099956", "31 2099 956"),
 ]
 
 
@@ -72,7 +140,7 @@ def test_possible_tax_numbers_in_text_are_hidden(text: str) -> None:
     assert not any(digit.isdecimal() for digit in shown)
 
 
-@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_WORD])
+@pytest.mark.parametrize("text", [*SSN_OR_EIN, *NEAR_A_WORD, "ssn $312,099,949.00"])
 def test_grouping_and_nearby_words_make_a_tax_number_certain(text: str) -> None:
     assert [number.is_certain for number in tax_numbers(text)] == [True]
 
@@ -110,6 +178,52 @@ def test_other_numbers_are_not_masked(text: str) -> None:
     assert masked_text(text) == text
 
 
+GAPS = ["-", " ", ".", "/", "\u2013", "\u00a0", "\u200b", "\u3164", "&#45;", "%2D", " - ", "\r\n", "_"]
+
+
+@given(
+    st.from_regex(r"[0-9]{9}", fullmatch=True),
+    st.sampled_from(GAPS),
+    st.sampled_from(GAPS),
+    st.sampled_from([(3, 5), (2, 2)]),
+)
+def test_usual_groups_are_certain_however_they_are_written(
+    digits: str, one: str, other: str, cuts: tuple[int, int]
+) -> None:
+    first, second = cuts
+    middle = f"{digits[first:second]}{other}" if second > first else ""
+    text = f"Gave {digits[:first]}{one}{middle}{digits[second:]} today"
+    assert [(each.is_certain, each.digits) for each in tax_numbers(text)] == [(True, digits)]
+    assert masked_text(text) == f"Gave {HIDDEN} today"
+
+
+@given(
+    st.from_regex(r"[0-9]{9}", fullmatch=True),
+    st.sets(st.integers(1, 8), max_size=8),
+    st.sampled_from(["SSN", "ssn:", "social security", "EIN #", "FEIN", "ITIN", "tax id", "Taxpayer number"]),
+    st.sampled_from([" ", "*", "\u200b", "&nbsp;", "%20", "\n"]),
+)
+def test_any_groups_beside_a_word_are_certain(digits: str, cuts: set[int], word: str, gap: str) -> None:
+    text = "".join(gap * (index in cuts) + digit for index, digit in enumerate(digits))
+    found = list(tax_numbers(f"{word} {text}"))
+    assert [(each.is_certain, each.digits) for each in found] == [(True, digits)]
+
+
+@given(
+    st.decimals(0, 99_999_999, places=2).map("${:,}".format)
+    | st.decimals(0, 99_999_999, places=2).map("{:,}".format)
+    | st.from_regex(r"\(?[2-9][0-9]{2}\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4}", fullmatch=True)
+    | st.from_regex(r"[0-9]{5}[-\u2013][0-9]{4}", fullmatch=True)
+    | st.dates(date(1900, 1, 1), date(2099, 12, 31)).map(str)
+    | st.dates(date(1900, 1, 1), date(2099, 12, 31)).map("{0:%m/%d/%Y}".format)
+    | st.dates(date(1900, 1, 1), date(2099, 12, 31)).map("{0:%B %d, %Y} 9:30".format)
+    | st.uuids().map(str),
+    st.sampled_from(["", "Paid ", "tax of ", "Room 7, "]),
+)
+def test_amounts_phones_zip_codes_days_and_ids_are_nothing_else(text: str, before: str) -> None:
+    assert list(tax_numbers(f"{before}{text}")) == []
+
+
 @given(st.uuids())
 def test_ids_of_the_service_are_not_masked(uuid: UUID) -> None:
     assert masked_text(f"EIN of {uuid}, tax of {uuid.hex}") == f"EIN of {uuid}, tax of {uuid.hex}"
@@ -140,12 +254,42 @@ def test_json_inside_text_is_masked_by_field(text: str) -> None:
     assert not any(secret in shown for secret in ("AbC", "1987", "9999", "840917263"))
 
 
+def test_texts_of_an_answer_are_scrubbed_but_not_references() -> None:
+    kept = {
+        "ach_id": "219099999",
+        "borrower_bank_account_uuid": "84-0917263",
+        "phone": "5125550142",
+        "created_at": "2026-11-22 10:27:31 UTC",
+        "routing": "021000021",
+        "address": {"zip": "787011234", "line_1": "Routing 021000021"},
+    }
+    told = kept | {"error_description": "SSN 219-09-9999", "details": ["of 219099999", {"219-09-9999": 1}]}
+    hidden = {"error_description": f"SSN {HIDDEN}", "details": [f"of {HIDDEN}", {HIDDEN: 1}]}
+    assert codec.parse(json.dumps([told, {"x": 1}])) == [kept | hidden, {"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("apr", "14.9200001"),
+        ("amount", "150000000"),
+        ("credit_limit", "123,456,789.00"),
+        ("rate", "-0.123456789"),
+    ],
+)
+def test_numbers_of_an_answer_that_are_written_as_text_are_kept(name: str, value: str) -> None:
+    answer = {name: value, "note": "219099999", "rows": [{name: value}]}
+    scrub(answer)
+    assert answer == {name: value, "note": HIDDEN, "rows": [{name: value}]}
+
+
 def test_an_escaped_field_name_is_scrubbed() -> None:
     assert codec.parse(r'{"\u0073\u0073n": "219-09-9999", "x": 1}') == {"ssn": HIDDEN, "x": 1}
 
 
 def test_a_bank_reference_with_nine_digits_is_not_masked() -> None:
     assert masked({"ach_id": "123456789"}) == {"ach_id": "123456789"}
+    assert masked({"id": "123456789"}) == {"id": HIDDEN}, "staff type into a field of this name"
 
 
 def test_values_nested_too_deep_are_cut_off() -> None:
