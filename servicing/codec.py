@@ -25,7 +25,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from servicing.errors import ConfigurationError, ProtocolError
-from servicing.masking import Sensitive, may_hold_sensitive, scrub
+from servicing.masking import Sensitive, scrub
 
 # Larger numbers make no sense in lending, and printing one could exhaust the memory.
 MAX_EXPONENT: Final = 20
@@ -147,8 +147,7 @@ def parse(text: bytes | str, budget: Budget | None = None) -> Any:
     value = _parse_json(data, numbers.create_decimal)
     if any(numbers.flags.values()):  # Some number is out of bounds. The slower hook keeps it as text.
         value = _parse_json(data, partial(_decimal_or_text, budget))
-    if may_hold_sensitive(data):
-        scrub(value, budget.check_time)
+    scrub(value, budget.check_time)
     return value
 
 

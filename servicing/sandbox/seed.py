@@ -9,7 +9,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from servicing.sandbox import amortization, ledger, names, shapes
+from servicing.sandbox import amortization, daily, ledger, names, shapes
 from servicing.sandbox.checks import ENTITIES, TITLES
 from servicing.sandbox.clock import stamp
 from servicing.sandbox.history import History
@@ -61,6 +61,9 @@ CURED_LOAN = 18
 LOAN_TO_BE_CURED = 19
 UNDATED_LOAN = 8
 PAID_OFF_LOAN = 11
+RETURNED_LOAN = 20
+UNKNOWN_LATE_LOAN = 42
+CONTRADICTORY_LOAN = 43
 LOAN_STATUSES = {PAID_OFF_LOAN: "PAID_OFF", 22: "CHARGED_OFF", 30: "FORBEARANCE", 34: "CLOSED"}
 
 
@@ -247,19 +250,32 @@ class Portfolio:
         return str(line["uuid"])
 
     def _add_exceptions(self, loans: list[str], lines: list[str]) -> None:
-        """Make some accounts unusual: frozen, partly paid, cured, without due dates, or with another status."""
+        """Make some accounts unusual: frozen, partly paid, cured, returned, without due dates, of another status."""
         self._world.freeze(lines[FROZEN_LINE])
         self._pay_installment(loans[PARTLY_PAID_LOAN], part=Decimal("0.4"), days_ago=5)
         for days in (4, 3):
             self._pay_installment(loans[CURED_LOAN], days_ago=days)
         self._pay_installment(loans[LOAN_TO_BE_CURED], days_ago=-1)
         self._world.hide_due_dates(loans[UNDATED_LOAN], start=20)
+        self._world.hide_due_dates(loans[UNKNOWN_LATE_LOAN], start=7)
+        missed = ledger.next_installment(self._world.account(loans[CONTRADICTORY_LOAN]))
+        if missed:  # Part of it was paid on its very due date, so the schedule and the repayments disagree.
+            days_ago = (self._today - missed.due).days
+            self._pay_installment(loans[CONTRADICTORY_LOAN], part=Decimal("0.5"), days_ago=days_ago)
+        payment = self._pay_installment(loans[RETURNED_LOAN], days_ago=4)
+        yesterday = self._history.moment(self._today - timedelta(days=1))
+        daily.bounce_payment(
+            self._world, self._world.store.require("repayment", payment), yesterday, reason="R01"
+        )
         self._pay_installment(loans[PAID_OFF_LOAN], days_ago=2)
         for number, status in LOAN_STATUSES.items():
             self._world.amend(loans[number], status=status)
 
-    def _pay_installment(self, loan: str, *, part: Decimal = Decimal(1), days_ago: int) -> None:
-        """Pay the oldest unpaid installment of a loan, or a part of it; in the future it is scheduled."""
+    def _pay_installment(self, loan: str, *, part: Decimal = Decimal(1), days_ago: int) -> str:
+        """Pay the oldest unpaid installment of a loan, or a part of it, and return the payment's uuid.
+
+        In the future it is scheduled.
+        """
         account, day = self._world.account(loan), self._today - timedelta(days=days_ago)
         row = ledger.next_installment(account)
         if row is None:
@@ -273,6 +289,10 @@ class Portfolio:
         self._world.amend(payment, effective_date=day.isoformat(), payment_type="SINGLE_PAYMENT")
         if days_ago >= 0:
             self._world.settle_payment(payment, at=self._history.moment(day))
+            account = self._world.account(loan)  # As of that day; what is late is late today.
+            ledger.update_account(account, self._today)
+            self._world.store.update(account)
+        return str(payment)
 
     # Applications
 

@@ -1,0 +1,194 @@
+"""Promises to pay: repayments decide them, each of them once, and business days decide when."""
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given as for_any
+from hypothesis import strategies as st
+
+from servicing import Repayment
+from servicing.promises import (
+    Promise,
+    PromiseState,
+    SeenRepayment,
+    business_day_after,
+    decide,
+    federal_reserve_holidays,
+    is_business_day,
+)
+
+LOGGED = date(2026, 11, 16)
+DAY = date(2026, 11, 18)
+DEADLINE = date(2026, 11, 19)
+AT = datetime(2026, 11, 16, 15, tzinfo=UTC)
+
+
+def promise(amount: str = "500", day: date = DAY, minutes: int = 0, **more: Any) -> Promise:
+    values = {"logged_on": LOGGED, "logged_at": AT + timedelta(minutes=minutes)} | more
+    return Promise(amount=Decimal(amount), day=day, **values)
+
+
+def repayment(
+    amount: str | None = "500",
+    day: date | None = DAY,
+    status: str | None = "SUCCEEDED",
+    kind: str | None = None,
+    seen: datetime = AT + timedelta(days=1),
+    uuid: str = "r-1",
+) -> SeenRepayment:
+    value = None if amount is None else Decimal(amount)
+    return SeenRepayment(
+        Repayment(uuid=uuid, amount=value, effective_date=day, status=status, payment_type=kind), seen
+    )
+
+
+def states(
+    promises: list[Promise],
+    *repayments: SeenRepayment,
+    today: date = DEADLINE + timedelta(days=1),
+    read_on: date | None = DEADLINE + timedelta(days=1),
+    grace_days: int = 1,
+) -> list[PromiseState]:
+    found = decide(promises, repayments, today=today, read_on=read_on, grace_days=grace_days)
+    return [one.state for one in found]
+
+
+KEPT, BROKEN, OPEN = PromiseState.KEPT, PromiseState.BROKEN, PromiseState.OPEN
+
+
+@pytest.mark.parametrize(
+    ("paid", "state"),
+    [
+        (repayment(), KEPT),
+        (repayment("500.01"), KEPT),
+        (repayment("499.99"), BROKEN),
+        (repayment(kind="SINGLE_PAYMENT"), KEPT),
+        (repayment(kind="payoff"), KEPT),
+        (repayment(kind="RETURNED"), BROKEN),
+        (repayment(kind="AUTOPAY"), BROKEN),
+        (repayment(status="succeeded"), KEPT),
+        (repayment(status="FAILED"), BROKEN),
+        (repayment(status="FAILED_AFTER_SUCCESS"), BROKEN),
+        (repayment(status=None), BROKEN),
+        (repayment(amount=None), BROKEN),
+        (repayment("-500"), BROKEN),
+        (repayment(day=None), BROKEN),
+        (repayment(day=DEADLINE), KEPT),
+        (repayment(day=DEADLINE + timedelta(days=1)), BROKEN),
+        (repayment(day=LOGGED), KEPT),
+        (repayment(day=LOGGED, seen=AT - timedelta(minutes=1)), BROKEN),
+        (repayment(day=LOGGED + timedelta(days=1), seen=AT - timedelta(days=3)), KEPT),
+        (repayment(day=LOGGED - timedelta(days=1)), BROKEN),
+    ],
+)
+def test_which_repayments_count(paid: SeenRepayment, state: PromiseState) -> None:
+    assert states([promise()], paid) == [state]
+
+
+def test_a_promise_breaks_only_by_an_answer_from_after_its_deadline() -> None:
+    late = DEADLINE + timedelta(days=1)
+    assert states([promise()], today=DEADLINE, read_on=DEADLINE) == [OPEN]
+    assert states([promise()], today=late, read_on=DEADLINE) == [PromiseState.WAITING]
+    assert states([promise()], today=late, read_on=None) == [PromiseState.WAITING]
+    assert states([promise()], today=late, read_on=late) == [BROKEN]
+    assert states([promise()], repayment(), today=late, read_on=DEADLINE) == [KEPT]
+
+
+def test_a_scheduled_payment_in_time_makes_it_pending() -> None:
+    scheduled = repayment("100", DEADLINE, "SCHEDULED")
+    assert states([promise()], scheduled, today=DAY, read_on=DAY) == [PromiseState.PENDING]
+    too_late = repayment("100", DEADLINE + timedelta(days=1), "SCHEDULED")
+    assert states([promise()], too_late, today=DAY, read_on=DAY) == [OPEN]
+
+
+def test_a_payment_that_has_not_settled_keeps_it_pending_only_if_it_is_enough() -> None:
+    rest = repayment("300", DAY, "SCHEDULED", uuid="r-2")
+    assert states([promise()], repayment("200"), rest) == [PromiseState.PENDING]
+    assert states([promise()], repayment("199"), rest) == [BROKEN]
+    assert states([promise()], rest, today=DEADLINE) == [PromiseState.PENDING]
+    assert states([promise()], rest, read_on=DEADLINE) == [PromiseState.WAITING]
+
+
+def test_two_promises_and_one_payment() -> None:
+    first, second = promise(), promise(minutes=1)
+    assert states([second, first], repayment()) == [BROKEN, KEPT]
+    assert states([first, second], repayment(), repayment(uuid="r-2")) == [KEPT, KEPT]
+    withdrawn = promise(is_withdrawn=True)
+    assert states([withdrawn, second], repayment()) == [PromiseState.WITHDRAWN, KEPT]
+
+
+def test_what_was_paid_and_what_came_back_is_named() -> None:
+    paid = repayment("200", uuid="r-1")
+    back = repayment("300", status="FAILED_AFTER_SUCCESS", kind="RETURNED", uuid="r-2")
+    (found,) = decide([promise()], [paid, back], today=DAY, read_on=DAY, grace_days=1)
+    assert (found.state, found.paid, found.deadline) == (OPEN, Decimal(200), DEADLINE)
+    assert ([one.uuid for one in found.counted], [one.uuid for one in found.returned]) == (["r-1"], ["r-2"])
+
+
+days = st.dates(LOGGED - timedelta(days=3), DEADLINE + timedelta(days=5))
+some_repayments = st.lists(
+    st.builds(
+        repayment,
+        amount=st.none() | st.integers(-100, 900).map(str),
+        day=st.none() | days,
+        status=st.sampled_from(["SUCCEEDED", "SCHEDULED", "FAILED", "FAILED_AFTER_SUCCESS", None]),
+        kind=st.sampled_from([None, "SINGLE_PAYMENT", "PAYOFF", "RETURNED"]),
+        uuid=st.uuids().map(str),
+    ),
+    max_size=8,
+    unique_by=lambda one: one.repayment.uuid,
+)
+some_promises = st.lists(
+    st.builds(
+        promise,
+        amount=st.integers(1, 900).map(str),
+        day=st.dates(LOGGED, DEADLINE + timedelta(days=3)),
+        minutes=st.integers(0, 50),
+        is_withdrawn=st.booleans(),
+    ),
+    max_size=5,
+)
+
+
+@for_any(some_promises, some_repayments, days, st.randoms())
+def test_whatever_is_paid_the_decisions_follow_from_it(
+    made: list[Promise], paid: list[SeenRepayment], today: date, random: Any
+) -> None:
+    found = decide(made, paid, today=today, read_on=today, grace_days=1)
+    used = [one.uuid for decision in found for one in (*decision.counted, *decision.scheduled)]
+    assert len(used) == len(set(used))
+    for one, decision in zip(made, found, strict=True):
+        is_kept = decision.paid >= one.amount
+        assert decision.paid == sum((each.amount or 0 for each in decision.counted), Decimal(0))
+        assert (decision.state == KEPT) == (is_kept and not one.is_withdrawn)
+        assert decision.state != BROKEN or today > decision.deadline
+        for each in decision.counted:
+            assert each.status == "SUCCEEDED"
+            assert each.effective_date
+            assert one.logged_on <= each.effective_date <= decision.deadline
+    shuffled = random.sample(paid, len(paid))
+    assert decide(made, shuffled, today=today, read_on=today, grace_days=1) == found
+
+
+HOLIDAYS = {
+    2026: "1-1 1-19 2-16 5-25 6-19 9-7 10-12 11-11 11-26 12-25",  # July 4 is a Saturday.
+    2027: "1-1 1-18 2-15 5-31 7-5 9-6 10-11 11-11 11-25",  # June 19 and December 25 are Saturdays.
+    2021: "1-1 1-18 2-15 5-31 7-5 9-6 10-11 11-11 11-25",
+    2023: "1-2 1-16 2-20 5-29 6-19 7-4 9-4 10-9 11-23 12-25",  # November 11 is a Saturday.
+}
+
+
+@pytest.mark.parametrize("year", HOLIDAYS)
+def test_the_holidays_of_the_federal_reserve(year: int) -> None:
+    expected = {date(year, *map(int, one.split("-"))) for one in HOLIDAYS[year].split()}
+    assert federal_reserve_holidays(year) == expected
+
+
+def test_business_days_pass_over_weekends_and_holidays() -> None:
+    assert business_day_after(date(2026, 11, 25), 1) == date(2026, 11, 27)
+    assert business_day_after(date(2026, 11, 27), 1) == date(2026, 11, 30)
+    assert business_day_after(date(2026, 12, 24), 2) == date(2026, 12, 29)
+    assert business_day_after(DAY, 0) == DAY
+    assert not is_business_day(date(2026, 11, 28))
