@@ -1,7 +1,6 @@
-"""How allauth behaves here: no registration, encrypted second factors, single sign-on for known staff only."""
+"""How allauth behaves here: no registration, throttled passwords, encrypted second factors."""
 
 import ipaddress
-import secrets
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -10,15 +9,13 @@ from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from allauth.socialaccount.models import SocialApp
-from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 
 from portal.accounts.encryption import decrypt, encrypt
 from portal.accounts.models import User
+from portal.accounts.single_sign_on import provider_sign_out
 from servicing.masking import tax_numbers
 
 
@@ -87,6 +84,9 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Not with an SSN or EIN in it: it would be stored with the session until the second factor is entered."""
         return bool(super().is_safe_url(url)) and not any(tax_numbers(unquote_plus(url)))
 
+    def get_logout_redirect_url(self, request: HttpRequest) -> str:
+        return provider_sign_out(request) or str(super().get_logout_redirect_url(request))
+
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("accounts:profile")
 
@@ -102,52 +102,3 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def get_totp_label(self, user: User) -> str:
         return user.username
-
-
-class SingleSignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]
-    """Sends a nonce along, which comes back in the identity token of this very sign-in."""
-
-    def redirect(self, request: HttpRequest, process: str, *args: Any, **kwargs: Any) -> Any:
-        nonce = secrets.token_urlsafe(24)
-        params = kwargs.pop("auth_params", None) or self.get_auth_params()
-        return super().redirect(
-            request, process, *args, auth_params=params | {"nonce": nonce}, nonce=nonce, **kwargs
-        )
-
-
-class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """The identity provider says who somebody is; whether they are staff, and as what, is said here."""
-
-    def list_apps(
-        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
-    ) -> list[SocialApp]:
-        """Only identity providers from the settings; rows in the database don't count."""
-        apps = super().list_apps(request, provider=provider, client_id=client_id)
-        return [app for app in apps if app.pk is None]
-
-    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Never."""
-        return False
-
-    def get_provider(
-        self, request: HttpRequest, provider: str, client_id: str | None = None
-    ) -> SingleSignOnProvider:
-        found = super().get_provider(request, provider, client_id=client_id)
-        return SingleSignOnProvider(request, app=found.app)
-
-    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Connect an identity the first time: its verified email address is that of exactly one account."""
-        token = sociallogin.account.extra_data.get("id_token") or {}
-        nonce = sociallogin.state.get("nonce")
-        if not nonce or token.get("nonce") != nonce:
-            raise PermissionDenied("The identity token belongs to another sign-in")
-        if sociallogin.state.get("process", "login") != "login":
-            raise PermissionDenied("An identity is connected by signing in with it")
-        if sociallogin.is_existing:
-            return
-        verified = [one.email for one in sociallogin.email_addresses if one.email and one.verified is True]
-        staff = [
-            user for email in verified for user in User.objects.filter(email__iexact=email, is_active=True)
-        ]
-        if len(staff) == 1:
-            sociallogin.connect(request, staff[0])

@@ -1,5 +1,6 @@
 """The Django admin: only what is registered on this site exists in it, and rights there come from the role alone."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from allauth.mfa.base.internal.flows import delete_and_cleanup
@@ -10,15 +11,18 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.views import redirect_to_login
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from portal.accounts.forms import StaffAddForm, StaffChangeForm
 from portal.accounts.models import User
-from portal.accounts.roles import RoleMissing, can
+from portal.accounts.roles import Role, RoleMissing, can
 from portal.accounts.sessions import end_other_sessions
+from portal.ui import wording
 from portal.ui.keys import row_key
+
+Choices = Mapping[str, tuple[str, Q]]
 
 
 class StaffAdminSite(admin.AdminSite):
@@ -27,16 +31,34 @@ class StaffAdminSite(admin.AdminSite):
     site_header = site_title = f"{settings.PRODUCT_NAME} administration"
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Administrators and those who oversee may open the admin; each model decides the rest."""
-        return can(request.user, "audit.index")
+        """Administrators and those who oversee may open the admin; each model decides the rest.
+
+        Others who signed in are refused at the address they asked for, which the trail then holds.
+        """
+        if request.user.is_authenticated and not can(request.user, "audit.index"):
+            raise RoleMissing("audit.index")
+        return request.user.is_authenticated
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Django's list, with the words of each table."""
+        apps = super().get_app_list(request, app_label)
+        for table in (table for app in apps for table in app["models"]):
+            page: Any = self.get_model_admin(table["model"])
+            table |= {"title": page.title, "purpose": page.purpose}
+        return apps
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Sign in on the portal's own page, with its second factor."""
         if not request.user.is_authenticated:
             return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
-        if not self.has_permission(request):
-            raise RoleMissing("audit.index")
+        self.has_permission(request)
         return HttpResponseRedirect(reverse("admin:index"))
+
+    def logout(  # type: ignore[override]
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Sign out on the portal's own page."""
+        return HttpResponseRedirect(reverse("account_logout"))
 
     def password_change(  # type: ignore[override]
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -48,13 +70,76 @@ class StaffAdminSite(admin.AdminSite):
 site = StaffAdminSite()
 
 
+class Filter(admin.SimpleListFilter):
+    """A filter above a list; ``templates/admin/filter.html`` draws it as a choice, a date or a text."""
+
+    control = "select"
+    prompt: str
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return []
+
+    def has_output(self) -> bool:
+        return True
+
+    def typed(self) -> str:
+        """The value as a database can compare it."""
+        return (self.value() or "").replace("\0", "").strip()[:200]
+
+
+def choice_filter(name: str, label: str, every: str, choices: Callable[[], Choices]) -> type[Filter]:
+    """A filter with these choices: words and condition by value."""
+
+    class Choice(Filter):
+        parameter_name, title, prompt = name, label, every
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+            return [(value, words) for value, (words, _) in choices().items()]
+
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+            found = choices().get(self.typed())
+            return queryset.filter(found[1]) if found else queryset
+
+    return Choice
+
+
+class FramedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Lists in the product's frame, with its own foot."""
+
+    title: str
+    purpose: str
+    empty_value_display = ""
+    list_per_page = 50
+    show_full_result_count = False
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        response = super().changelist_view(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if cl := context.get("cl"):
+            context |= {"page": cl.paginator.get_page(cl.page_num), "list_title": self.title}
+            context |= self.list_context(request, cl)
+        return response
+
+    def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
+        """What a list shows besides Django's own."""
+        return {}
+
+
+_ACTIVE = {"yes": ("Active", Q(is_active=True)), "no": ("Inactive", Q(is_active=False))}
+
+
 @admin.register(User, site=site)
-class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
+class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     """Staff and their roles."""
 
+    title, purpose = "Accounts", "Staff and their roles"
     form, add_form = StaffChangeForm, StaffAddForm
-    list_display = ["username", "first_name", "last_name", "role", "is_active", "last_login"]
-    list_filter = ["role", "is_active"]
+    list_display = ["username", "display_name", "email", "role", "state", "signed_in"]
+    list_filter = [
+        choice_filter("role", "Role", "All roles", lambda: {r.value: (r.label, Q(role=r)) for r in Role}),
+        choice_filter("active", "State", "Active or not", lambda: _ACTIVE),
+    ]
+    search_help_text = "Name, username or email"
     fieldsets = (
         (None, {"fields": ("username", "password")}),
         ("Person", {"fields": ("first_name", "last_name", "preferred_name", "email", "role", "is_active")}),
@@ -70,6 +155,18 @@ class StaffAdmin(UserAdmin):  # type: ignore[type-arg]
         ),
     )
     actions = ["end_sessions", "remove_second_factors"]
+
+    @admin.display(description="Name", ordering="first_name")
+    def display_name(self, user: User) -> str:
+        return user.get_full_name()
+
+    @admin.display(description="State", ordering="is_active")
+    def state(self, user: User) -> str:
+        return "Active" if user.is_active else "Inactive"
+
+    @admin.display(description="Last sign-in", ordering="last_login", empty_value="Never")
+    def signed_in(self, user: User) -> str | None:
+        return wording.moment(user.last_login) if user.last_login else None
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return can(request.user, "accounts.staff")

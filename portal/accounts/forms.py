@@ -11,6 +11,7 @@ from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.webauthn import forms as webauthn
 from django import forms
+from django.conf import settings
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.http import HttpRequest, HttpResponse
 
@@ -18,6 +19,8 @@ from portal.accounts.adapter import account_with_second_factor, is_below_limit
 from portal.accounts.models import User
 from portal.ui.forms import StaffForm
 from portal.ui.guard import GuardedForm
+
+MAIL_SWITCHES = ["mail_approvals", "mail_follow_ups", "mail_promises", "mail_digest"]
 
 
 class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
@@ -27,12 +30,25 @@ class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = User
-        fields = ["preferred_name", "time_zone", "theme", "density", "shortcuts"]
+        fields = ["preferred_name", "time_zone", "theme", "density", "shortcuts", *MAIL_SWITCHES]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not (settings.HAS_MAIL and self.instance.email):
+            for name in MAIL_SWITCHES:
+                del self.fields[name]
         zones = sorted(name for name in zoneinfo.available_timezones() if "/" in name)
         self.fields["time_zone"].choices = [("", "Business time zone"), *((zone, zone) for zone in zones)]  # type: ignore[attr-defined]
+
+    @property
+    def mail_fields(self) -> list[forms.BoundField]:
+        """Which mail the person gets."""
+        return [self[name] for name in MAIL_SWITCHES if name in self.fields]
+
+    @property
+    def settings_fields(self) -> list[forms.BoundField]:
+        """Everything else."""
+        return [self[name] for name in self.fields if name not in MAIL_SWITCHES]
 
 
 class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]

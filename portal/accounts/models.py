@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
+from django.utils import timezone
 
 from portal.accounts.roles import Role
 from portal.accounts.signals import staff_changed
@@ -91,6 +92,10 @@ class User(AbstractUser):
     theme = models.CharField(max_length=10, choices=Theme.choices, default=Theme.AUTO)
     density = models.CharField(max_length=12, choices=Density.choices, default=Density.COMFORTABLE)
     shortcuts = models.BooleanField("keyboard shortcuts", default=True)
+    mail_approvals = models.BooleanField("approvals", default=False, db_default=False)
+    mail_follow_ups = models.BooleanField("follow-ups due", default=False, db_default=False)
+    mail_promises = models.BooleanField("promises due today", default=False, db_default=False)
+    mail_digest = models.BooleanField("daily digest", default=False, db_default=False)
     list_columns = models.JSONField(
         default=dict, blank=True, editable=False, help_text="For a list the columns this person chose."
     )
@@ -98,6 +103,8 @@ class User(AbstractUser):
     objects = UserManager()  # type: ignore[misc]
 
     _is_rehashing = False
+    changed_by = ""
+    """What changes this account where no person does; named in the audit trail."""
 
     def display_name(self) -> str:
         """The name that an administrator gave, else the sign-in name."""
@@ -145,3 +152,30 @@ class User(AbstractUser):
             changes["password"] = ["", "changed" if before else "set"]
         if changes:
             staff_changed.send(sender=User, user=self, changes=changes, created=before is None)
+
+
+class OutgoingMail(models.Model):
+    """One message to one address, which leaves at most once."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        SENDING = "sending", "Being sent"
+        SENT = "sent", "Sent"
+        UNKNOWN = "unknown", "May have arrived"
+        FAILED = "failed", "Given up"
+
+    key = models.CharField(max_length=200, unique=True, help_text="What it is about, and who gets it.")
+    address = models.EmailField()
+    sealed = models.TextField(help_text="Subject and text, encrypted until it left.")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    problem = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+    due_at = models.DateTimeField(default=timezone.now, help_text="When it is tried, or was claimed.")
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["state", "due_at"], name="outgoing_mail_due")]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.get_state_display()}"

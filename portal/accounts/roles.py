@@ -40,6 +40,7 @@ class Act(NamedTuple):
 # Administrators manage staff and settings; they do not lend.
 ACTS: dict[str, Act] = {
     "home.index": Act("open the first page", _EVERYONE),
+    "home.help": Act("open help", _EVERYONE),
     "home.snooze": Act("snooze items on Home", _WRITERS),
     "borrowers.index": Act("open the list of borrowers", _EVERYONE),
     "borrowers.create": Act("create borrowers", _WRITERS),
@@ -56,6 +57,10 @@ ACTS: dict[str, Act] = {
     "credit_lines.pdf": Act("open statements", _EVERYONE),
     "repayments.index": Act("open the list of repayments", _EVERYONE),
     "repayments.detail": Act("open repayments", _EVERYONE),
+    "collections.index": Act("open collections", _EVERYONE),
+    "collections.log": Act("log contacts and promises", _WRITERS),
+    "collections.take": Act("take accounts", _WRITERS),
+    "collections.assign": Act("assign accounts", frozenset({Role.SUPERVISOR})),
     "messaging.index": Act("open messages", _EVERYONE),
     "messaging.sync": Act("sync messages", _WRITERS | {Role.ADMIN}),
     "messaging.link": Act("link bank accounts", _WRITERS),

@@ -15,7 +15,7 @@ from allauth.socialaccount import views as social
 from allauth.socialaccount.providers.openid_connect import views as openid
 from django.urls import URLPattern, path
 
-from portal.accounts import views
+from portal.accounts import single_sign_on, views
 from portal.accounts.roles import requires
 
 
@@ -34,7 +34,7 @@ urlpatterns = [
     path("sign-in/with/<slug:provider_id>/", views.single_sign_on(openid.login), name="openid_connect_login"),
     path(
         "sign-in/with/<slug:provider_id>/back/",
-        views.single_sign_on(openid.callback),
+        views.single_sign_on(single_sign_on.callback),
         name="openid_connect_callback",
     ),
     path("sign-out/", account.logout, name="account_logout"),

@@ -4,17 +4,16 @@ import base64
 import json
 import re
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
 from io import StringIO
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 import pytest
+import requests
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from allauth.socialaccount.models import SocialAccount, SocialApp
@@ -24,8 +23,6 @@ from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.test import Client as Browser
 from django.utils import timezone
-from werkzeug import Request, Response
-from werkzeug.serving import BaseWSGIServer, make_server
 
 from portal import gateway
 from portal.accounts import expired_forms
@@ -37,6 +34,8 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import CLIENT_ID, browser_of, existing_user, htmx
 from tests.portal.borrowers.editor import Editor
+from tests.portal.conftest import use_provider
+from tests.portal.operations.test_demo import free_port
 
 PASSWORD = "walnut-harbor-77"
 PAGES = "/accounts/second-factor/"
@@ -357,70 +356,41 @@ class TestStrangers:
 
 
 class IdentityProvider:
-    """An identity provider as OpenID Connect describes it, on a free loopback port."""
+    """A provider of single sign-on in a process of its own, with one person."""
 
-    def __init__(self) -> None:
-        self.server: BaseWSGIServer = make_server("127.0.0.1", 0, self.answer, threaded=True)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.person: dict[str, Any] = {"sub": "s-1", "email": "maya@desk.example", "email_verified": True}
-        self.token_request: dict[str, Any] = {}
-        self.nonce = self.replayed_nonce = ""
-        self.broken = False
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.says(email="maya@desk.example", email_verified=True)
 
-    def answer(self, environ: Any, start_response: Any) -> Any:
-        request = Request(environ)
-        body = self.routes().get(request.path, {})
-        if request.path == "/token":
-            self.token_request = request.form.to_dict()
-        status = 500 if self.broken else 200
-        return Response(json.dumps(body), status, content_type="application/json")(environ, start_response)
+    def says(self, sub: str = "s-1", **claims: Any) -> None:
+        """Whom it signs in from now on, and with which claims."""
+        self.sub = sub
+        requests.put(f"{self.url}/users/{sub}", json=claims, timeout=10).raise_for_status()
 
-    def routes(self) -> dict[str, Any]:
-        now = int(time.time())
-        claims = self.person | {
-            "nonce": self.nonce,
-            "iss": self.url,
-            "aud": "desk",
-            "iat": now,
-            "exp": now + 60,
-        }
-        return {
-            "/.well-known/openid-configuration": {
-                "issuer": self.url,
-                "authorization_endpoint": f"{self.url}/authorize",
-                "token_endpoint": f"{self.url}/token",
-                "userinfo_endpoint": f"{self.url}/userinfo",
-                "jwks_uri": f"{self.url}/keys",
-                "token_endpoint_auth_methods_supported": ["client_secret_post"],
-            },
-            "/token": {"access_token": "t", "token_type": "Bearer", "id_token": jwt.encode(claims, "k" * 32)},
-            "/userinfo": self.person,
-        }
+    def asked_by(self, browser: Browser, **typed: str) -> str:
+        """The address to which the portal sends a browser."""
+        address = str(browser.post("/sign-in/with/sso/", {"next": "/loans/"} | typed)["Location"])
+        assert address.startswith(f"{self.url}/oauth2/authorize?")
+        return address
+
+    def answer_to(self, asked: str) -> str:
+        """Sign the person in there; the address to which the provider sends the browser back."""
+        query = parse_qs(urlsplit(asked).query)
+        assert query["code_challenge_method"] == ["S256"]
+        answer = requests.post(asked, data={"sub": self.sub}, allow_redirects=False, timeout=10)
+        back = urlsplit(answer.headers["Location"])
+        return f"{back.path}?{back.query}"
 
 
 @pytest.fixture
-def provider(settings: LazySettings, portal_service: Sandbox) -> Iterator[IdentityProvider]:
-    found = IdentityProvider()
-    thread = Thread(target=found.server.serve_forever, daemon=True)
-    thread.start()
-    app = {"provider_id": "sso", "name": "Acme", "client_id": "desk", "secret": "s"}
-    apps = [app | {"settings": {"server_url": found.url}}]
-    settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": apps}}
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
-    thread.join()
+def provider(settings: LazySettings, portal_service: Sandbox, provider_url: str) -> IdentityProvider:
+    use_provider(settings, provider_url)
+    return IdentityProvider(provider_url)
 
 
 def come_back(browser: Browser, provider: IdentityProvider) -> Any:
     """Go to the identity provider and return as it sends one back."""
-    asked = urlsplit(browser.post("/sign-in/with/sso/", {"next": "/loans/"})["Location"])
-    query = parse_qs(asked.query)
-    assert f"{asked.scheme}://{asked.netloc}" == provider.url
-    assert query["code_challenge_method"] == ["S256"]
-    provider.nonce = provider.replayed_nonce or query["nonce"][0]
-    back = urlsplit(query["redirect_uri"][0]).path
-    return browser.get(back, {"code": "c", "state": query["state"][0]})
+    return browser.get(provider.answer_to(provider.asked_by(browser)))
 
 
 class TestSingleSignOn:
@@ -429,9 +399,8 @@ class TestSingleSignOn:
     ) -> None:
         assert "Continue with Acme" in html(anonymous.get("/sign-in/"))
         assert come_back(anonymous, provider)["Location"] == "/loans/"
-        assert provider.token_request["code_verifier"]
         assert actions() == ["single_sign_on_connected", "sign_in"]
-        provider.person |= {"email": "other@desk.example"}  # Known by its identifier from now on.
+        provider.says(email="other@desk.example")  # Known by its ID from now on.
         assert come_back(Browser(), provider)["Location"] == "/loans/"
         assert SocialAccount.objects.get().user == maya
 
@@ -443,22 +412,68 @@ class TestSingleSignOn:
         assert anonymous.get("/loans/").status_code == 200
 
     @pytest.mark.parametrize(
-        "told",
+        ("said", "why"),
         [
-            {"email": "stranger@desk.example"},
-            {"email_verified": False},
-            {"email_verified": "false"},
-            {"email_verified": None},
-            {"email": ""},
+            (
+                {"email": "stranger@desk.example", "email_verified": True},
+                "stranger@desk.example has no account",
+            ),
+            ({"email": "maya@desk.example", "email_verified": False}, "no verified email address"),
+            ({"email": "maya@desk.example", "email_verified": "false"}, "no verified email address"),
+            ({"email": "maya@desk.example"}, "no verified email address"),
+            ({"preferred_username": "maya"}, "no verified email address"),
         ],
     )
+    @pytest.mark.parametrize("trusted", [False, True])
     def test_nobody_else_gets_in(
-        self, anonymous: Browser, provider: IdentityProvider, maya: User, told: dict[str, Any]
+        self,
+        anonymous: Browser,
+        provider: IdentityProvider,
+        maya: User,
+        settings: LazySettings,
+        said: dict[str, Any],
+        why: str,
+        trusted: bool,
     ) -> None:
-        provider.person |= told
-        assert "No account here" in html(come_back(anonymous, provider))
+        settings.OIDC_TRUST_EMAIL = trusted
+        provider.says(**said)
+        answer = come_back(anonymous, provider)
+        if trusted and said == {"email": "maya@desk.example"}:
+            assert answer["Location"] == "/loans/"
+            return
+        assert answer.status_code == 403
+        assert "No account here" in html(answer)
+        assert why in html(answer)
         assert anonymous.get("/loans/").status_code == 302
         assert not SocialAccount.objects.exists()
+        entry = Entry.objects.latest("id")
+        assert (entry.action, entry.subject_label) == ("accounts.sign_in_failed", said.get("email", "s-1"))
+        assert entry.detail["at"].startswith("single sign-on: no_")
+
+    @pytest.mark.parametrize(
+        ("match", "said"),
+        [
+            ("preferred_username", {"preferred_username": "Maya"}),
+            ("upn", {"upn": "MAYA", "email": "stranger@desk.example"}),
+            ("sub", {"sub": "maya"}),
+            ("email", {"email": "maya@desk.example", "email_verified": "true"}),
+        ],
+    )
+    def test_the_chosen_claim_finds_the_account(
+        self,
+        anonymous: Browser,
+        provider: IdentityProvider,
+        maya: User,
+        settings: LazySettings,
+        match: str,
+        said: dict[str, Any],
+    ) -> None:
+        provider.says(**said)
+        settings.OIDC_MATCH = "sub" if match != "sub" else "upn"
+        assert come_back(Browser(), provider).status_code == 403
+        settings.OIDC_MATCH = match
+        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        assert SocialAccount.objects.get().user == maya
 
     def test_two_accounts_with_one_address_are_nobodys(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
@@ -477,22 +492,25 @@ class TestSingleSignOn:
     def test_a_state_of_another_browser_is_refused(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        answer = anonymous.get("/sign-in/with/sso/back/", {"code": "c", "state": "stolen"})
+        back = provider.answer_to(provider.asked_by(Browser()))
+        answer = anonymous.get(back)
         assert answer.status_code == 401
         assert "Single sign-on failed" in html(answer)
 
     def test_an_identity_token_of_another_sign_in_is_refused(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
     ) -> None:
-        come_back(anonymous, provider)
-        provider.replayed_nonce = provider.nonce
-        other = Browser()
-        answer = come_back(other, provider)
+        stolen = parse_qs(urlsplit(provider.answer_to(provider.asked_by(Browser()))).query)["code"][0]
+        state = parse_qs(urlsplit(provider.asked_by(anonymous)).query)["state"][0]
+        answer = anonymous.get("/sign-in/with/sso/back/", {"code": stolen, "state": state})
         assert answer.status_code == 401
-        assert other.get("/loans/").status_code == 302
+        assert anonymous.get("/loans/").status_code == 302
+        assert not SocialAccount.objects.exists()
 
-    def test_a_provider_that_is_away_is_told(self, anonymous: Browser, provider: IdentityProvider) -> None:
-        provider.broken = True
+    def test_a_provider_that_is_away_is_told(
+        self, anonymous: Browser, provider: IdentityProvider, settings: LazySettings
+    ) -> None:
+        use_provider(settings, f"http://127.0.0.1:{free_port()}")
         answer = anonymous.post("/sign-in/with/sso/")
         assert answer.status_code == 401
         assert "You’re not signed in." in html(answer)
@@ -500,14 +518,14 @@ class TestSingleSignOn:
     def test_an_identity_is_not_connected_by_whoever_is_signed_in(
         self, browser: Browser, provider: IdentityProvider
     ) -> None:
-        asked = urlsplit(browser.post("/sign-in/with/sso/", {"process": "connect"})["Location"])
-        state = parse_qs(asked.query)["state"][0]
-        assert browser.get("/sign-in/with/sso/back/", {"code": "c", "state": state}).status_code == 401
+        back = provider.answer_to(provider.asked_by(browser, process="connect"))
+        assert browser.get(back).status_code == 401
         assert not SocialAccount.objects.exists()
 
     def test_without_the_setting_there_is_none(self, anonymous: Browser) -> None:
         assert "Continue with" not in html(anonymous.get("/sign-in/"))
         assert anonymous.post("/sign-in/with/sso/").status_code == 404
+        assert anonymous.get("/sign-in/with/sso/back/", {"code": "c", "state": "s"}).status_code == 404
 
     def test_a_provider_that_somebody_put_into_the_database_is_none(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
@@ -522,7 +540,7 @@ class TestSingleSignOn:
         assert anonymous.get("/sign-in/with/evil/back/", {"code": "c", "state": "s"}).status_code == 404
         planted.provider_id = "sso"
         planted.save()
-        assert urlsplit(anonymous.post("/sign-in/with/sso/")["Location"]).path == "/authorize"
+        assert provider.asked_by(anonymous)
 
     def test_an_account_without_a_password_has_none_to_change(
         self, anonymous: Browser, provider: IdentityProvider, maya: User
@@ -533,6 +551,131 @@ class TestSingleSignOn:
         page = html(anonymous.get("/accounts/password/", follow=True))
         assert "This account uses single sign-on" in page
         assert "Change the password" not in page
+
+    @pytest.mark.parametrize("sign_out", [True, False])
+    def test_signing_out_ends_the_session_at_the_provider_too(
+        self,
+        anonymous: Browser,
+        provider: IdentityProvider,
+        maya: User,
+        settings: LazySettings,
+        sign_out: bool,
+    ) -> None:
+        settings.OIDC_SIGN_OUT = sign_out
+        come_back(anonymous, provider)
+        kept = str([one.get_decoded() for one in Session.objects.all()])
+        left = urlsplit(anonymous.post("/sign-out/")["Location"])
+        assert anonymous.get("/loans/").status_code == 302
+        if not sign_out:
+            assert left.geturl() == "/sign-in/"
+            return
+        query = parse_qs(left.query)
+        assert f"{left.scheme}://{left.netloc}{left.path}" == f"{provider.url}/oauth2/end_session"
+        assert query["post_logout_redirect_uri"] == ["http://testserver/sign-in/"]
+        token = jwt.decode(query["id_token_hint"][0], options={"verify_signature": False})
+        assert token["sub"] == "s-1"
+        assert query["id_token_hint"][0] not in kept
+
+    def test_signing_out_works_while_the_provider_is_away(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
+    ) -> None:
+        come_back(anonymous, provider)
+        use_provider(settings, f"http://127.0.0.1:{free_port()}")
+        assert anonymous.post("/sign-out/")["Location"] == "/sign-in/"
+        assert anonymous.get("/loans/").status_code == 302
+
+    def test_a_password_session_ends_here_alone(self, browser: Browser, provider: IdentityProvider) -> None:
+        assert browser.post("/sign-out/")["Location"] == "/sign-in/"
+
+
+class TestGroups:
+    """Groups of the identity provider say who has which role, if the settings map them."""
+
+    ROLES = [("Desk Supervisors", "supervisor"), ("5f1c0a52-7c3e", "servicer"), ("Staff", "viewer")]
+    MAYA = {"email": "maya@desk.example", "email_verified": True}
+    NEW = {"email": "Ravi@desk.example", "email_verified": True, "given_name": "Ravi", "family_name": "Rao"}
+
+    @pytest.fixture(autouse=True)
+    def mapped(self, settings: LazySettings) -> None:
+        settings.OIDC_ROLES = self.ROLES
+
+    @pytest.mark.parametrize(
+        ("groups", "role"),
+        [
+            (["Staff", "Desk Supervisors"], "supervisor"),
+            (["5f1c0a52-7c3e", "0000"], "servicer"),
+            ("Staff", "viewer"),
+        ],
+    )
+    def test_a_group_by_name_or_id_gives_the_role_at_each_sign_in(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, groups: Any, role: str
+    ) -> None:
+        provider.says(**self.MAYA, groups=groups)
+        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        maya.refresh_from_db()
+        assert maya.role == role
+        changed = Entry.objects.filter(action="accounts.staff_changed")
+        assert changed.count() == (role != "servicer")
+        for entry in changed:
+            assert (entry.actor_role, entry.subject_label) == ("system", "maya")
+            assert entry.changes == {"role": ["servicer", role]}
+
+    @pytest.mark.parametrize("groups", [[], ["staff"], None, [{"name": "Staff"}], 7])
+    def test_nobody_gets_in_without_a_group(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, groups: Any, settings: LazySettings
+    ) -> None:
+        provider.says(**self.MAYA, groups=["Staff"])
+        come_back(Browser(), provider)
+        provider.says(**self.MAYA, groups=groups)
+        answer = come_back(anonymous, provider)
+        assert "none of your groups has a role here" in html(answer)
+        assert anonymous.get("/loans/").status_code == 302
+
+    def test_the_claim_has_a_name_of_its_own(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
+    ) -> None:
+        settings.OIDC_GROUPS_CLAIM = "https://desk.example/groups"
+        provider.says(**self.MAYA, **{"https://desk.example/groups": ["Staff"]})
+        assert come_back(anonymous, provider)["Location"] == "/loans/"
+
+    def test_a_missing_account_is_created_with_its_role(
+        self, anonymous: Browser, provider: IdentityProvider, maya: User, settings: LazySettings
+    ) -> None:
+        provider.says("s-2", **self.NEW, groups=["Staff"])
+        assert come_back(Browser(), provider).status_code == 403
+        settings.OIDC_CREATE = True
+        assert come_back(anonymous, provider)["Location"] == "/loans/"
+        ravi = User.objects.get(username="Ravi@desk.example")
+        assert (ravi.role, ravi.email, ravi.get_full_name()) == ("viewer", "Ravi@desk.example", "Ravi Rao")
+        assert not ravi.has_usable_password()
+        assert actions()[-3:] == ["staff_created", "single_sign_on_connected", "sign_in"]
+        assert anonymous.get("/borrowers/new/").status_code == 403
+        assert come_back(Browser(), provider)["Location"] == "/loans/"
+        assert User.objects.filter(email__iexact="ravi@desk.example").count() == 1
+
+    @pytest.mark.parametrize(
+        "existing",
+        [
+            {"username": "ravi", "email": "ravi@desk.example", "is_active": False},
+            {"username": "RAVI@desk.example", "email": "else@desk.example"},
+        ],
+    )
+    def test_no_account_is_doubled_or_given_away(
+        self, provider: IdentityProvider, maya: User, settings: LazySettings, existing: dict[str, Any]
+    ) -> None:
+        settings.OIDC_CREATE = True
+        User.objects.create(**existing)
+        provider.says("s-2", **self.NEW, groups=["Staff"])
+        assert come_back(Browser(), provider).status_code == 403
+        assert not SocialAccount.objects.exists()
+
+    def test_a_name_that_no_account_can_have_creates_none(
+        self, provider: IdentityProvider, maya: User, settings: LazySettings
+    ) -> None:
+        settings.OIDC_CREATE, settings.OIDC_MATCH = True, "preferred_username"
+        provider.says("s-2", preferred_username="Ravi|Rao <b>", groups=["Staff"])
+        assert "Ravi|Rao <b> has no account here" in html(come_back(Browser(), provider))
+        assert User.objects.count() == 1
 
 
 class TestKeys:

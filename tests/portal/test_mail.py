@@ -1,0 +1,407 @@
+"""Mail leaves once, whatever the server does; it says what people switched on, and names no borrower."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from io import StringIO
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+from aiosmtpd.controller import Controller
+from django.conf import LazySettings
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client as Browser
+from django.utils import timezone
+
+from portal.accounts import outbox
+from portal.accounts.models import OutgoingMail, User
+from portal.approvals.lifecycle import decide, request_approval
+from portal.approvals.models import Approval
+from portal.audit.chain import append
+from portal.audit.models import Actor, Outage
+from portal.collections.models import AccountOwner, Channel, Contact, Outcome, Promise
+from portal.jobs.execution import Progress
+from portal.jobs.models import Job, Worker
+from portal.jobs.queue import start_job
+from portal.messaging.models import Run
+from portal.notes.models import FollowUp
+from portal.operations import doctor
+from portal.registry.models import Kind
+from portal.runtime.business_date import business_date
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import existing_user
+from tests.portal.jobs.test_worker import until
+from tests.portal.operations.test_demo import free_port
+
+ZONE = ZoneInfo("America/New_York")
+MONDAY_NOON = datetime(2026, 11, 23, 12, tzinfo=ZONE)
+
+
+class MailServer:
+    """A real SMTP server on this machine; it can refuse, wait with its answer, and be stopped."""
+
+    def __init__(self) -> None:
+        self.received: list[EmailMessage] = []
+        self.refusal = ""
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.port = free_port()
+
+    def start(self) -> None:
+        self.controller = Controller(self, hostname="127.0.0.1", port=self.port)
+        self.controller.start()
+
+    def stop(self) -> None:
+        self.controller.stop()
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        if self.refusal:
+            return self.refusal
+        message = message_from_bytes(envelope.content, policy=policy.default)
+        assert isinstance(message, EmailMessage)
+        self.received.append(message)
+        while not self.may_answer.is_set():
+            await asyncio.sleep(0.02)
+        return "250 OK"
+
+    @property
+    def subjects(self) -> list[str]:
+        return sorted(one["Subject"].removeprefix("Servicing Desk: ") for one in self.received)
+
+
+@pytest.fixture
+def server(settings: LazySettings) -> Iterator[MailServer]:
+    found = MailServer()
+    found.start()
+    settings.HAS_MAIL, settings.MAIL_MINUTES = True, 5
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", found.port
+    settings.DEFAULT_FROM_EMAIL, settings.PORTAL_URL = "desk@desk.example", "https://desk.example"
+    settings.OPERATOR_EMAILS = ["ops@desk.example"]
+    yield found
+    found.may_answer.set()
+    if found.controller.server:
+        found.stop()
+
+
+def work() -> None:
+    """What the clock of the worker does: write mail, then send it."""
+    from portal.home.tasks import write_mail
+
+    start_job(write_mail)
+    call_command("work", batch=True)
+    call_command("work", batch=True)
+
+
+def states() -> list[str]:
+    return list(OutgoingMail.objects.values_list("state", flat=True))
+
+
+def send() -> None:
+    start_job(outbox.send_mail)
+    call_command("work", batch=True)
+
+
+@pytest.mark.django_db
+class TestServer:
+    def test_a_message_is_sent_once_and_its_text_is_deleted(self, server: MailServer) -> None:
+        for _ in range(2):
+            outbox.put("one:1", "ada@desk.example", "Two\nlines", "Text")
+            send()
+        (mail,) = server.received
+        assert (mail["To"], mail["From"], mail["Subject"]) == (
+            "ada@desk.example",
+            "desk@desk.example",
+            "Two lines",
+        )
+        assert OutgoingMail.objects.get().sealed == ""
+        assert states() == ["sent"]
+
+    def test_its_text_waits_encrypted(self, server: MailServer) -> None:
+        outbox.put("one:1", "ada@desk.example", "Subject", "Northwind")
+        assert "Northwind" not in OutgoingMail.objects.get().sealed
+
+    def test_nothing_is_written_without_a_server(self, settings: LazySettings) -> None:
+        settings.HAS_MAIL = False
+        outbox.put("one:1", "ada@desk.example", "Subject", "Text")
+        assert not OutgoingMail.objects.exists()
+
+    def test_while_the_server_is_down_one_message_is_tried_later_and_later(self, server: MailServer) -> None:
+        server.stop()
+        with time_machine.travel(MONDAY_NOON, tick=False) as clock:
+            outbox.put("one:1", "ada@desk.example", "One", "Text")
+            outbox.put("two:1", "ada@desk.example", "Two", "Text")
+            pauses = []
+            for _ in range(8):
+                send()
+                first = OutgoingMail.objects.order_by("-attempts").first()
+                assert first
+                pauses.append((first.due_at - timezone.now()).total_seconds() / 60)
+                OutgoingMail.objects.exclude(pk=first.pk).update(due_at=first.due_at)
+                clock.move_to(first.due_at + timedelta(seconds=1))
+            assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+            assert "2 messages" not in "".join(outbox.problems())
+            assert "can’t be sent and will be tried again: ConnectionRefusedError." in "".join(
+                outbox.problems()
+            )
+            server.start()
+            OutgoingMail.objects.update(due_at=timezone.now())
+            send()
+        assert server.subjects == ["One", "Two"]
+
+    def test_after_a_day_it_is_given_up_which_doctor_says(self, server: MailServer) -> None:
+        server.stop()
+        with time_machine.travel(MONDAY_NOON, tick=False) as clock:
+            outbox.put("one:1", "ada@desk.example", "One", "Text")
+            send()
+            clock.shift(timedelta(days=1, seconds=1))
+            send()
+            mail = OutgoingMail.objects.get()
+            assert (mail.state, mail.sealed, mail.attempts) == ("failed", "", 1)
+            said = [f"{one.grade}: {one.words}" for one in doctor.mail()]
+        assert said == [
+            "bad: The mail server does not let us in. Look at EMAIL_URL. ConnectionRefusedError",
+            "warn: Mail: 1 message of the last 7 days: given up after a day.",
+        ]
+
+    def test_a_refused_message_is_tried_again(self, server: MailServer) -> None:
+        server.refusal = "451 Later"
+        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        send()
+        assert OutgoingMail.objects.get().problem == "SMTPDataError 451"
+        server.refusal = ""
+        OutgoingMail.objects.update(due_at=timezone.now())
+        send()
+        assert server.subjects == ["One"]
+
+    def test_a_server_that_never_answers_gets_it_once(
+        self, server: MailServer, settings: LazySettings, viewer: Browser
+    ) -> None:
+        settings.EMAIL_TIMEOUT = 1
+        server.may_answer.clear()
+        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        for _ in range(2):
+            send()
+        assert (server.subjects, states()) == (["One"], ["unknown"])
+        words = "Mail: 1 message of the last 7 days: possibly not delivered."
+        assert words in viewer.get("/status/").content.decode()
+
+    def test_what_a_dead_worker_was_handing_over_is_not_sent_again(self, server: MailServer) -> None:
+        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        OutgoingMail.objects.update(state="sending", due_at=timezone.now() - timedelta(hours=1))
+        send()
+        assert (server.subjects, states()) == ([], ["unknown"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_send_one_message_through_a_slow_server(server: MailServer) -> None:
+    server.may_answer.clear()
+    outbox.put("one:1", "ada@desk.example", "One", "Text")
+
+    def first() -> None:
+        try:
+            outbox.send_mail.work(Progress(job))
+        finally:
+            connection.close()
+
+    job = Job.objects.get()
+    Job.objects.update(state="running")
+    job.refresh_from_db()
+    thread = threading.Thread(target=first)
+    thread.start()
+    until(lambda: server.received)
+    outbox.send_mail.work(Progress(job))
+    assert states() == ["sending"]
+    server.may_answer.set()
+    thread.join(20)
+    assert (server.subjects, states()) == (["One"], ["sent"])
+
+
+# --- What is written ---
+
+
+@pytest.fixture
+def ada(portal_service: Sandbox) -> User:
+    return existing_user("ada", role="servicer", first_name="Ada", email="ada@desk.example")
+
+
+@pytest.fixture
+def boss(portal_service: Sandbox) -> User:
+    return existing_user("boss", role="supervisor", first_name="Bo", email="bo@desk.example")
+
+
+def switch_on(person: User, *names: str) -> None:
+    User.objects.filter(pk=person.pk).update(**dict.fromkeys((f"mail_{name}" for name in names), True))
+
+
+def request(maker: User, owner: Any) -> Approval:
+    approval = Approval(
+        operation="borrowers.update",
+        subject_kind="borrower",
+        subject_uuid=owner.uuid,
+        borrower_uuid=owner.uuid,
+        label=owner.label,
+        url="/",
+        acts=["Legal name"],
+        maker_id=maker.pk,
+        maker_name=maker.audit_name(),
+    )
+    request_approval(Actor(id=maker.pk, name=maker.audit_name()), approval, {})
+    return approval
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("names_allowed", [False, True])
+def test_approvals_are_mailed_to_those_who_can_decide_and_then_to_their_maker(
+    server: MailServer,
+    portal_service: Sandbox,
+    ada: User,
+    boss: User,
+    settings: LazySettings,
+    names_allowed: bool,
+) -> None:
+    settings.MAIL_NAMES = names_allowed
+    switch_on(ada, "approvals")
+    switch_on(boss, "approvals")
+    owner = given.borrower(portal_service)
+    approval = request(ada, owner)
+    work()
+    work()
+    decide(Actor(id=boss.pk, name="Bo (boss)"), approval, approves=True, comment="")
+    work()
+    work()
+    asked, decided = server.received
+    assert (asked["To"], asked["Subject"]) == ("bo@desk.example", "Servicing Desk: A change needs approval")
+    of = f" of {owner.label}" if names_allowed else ""
+    link = f"https://desk.example/approvals/{approval.pk}/"
+    assert asked.get_content().replace("\r", "").split("\n\n") == [
+        f"Ada (ada) requested a change (legal name){of}.",
+        f"{link}\n",
+    ]
+    assert (decided["To"], decided["Subject"]) == (
+        "ada@desk.example",
+        "Servicing Desk: Your change was approved",
+    )
+    assert (owner.label in str(decided)) == names_allowed
+
+
+@pytest.mark.django_db
+def test_daily_mail_is_written_once_on_business_days_and_names_nobody(
+    server: MailServer, portal_service: Sandbox, ada: User
+) -> None:
+    switch_on(ada, "follow_ups", "promises", "digest")
+    owner = given.borrower(portal_service)
+    loan = given.loan(portal_service, owner)
+    with time_machine.travel(MONDAY_NOON, tick=False) as clock:
+        today = business_date()
+        FollowUp.objects.create(
+            borrower_uuid=owner.uuid, title=f"Call {owner.label}", due=today, owner_id=ada.pk
+        )
+        contact = Contact.objects.create(
+            borrower_uuid=owner.uuid, account_kind=Kind.LOAN, account_uuid=loan.uuid, person=owner.label,
+            channel=Channel.PHONE, outcome=Outcome.PROMISED, author_id=ada.pk, author_name="Ada", day=today,
+        )  # fmt: skip
+        Promise.objects.create(
+            contact=contact, account_uuid=loan.uuid, amount="310.00", day=today, logged_on=today,
+            logged_at=timezone.now(),
+        )  # fmt: skip
+        AccountOwner.objects.create(account_uuid=loan.uuid, owner=ada)
+        clock.move_to(MONDAY_NOON.replace(hour=6))
+        work()
+        clock.move_to(MONDAY_NOON - timedelta(days=1))
+        work()
+        assert server.received == []
+        clock.move_to(MONDAY_NOON.replace(hour=7))
+        work()
+        clock.move_to(MONDAY_NOON)
+        work()
+    follow_ups, promises, digest = server.received
+    assert follow_ups["Subject"].endswith("1 follow-up due")
+    assert promises["Subject"].endswith("1 promise due today")
+    assert digest["Subject"].endswith(" on Nov 23, 2026")
+    assert "Promises due today: 1" in digest.get_content()
+    assert not any(owner.label in str(one) for one in server.received)
+    links = [one.get_content().split()[-1] for one in server.received]
+    assert "https://desk.example/collections/?promise=due" in links
+
+
+@pytest.mark.django_db
+def test_nobody_gets_mail_without_asking_for_it(
+    server: MailServer, portal_service: Sandbox, ada: User, boss: User
+) -> None:
+    request(ada, given.borrower(portal_service))
+    with time_machine.travel(MONDAY_NOON, tick=False):
+        work()
+    assert server.received == []
+
+
+def silent_worker() -> None:
+    Worker.objects.create(id="w", beat_at=timezone.now() - timedelta(minutes=6))
+
+
+def failed_check() -> None:
+    append(Actor.system("audit"), "audit.verify", result="broken", detail={"problem": "Entry 3"})
+
+
+def outage() -> None:
+    now = timezone.now()
+    Outage.objects.create(since=now - timedelta(minutes=11), tries=99, ask_again_at=now)
+
+
+def old_messages() -> None:
+    then = timezone.now() - timedelta(hours=2)
+    Run.objects.update_or_create(started_at=then, defaults={"ended_at": then})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("happen", "subject"),
+    [
+        (silent_worker, "A worker went silent"),
+        (failed_check, "The audit check failed"),
+        (outage, "The lending service is down"),
+        (old_messages, "Messages are behind"),
+    ],
+)
+def test_operators_are_told_once(
+    server: MailServer, portal_service: Sandbox, happen: Callable[[], None], subject: str
+) -> None:
+    work()
+    assert server.received == []
+    happen()
+    work()
+    work()
+    (mail,) = server.received
+    assert (mail["To"], mail["Subject"]) == ("ops@desk.example", f"Servicing Desk: {subject}")
+    assert "https://desk.example/status/" in mail.get_content()
+
+
+@pytest.mark.django_db
+def test_switches_are_on_the_profile_page_where_mail_can_be_sent(
+    server: MailServer, ada: User, boss: User
+) -> None:
+    browser = Browser()
+    browser.force_login(ada)
+    assert "Email to ada@desk.example" in browser.get("/accounts/profile/").content.decode()
+    kept = {"theme": "auto", "density": "compact", "shortcuts": "on"}
+    assert browser.post("/accounts/profile/", kept | {"mail_digest": "on"}).status_code == 303
+    ada.refresh_from_db()
+    assert (ada.mail_digest, ada.mail_approvals) == (True, False)
+    User.objects.filter(pk=ada.pk).update(email="")
+    assert "Daily digest" not in browser.get("/accounts/profile/").content.decode()
+
+
+@pytest.mark.django_db
+def test_old_mail_is_forgotten(server: MailServer) -> None:
+    outbox.put("one:1", "ada@desk.example", "One", "Text")
+    outbox.put("two:1", "ada@desk.example", "Two", "Text")
+    OutgoingMail.objects.filter(key="one:1").update(created_at=timezone.now() - timedelta(days=31))
+    call_command("forget_old", stdout=StringIO())
+    assert OutgoingMail.objects.get().key == "two:1"
