@@ -2,31 +2,83 @@
 
 import json
 import re
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.urls import URLPattern, path
+from django.db.models import JSONField, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.http import urlencode
 
-from portal.accounts.admin import site
+from portal.accounts.admin import Filter, FramedAdmin, choice_filter, site
 from portal.accounts.roles import can
 from portal.audit.chain import append
+from portal.audit.filters import GROUPS, RESULTS, of_borrower, people
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
+from portal.audit.reading import EntryPages, entry_lines, stream_lines
 from portal.audit.view_log import log_list, log_page
-from portal.ui.exports import csv_file
+from portal.audit.views import COLUMNS, export_row
+from portal.ui import wording
+from portal.ui.exports import format_name, list_file
+from portal.ui.templatetags.ui import or_dash, status_badge
 
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+class BorrowerFilter(Filter):
+    """Rows about a borrower."""
+
+    parameter_name, title, prompt, control = "borrower", "Borrower", "Borrower name or ID", "text"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        if queryset.model is RemoteCall:
+            return queryset.filter(path__contains=f"/{self.typed()}")
+        return queryset.filter(of_borrower(self.typed()))
+
+
+class DayFilter(Filter):
+    """Rows of one day, in the reader's time zone."""
+
+    parameter_name, title, prompt, control = "day", "Day", "Day", "date"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        try:
+            day = date.fromisoformat(self.typed())
+            start, end = (
+                timezone.make_aware(datetime.combine(day + timedelta(days=number), time.min))
+                for number in (0, 1)
+            )
+        except (ValueError, OverflowError):
+            return queryset
+        column = "created_at" if queryset.model is WriteIntent else "at"
+        return queryset.filter(**{f"{column}__gte": start, f"{column}__lt": end})
+
+
+def _field_filter(name: str, label: str, every: str, model: Any) -> type[Filter]:
+    """A filter by the values of an indexed column that the table holds."""
+
+    def choices() -> dict[str, tuple[str, Q]]:
+        values = model.objects.order_by(name).values_list(name, flat=True).distinct()
+        return {value: (str(wording.human(value)), Q(**{name: value})) for value in values}
+
+    return choice_filter(name, label, every, choices)
+
+
+class ReadOnly(FramedAdmin):
     """Lists, shows and exports rows; changes none."""
 
     actions = None
     change_list_template = "admin/audit/change_list.html"
-    list_per_page = 50
-    show_full_result_count = False
+    change_form_template = "admin/audit/change_form.html"
+    paginator = EntryPages
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return can(request.user, "audit.index")
@@ -43,27 +95,42 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        response = super().changelist_view(request, extra_context)
-        context = getattr(response, "context_data", None) or {}
-        if "cl" in context:
-            log_list(request, count=context["cl"].result_count)
-        return response
+    def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
+        log_list(request, count=cl.result_count)
+        return {"export_url": reverse(f"admin:{self._address}_export")}
+
+    @property
+    def _address(self) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}"
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        self._log(request, object_id)
-        return super().change_view(request, object_id, form_url, extra_context)
+        row = self._log(request, object_id)
+        context = {} if row is None else self.row_context(row)
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))
+
+    def row_context(self, row: Any) -> dict[str, Any]:
+        """A row as facts and documents, and where else it is shown."""
+        values = [(field, getattr(row, field.attname)) for field in self.opts.concrete_fields]
+        return {
+            "title": str(row),
+            "list_title": self.title,
+            "facts": [(f.verbose_name, _fact(row, f)) for f, _ in values if not isinstance(f, JSONField)],
+            "documents": [
+                (f.verbose_name, value) for f, value in values if isinstance(f, JSONField) and value
+            ],
+            "page_url": row.get_absolute_url() if hasattr(row, "get_absolute_url") else "",
+        }
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         self._log(request, object_id)
         return super().history_view(request, object_id, extra_context)
 
-    def _log(self, request: HttpRequest, object_id: str) -> None:
+    def _log(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))
         if row is None:
-            return
+            return None
         subject = getattr(row, "subject_uuid", "") or getattr(row, "borrower_uuid", "")
         found = BORROWER_IN_PATH.search(getattr(row, "path", ""))
         log_page(
@@ -73,79 +140,141 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
             label=f"{self.opts.verbose_name} {row.pk}",
             borrower_uuid=getattr(row, "borrower_uuid", "") or (found[1] if found else ""),
         )
+        return row
 
     def get_urls(self) -> list[URLPattern]:
         """The list as a file, beside Django's own addresses."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_export"
-        return [path("export/", self.admin_site.admin_view(self.export), name=name), *super().get_urls()]
+        address = path("export/", self.admin_site.admin_view(self.export), name=f"{self._address}_export")
+        return [address, *super().get_urls()]
 
     def export(self, request: HttpRequest) -> StreamingHttpResponse:
-        """The filtered rows as CSV; who exported them is an entry."""
+        """The shown page, or with ``all`` every filtered row; who exported them is an entry."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        found = self.get_changelist_instance(request).get_queryset(request)
-        columns = [field.name for field in self.opts.concrete_fields]
+        asked = {name: str(value) for name, value in request.GET.items() if name not in ("format", "all")}
+        is_whole, file_format = "all" in request.GET, format_name(request)
+        request.GET = QueryDict(urlencode(asked))  # Django's list knows only its filters.
+        cl = self.get_changelist_instance(request)
+        found = cl.get_queryset(request) if is_whole else cl.result_list
         append(
             Actor.of(request),
             "audit.export",
-            subject_label=f"CSV of {self.opts.verbose_name_plural}",
-            detail={"filters": request.GET.dict(), "rows": found.count()},
+            subject_label=f"{file_format} of {self.opts.verbose_name_plural}",
+            detail={"filters": asked, "rows": found.count() if is_whole else len(found)},
         )
-        rows = found.values_list(*columns).iterator(500)
-        return csv_file(
-            str(self.opts.model_name), columns, ([_plain(value) for value in row] for row in rows)
-        )
+        return list_file(request, str(self.opts.model_name), self.export_columns(), self.export_rows(found))
+
+    def export_columns(self) -> list[str]:
+        return [field.name for field in self.opts.concrete_fields]
+
+    def export_rows(self, found: QuerySet[Any]) -> Iterable[list[Any]]:
+        columns = self.export_columns()
+        rows = found.iterator(500) if isinstance(found, QuerySet) and found._result_cache is None else found
+        return ([_plain(getattr(row, name)) for name in columns] for row in rows)
+
+    @admin.display(description="When")
+    def when(self, row: Any) -> str:
+        return wording.clock(getattr(row, "at", None) or row.created_at, seconds=True)
+
+    @admin.display(description="By")
+    def by(self, row: Any) -> str:
+        return str(row.actor_name)
+
+    @admin.display(description="Reference")
+    def reference(self, row: Any) -> str:
+        return str(row.request_id)
 
 
 def _plain(value: Any) -> Any:
     """A value as a cell of the file."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _fact(row: Any, field: Any) -> Any:
+    """The value of a field as the page of its row shows it."""
+    value = getattr(row, field.attname)
+    if isinstance(value, datetime):
+        return wording.moment(value)
+    return or_dash(wording.human(value) if field.choices else value)
 
 
 @admin.register(Entry, site=site)
 class EntryAdmin(ReadOnly):
-    """Audit entries."""
+    """The audit trail, drawn as sentences."""
 
-    list_display = [
-        "at",
-        "actor_name",
-        "actor_role",
-        "action",
-        "phase",
-        "result",
-        "subject_label",
-        "request_id",
+    title, purpose = "Audit trail", "Who did what, when and why"
+    list_display = ["when"]
+    list_filter = [
+        choice_filter("group", "Actions", "All actions", lambda: GROUPS),
+        choice_filter("person", "Person", "Everyone", people),
+        choice_filter("result", "Result", "All results", lambda: RESULTS),
+        BorrowerFilter,
+        DayFilter,
     ]
-    list_filter = ["action", "phase", "result", "actor_role"]
     search_fields = ["actor_name", "subject_label", "subject_uuid", "borrower_uuid", "request_id", "reason"]
-    date_hierarchy = "at"
+    search_help_text = "Name, ID, reason, reference"
+
+    def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
+        return super().list_context(request, cl) | {"lines": entry_lines(cl.result_list)}
+
+    def row_context(self, row: Any) -> dict[str, Any]:
+        line = entry_lines([row])[0]
+        return super().row_context(row) | {"title": f"{row.actor_name} {line.sentence}"}
+
+    def export_columns(self) -> list[str]:
+        return COLUMNS
+
+    def export_rows(self, found: Any) -> Iterable[list[Any]]:
+        return map(export_row, stream_lines(found) if isinstance(found, QuerySet) else entry_lines(found))
 
 
 @admin.register(RemoteCall, site=site)
 class RemoteCallAdmin(ReadOnly):
     """Calls of the remote service, bodies masked."""
 
-    list_display = [
-        "at",
-        "operation",
-        "method",
-        "path",
-        "outcome",
-        "status",
-        "duration_ms",
-        "tries",
-        "actor_name",
+    title, purpose = "Service calls", "Every call to the lending service, sensitive values masked"
+    list_display = ["when", "call", "result", "status", "duration", "tries", "by", "reference"]
+    list_filter = [
+        _field_filter("operation", "Operation", "All operations", RemoteCall),
+        _field_filter("outcome", "Outcome", "All outcomes", RemoteCall),
+        BorrowerFilter,
+        DayFilter,
     ]
-    list_filter = ["operation", "outcome", "status"]
     search_fields = ["path", "request_id", "actor_name", "error"]
-    date_hierarchy = "at"
+    search_help_text = "Path, reference, name"
+
+    @admin.display(description="Call")
+    def call(self, row: RemoteCall) -> str:
+        return f"{row.method} {row.short_path}"
+
+    @admin.display(description="Outcome")
+    def result(self, row: RemoteCall) -> str:
+        return status_badge(row.outcome)
+
+    @admin.display(description="Time (ms)")
+    def duration(self, row: RemoteCall) -> str:
+        return f"{row.duration_ms:,}"
+
+
+_STATES = {value: (words, Q(state=value)) for value, words in WriteIntent.State.choices}
 
 
 @admin.register(WriteIntent, site=site)
 class WriteIntentAdmin(ReadOnly):
     """Writes and their state."""
 
-    list_display = ["created_at", "actor_name", "operation", "label", "state", "status", "request_id"]
-    list_filter = ["operation", "state"]
+    title, purpose = "Changes at the service", "What was sent, and its outcome"
+    list_display = ["when", "label", "by", "result", "reference"]
+    list_filter = [
+        choice_filter("state", "State", "All states", lambda: _STATES),
+        BorrowerFilter,
+        DayFilter,
+    ]
     search_fields = ["label", "subject_uuid", "borrower_uuid", "request_id", "actor_name"]
-    date_hierarchy = "created_at"
+    search_help_text = "Name, ID, reference"
+
+    @admin.display(description="State")
+    def result(self, row: WriteIntent) -> str:
+        return status_badge(row.state)

@@ -44,11 +44,12 @@ def record_sign_out(request: HttpRequest, user: Any, **kwargs: Any) -> None:
 
 @receiver(user_login_failed, dispatch_uid="audit")
 def record_failed_sign_in(
-    credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
+    credentials: dict[str, Any], request: HttpRequest | None = None, at: str = "", **kwargs: Any
 ) -> None:
     if request is not None:
         tried = str(credentials.get("username") or credentials.get("login") or "")[:150]
-        append(Actor.of(request), "accounts.sign_in_failed", subject_label=tried)
+        detail = {"at": at} if at else {}
+        append(Actor.of(request), "accounts.sign_in_failed", subject_label=tried, detail=detail)
 
 
 @receiver(authentication_failed, dispatch_uid="audit")
@@ -135,8 +136,8 @@ def _record_credential(action: str, credential: Credential) -> None:
 def _record(action: str, user: User, **fields: Any) -> None:
     """Append an entry about an account. Until a sign-in is complete, its own person acts."""
     request: HttpRequest | None = context.request
-    if request is None:
-        actor = Actor.system("accounts")
+    if request is None or user.changed_by:
+        actor = Actor.system(user.changed_by or "accounts")
     else:
         actor = Actor.of(request, None if request.user.is_authenticated else user)
     append(actor, action, subject_label=user.username, **fields)

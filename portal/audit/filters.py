@@ -54,6 +54,21 @@ NAMES = ("q", "person", "group", "kind", "borrower", "result", "request", "when"
 Choices = dict[str, tuple[str, Q]]
 
 
+def people() -> Choices:
+    """Everyone who may have done something."""
+    staff = User.objects.order_by("first_name", "username")
+    return {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff} | NON_STAFF
+
+
+def of_borrower(text: str) -> Q:
+    """What concerns a borrower of this ID, or of a name with this part."""
+    borrowers = Record.objects.filter(kind=Kind.BORROWER)
+    if not text or borrowers.filter(uuid=text).exists():
+        return Q(borrower_uuid=text)
+    named = list(borrowers.filter(label__icontains=text).values_list("uuid", flat=True)[:50])
+    return Q(borrower_uuid__in=[text, *named])
+
+
 class EntryFilters:
     """The entries that a query string asks for, and the filters in words; what can't be understood is ignored."""
 
@@ -64,10 +79,8 @@ class EntryFilters:
         self.values = {name: state.get(name, "").replace("\0", "").strip()[:200] for name in NAMES}
         self.shown = [name for name in HIDDEN_BY_DEFAULT if name in state.getlist("show")]
         self.is_one_request = bool(self.values["request"])
-        staff = User.objects.order_by("first_name", "username")
-        people: Choices = {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff}
         self.selects: list[tuple[str, str, str, Choices, str]] = [
-            ("person", "Person", "Everyone", people | NON_STAFF, self.values["person"]),
+            ("person", "Person", "Everyone", people(), self.values["person"]),
             ("group", "Acts", "All actions", GROUPS, self.values["group"]),
             ("kind", "Object", "All objects", KINDS, self.values["kind"]),
             ("result", "Result", "All results", RESULTS, self.values["result"]),
@@ -127,12 +140,8 @@ class EntryFilters:
     def _narrow_borrower(self) -> None:
         """An ID, or a part of the name."""
         value = self.values["borrower"]
-        borrowers = Record.objects.filter(kind=Kind.BORROWER)
-        if record := borrowers.filter(uuid=value).first():
-            self._narrow("borrower", "Borrower", str(record), Q(borrower_uuid=value))
-        elif value:
-            named = list(borrowers.filter(label__icontains=value).values_list("uuid", flat=True)[:50])
-            self._narrow("borrower", "Borrower", f"“{value}”", Q(borrower_uuid__in=[value, *named]))
+        record = Record.objects.filter(kind=Kind.BORROWER, uuid=value).first() if value else None
+        self._narrow("borrower", "Borrower", str(record or f"“{value}”"), of_borrower(value))
 
     def _narrow_time(self) -> str:
         """The period in words: from and to, if given, else the choice, else the last seven days."""

@@ -45,8 +45,12 @@ def find_differences(connection: BaseDatabaseWrapper) -> list[str]:
     """How the guard differs from this version's, as sentences: triggers are compared by what they do."""
     expected = _DEFINITIONS[connection.vendor]
     with connection.cursor() as cursor:
-        if TABLE not in connection.introspection.table_names(cursor):
-            return []
+        cursor.execute(_KIND[connection.vendor])
+        kinds = {kind for (kind,) in cursor.fetchall()}
+        if not kinds:
+            return []  # The migration that makes the table didn't run yet.
+        if kinds != {"table"}:
+            return [f"{TABLE} isn't a table; something replaced it. Restore a backup."]
         cursor.execute(_FOUND[connection.vendor])
         found = {name: definition for name, *definition in cursor.fetchall()}
     missing = [f"The trigger {name} is missing. {REPAIR_HINT}" for name in expected if name not in found]
@@ -135,6 +139,13 @@ _DEFINITIONS: dict[str, dict[str, list[Any]]] = {
         "audit_entry_no_truncate": [2 + 32, "A", True, "plpgsql", _REFUSE],
         "audit_entry_in_order": [1 + 2 + 4, "A", True, "plpgsql", _FOLLOW],
     },
+}
+# A view of the same name would show other entries and have no triggers of ours.
+_KIND = {
+    "sqlite": """SELECT type FROM sqlite_master WHERE lower(name) = 'audit_entry'
+        UNION SELECT 'temporary' FROM sqlite_temp_master WHERE lower(name) = 'audit_entry'""",
+    "postgresql": """SELECT CASE relkind WHEN 'r' THEN 'table' ELSE relkind::text END
+        FROM pg_class WHERE oid = to_regclass('audit_entry')""",
 }
 # Whatever else acts on the table is found too: another trigger or a rule may bypass the guard, and a policy hides rows.
 _FOUND = {

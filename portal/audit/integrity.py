@@ -411,18 +411,27 @@ def read_checkpoints(copy: Path | None = None) -> Checkpoints:
 def sign_checkpoint(entry: Entry, *, keeps: int | None = None) -> Entry:
     """Sign that the trail ends with an entry, and record it in the trail; the entry that says so.
 
+    Only entries that the trail gives back are signed.
+
     The last line of the file names that second entry, and the second entry names the first. So the line is missed when
     it is gone, its entry is missed when it is gone, and a process that dies in between leaves nothing that is missed.
     """
     file, key = checkpoint_file(), _private_key(settings.AUDIT_CHECKPOINT_KEY or _key_of_folder())
     lines = _lines(file)
+    _require_stored(entry)
     if keeps is not None:
         lines.append(Checkpoint(entry.pk, entry.hash, timezone.now(), keeps).signed_line(key))
     _write(file, "\n".join([*lines, Checkpoint(entry.pk, entry.hash, timezone.now()).signed_line(key), ""]))
     detail = {"entry": entry.pk, "key": _key_name(key.public_key())}
     record = append(Actor.system("checkpoint"), "audit.checkpoint", detail=detail)
+    _require_stored(record)
     _write(file, "\n".join([*lines, Checkpoint(record.pk, record.hash, timezone.now()).signed_line(key), ""]))
     return record
+
+
+def _require_stored(entry: Entry) -> None:
+    if not Entry.objects.filter(pk=entry.pk, hash=entry.hash).exists():
+        raise UnusableCheckpoints(f"the trail does not hold entry {entry.pk:,}, which was just written.")
 
 
 @contextmanager

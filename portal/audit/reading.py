@@ -15,6 +15,8 @@ from django.db.models import QuerySet
 
 from portal.accounts.roles import ACTS
 from portal.audit.models import Entry, RecordView
+from portal.registry.models import Kind, Record
+from portal.registry.records import LINK_COLUMNS
 
 MAX_COUNTED = 10_000
 """Nobody pages further, and counting would be the slowest part."""
@@ -39,12 +41,14 @@ class EntryLine:
     changes: Sequence[FieldChange]
     view_count: int
     """How often somebody viewed within ten minutes, if the entry is a view."""
+    borrower: Record | None
+    """Whose record it is about, if it is on file."""
 
 
 class EntryPages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Pages of entries with a count that stops at :data:`MAX_COUNTED`."""
+    """Pages of a table of the trail with a count that stops at :data:`MAX_COUNTED`."""
 
-    object_list: QuerySet[Entry]
+    object_list: QuerySet[Any]
 
     @cached_property
     def count(self) -> int:
@@ -58,15 +62,23 @@ class EntryPages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be
 
 
 def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
-    """These entries as lines, with two more queries for all of them."""
+    """These entries as lines, with three more queries for all of them."""
     rows = list(entries)
     outcomes = [entry.intent_id for entry in rows if entry.phase == Entry.Phase.OUTCOME]
     attempts = Entry.objects.filter(intent_id__in=outcomes, phase=Entry.Phase.ATTEMPT).order_by()
     attempted = dict(attempts.values_list("intent_id", "changes"))
     views = RecordView.objects.filter(entry__in=[entry.pk for entry in rows])
     counts = dict(views.values_list("entry_id", "count"))
+    uuids = {entry.borrower_uuid for entry in rows if entry.borrower_uuid}
+    named = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids).only(*LINK_COLUMNS)
+    borrowers = {record.uuid: record for record in named}
     return [
-        _line(entry, entry.changes or attempted.get(entry.intent_id, {}), counts.get(entry.pk, 0))
+        EntryLine(
+            entry,
+            *_words(entry, entry.changes or attempted.get(entry.intent_id, {})),
+            counts.get(entry.pk, 0),
+            borrowers.get(entry.borrower_uuid),
+        )
         for entry in rows
     ]
 
@@ -94,13 +106,14 @@ def adjacent_entries(entry: Entry) -> tuple[Entry | None, Entry | None]:
     return same.filter(pk__lt=entry.pk).first(), same.filter(pk__gt=entry.pk).order_by("pk").first()
 
 
-def _line(entry: Entry, changes: dict[str, Any], view_count: int) -> EntryLine:
+def _words(entry: Entry, changes: dict[str, Any]) -> tuple[str, list[FieldChange]]:
+    """The sentence of an entry, and its changes."""
     pairs = {
         name: pair if isinstance(pair, list) and len(pair) == 2 else ("", pair)
         for name, pair in changes.items()
     }
     fields = [FieldChange(field_words(name), _text(old), _text(new)) for name, (old, new) in pairs.items()]
-    return EntryLine(entry, sentence(entry, list(changes)), fields, view_count)
+    return sentence(entry, list(changes)), fields
 
 
 def _text(value: Any) -> str:
@@ -139,6 +152,13 @@ _VERBS = {
     "notes.unpin": "unpinned a note:",
     "notes.add_follow_up": "planned a follow-up on",
     "notes.finish": "finished a follow-up:",
+    "collections.log": "logged a contact about",
+    "collections.promise": "logged a promise to pay on",
+    "collections.withdraw": "withdrew a promise to pay on",
+    "collections.assign": "changed who works on",
+    "collections.export": "exported the worklist:",
+    "collections.export_returns": "exported returned payments:",
+    "collections.print": "printed the worklist:",
     "saved_views.save": "saved the view",
     "saved_views.delete": "deleted the view",
     "accounts.sign_in": "signed in",

@@ -146,6 +146,11 @@ def cached_health() -> list[Health]:
     return cache.get_or_set("health", measure_health, CACHE_SECONDS) or []
 
 
+def forget_health() -> None:
+    """Measure anew: a call just failed, or answered after failures."""
+    cache.delete_many(["health", f"health:{timezone.get_current_timezone_name()}"])
+
+
 def summarize(groups: Sequence[Health]) -> tuple[str, str] | None:
     """State and sentence over all groups; ``None`` without calls."""
     if down := current_outage():

@@ -24,7 +24,7 @@ from portal.audit.models import Actor, Entry, RecordView
 from portal.audit.spool import VIEWS
 from portal.registry.models import Kind, Record
 from portal.runtime.clocks import match_recent
-from portal.runtime.database import is_unavailable, write_if_possible
+from portal.runtime.database import accepts_no_writes, is_unavailable, write_if_possible
 from servicing.masking import masked
 
 REPEAT_WINDOW = timedelta(minutes=10)
@@ -40,6 +40,9 @@ LISTS = {
     "audit:index": "the audit trail",
     "borrowers:create": "their drafts of borrowers",
     "borrowers:index": "the list of borrowers",
+    "collections:index": "the collections worklist",
+    "collections:refresh": "the accounts being refreshed",
+    "collections:returns": "returned payments",
     "credit_lines:index": "the list of lines of credit",
     "credit_lines:refresh": "the lines of credit being refreshed",
     "home:index": "the home page",
@@ -163,6 +166,9 @@ def log_view(
         "borrower_uuid": borrower_uuid[:64],
         "detail": dict(detail or {}),
     }
+    is_alone = not connection.in_atomic_block
+    if is_alone and accepts_no_writes() and spool_view(actor, action, subject):
+        return
     try:
         with transaction.atomic():
             entry = append(actor, action, **subject)
@@ -176,11 +182,10 @@ def log_view(
                 shown=shown,
             )
     except DatabaseError as error:
-        may_wait = is_unavailable(error) and not connection.in_atomic_block
-        if not (may_wait and spool_view(actor, action, subject)):
+        if not (is_alone and is_unavailable(error) and spool_view(actor, action, subject)):
             raise
     else:
-        if _has_spooled.is_set() and not connection.in_atomic_block:
+        if _has_spooled.is_set() and is_alone:
             replay_views()
 
 

@@ -77,7 +77,7 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
         detail={"filters": filters.words, "rows": rows},
     )
     lines = stream_lines(filters.entries.filter(pk__lt=own.pk)) if is_whole else entry_lines(page)
-    return list_file(request, "audit", COLUMNS, map(_export_row, lines))
+    return list_file(request, "audit", COLUMNS, map(export_row, lines))
 
 
 @require_safe
@@ -206,7 +206,8 @@ def _question_for_service(intent: WriteIntent) -> str:
     )
 
 
-def _export_row(line: EntryLine) -> list[Any]:
+def export_row(line: EntryLine) -> list[Any]:
+    """An entry as a row of a file, in the order of :data:`COLUMNS`."""
     entry = line.entry
     changes = {change.label: [change.old, change.new] for change in line.changes}
     return [

@@ -213,6 +213,21 @@ SILENCED = {
 }
 
 
+REPLACED = {
+    "sqlite": [
+        "ALTER TABLE audit_entry RENAME TO real_entry",
+        "CREATE VIEW audit_entry AS SELECT * FROM real_entry",
+        "CREATE TRIGGER swallow INSTEAD OF INSERT ON audit_entry BEGIN SELECT 1; END",
+    ],
+    "postgresql": [
+        "ALTER TABLE audit_entry RENAME TO real_entry",
+        "CREATE VIEW audit_entry AS SELECT * FROM real_entry",
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN new; END $$",
+        "CREATE TRIGGER swallow INSTEAD OF INSERT ON audit_entry FOR EACH ROW EXECUTE FUNCTION swallow()",
+    ],
+}
+
+
 def put_file_in_place_of_folder(signed: Path) -> None:
     shutil.rmtree(signed.parent)
     signed.parent.write_text("")
@@ -255,6 +270,14 @@ class TestGuard:
         reason = failure(recent=recent)
         assert "The trigger audit_entry_" in reason or "which the portal did not make" in reason
         assert next(one.words for one in doctor.trail() if one.grade == "bad") in reason
+
+    def test_a_view_in_place_of_the_trail_is_found_and_nothing_is_signed(self, signed: Path) -> None:
+        lines = signed.read_text()
+        run(*REPLACED[connection.vendor])
+        assert "audit_entry isn't a table; something replaced it" in failure()
+        with pytest.raises(integrity.UnusableCheckpoints, match="does not hold entry"):
+            integrity.sign_checkpoint(Entry(id=Entry.objects.count() + 1, hash="f" * 64))
+        assert signed.read_text() == lines
 
     def test_an_upgrade_repairs_it_and_records_what_was_wrong(self, signed: Path) -> None:
         run(*next(iter(NEUTERED[connection.vendor].values())))

@@ -1,6 +1,6 @@
 """Every address that shows a borrower or a key person leaves an entry, whoever asks and however."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -16,10 +16,12 @@ from portal.approvals.models import Approval
 from portal.audit.models import Entry, RecordView, RemoteCall, WriteIntent
 from portal.audit.reading import sentence
 from portal.borrowers.models import Draft
+from portal.collections.models import Promise
 from portal.credit_lines import documents
 from portal.documents.models import Batch, LongDocument, Printed
 from portal.lookup.models import Upload
 from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
@@ -50,6 +52,8 @@ PAGES: dict[str, str] = {
     "borrowers:draft": "borrowers.view",
     "borrowers:edit": "borrowers.edit",
     "borrowers:edit_person": "borrowers.edit",
+    "collections:contacts": "collections.view",
+    "collections:withdraw": "collections.view",
     "credit_lines:detail": "credit_lines.detail",
     "credit_lines:pdf": "credit_lines.pdf",
     "home:snooze": "home.view",
@@ -83,6 +87,9 @@ LISTS: dict[str, str] = {
     "audit:index": "audit.index",
     "borrowers:create": "borrowers.index",
     "borrowers:index": "borrowers.index",
+    "collections:index": "collections.index",
+    "collections:refresh": "collections.index",
+    "collections:returns": "collections.index",
     "credit_lines:index": "credit_lines.index",
     "credit_lines:refresh": "credit_lines.index",
     "home:index": "home.index",
@@ -106,6 +113,9 @@ FILES: dict[str, str] = {
     "applications:export_offers": "applications.export_offers",
     "audit:export": "audit.export",
     "borrowers:export": "borrowers.export",
+    "collections:export": "collections.export",
+    "collections:export_returns": "collections.export_returns",
+    "collections:print_list": "collections.print",
     "credit_lines:export": "credit_lines.export",
     "loans:export": "loans.export",
     "loans:schedule": "loans.schedule",
@@ -130,7 +140,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
     "acts that show no page of their own": frozenset(
         {
             "accounts:end_sessions", "accounts:theme", "applications:follow", "approvals:decide",
-            "approvals:withdraw", "borrowers:discard_draft", "home:wake", "lookup:refresh_portfolio",
+            "approvals:withdraw", "borrowers:discard_draft", "collections:assign", "collections:log",
+            "collections:next", "collections:take", "home:wake", "lookup:refresh_portfolio",
             "messaging:check", "messaging:sync", "notes:finish", "notes:unpin", "operations:cancel",
             "saved_views:delete", "saved_views:save",
         }
@@ -171,8 +182,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
     ),
     "checks of the platform, figures without records, samples": frozenset(
         {
-            "operations:favicon", "operations:healthz", "operations:metrics", "operations:readyz",
-            "ui:components",
+            "home:help:index", "home:help:page", "operations:favicon", "operations:healthz", "operations:metrics",
+            "operations:readyz", "ui:components",
         }
     ),
 }  # fmt: skip
@@ -258,6 +269,10 @@ def places(
     subject = {"subject_kind": "borrower", "subject_uuid": borrower.uuid, "borrower_uuid": borrower.uuid}
     me = User.objects.get(username="supervisor").pk
     long = LongDocument.objects.create(title="Statement", actor_id=me, print_entry=subject)
+    typed = {"person": "Someone else", "channel": "phone", "outcome": "promised", "amount": "100"}
+    typed |= {"day": (business_date() + timedelta(days=1)).isoformat()}
+    supervisor.post(f"/collections/contacts/loan/{loan.uuid}/log/", typed)
+    promise = Promise.objects.get()
     entry = Entry.objects.filter(subject_uuid=borrower.uuid).latest("id")
     call = RemoteCall.objects.filter(path__contains=borrower.uuid).latest("id")
     cache.clear()
@@ -298,6 +313,14 @@ def places(
         "borrowers:edit_person": f"{own}people/{person.uuid}/edit/",
         "borrowers:export": "/borrowers/export/",
         "borrowers:index": "/borrowers/?q=harbor",
+        "collections:contacts": f"/collections/contacts/loan/{loan.uuid}/",
+        "collections:export": "/collections/export.csv",
+        "collections:export_returns": "/collections/returns/export.csv",
+        "collections:index": "/collections/",
+        "collections:print_list": "/collections/print/",
+        "collections:refresh": f"/collections/refresh/?uuid={loan.uuid}&since=2026-01-01T00:00:00%2B00:00",
+        "collections:returns": "/collections/returns/",
+        "collections:withdraw": f"/collections/promises/{promise.pk}/withdraw/",
         "credit_lines:detail": line.get_absolute_url(),
         "credit_lines:export": "/lines/export.csv",
         "credit_lines:index": "/lines/",

@@ -1,0 +1,85 @@
+"""Audit entries as HTML (``{% load entries %}``): the rows of their table, which would be slow in a template."""
+
+from collections.abc import Iterator, Sequence
+from urllib.parse import quote
+
+from django import template
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from portal.audit.models import Entry
+from portal.audit.reading import EntryLine, FieldChange
+from portal.ui.templatetags.ui import badge, clock, status_badge
+
+register = template.Library()
+ROW = """<tr data-row>
+<td class="sd-nowrap">{}</td>
+<td>{}{}{}<span class="sd-narrow">{}</span></td>
+<td class="sd-wide">{}</td><td class="sd-wide">{}</td><td class="sd-wide">{}</td>
+<td class="sd-wide"><code class="sd-mono">{}</code></td></tr>
+"""
+REMOVED = '<del class="sd-removed"><span class="visually-hidden">was: </span>{}</del>'
+ADDED = '<ins class="sd-added"><span class="visually-hidden">is: </span>{}</ins>'
+SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
+
+
+@register.simple_tag
+def entry_rows(lines: Sequence[EntryLine], may_read: bool, in_admin: bool = False) -> SafeString:
+    """The rows; each leads to its own page if this person may read it, ``in_admin`` to that of the administration."""
+    # One address is resolved, not one a row.
+    page = reverse("admin:audit_entry_change" if in_admin else "audit:detail", args=[0])
+    trail = reverse("audit:index")
+    return format_html_join("", ROW, (_cells(line, page if may_read else "", trail) for line in lines))
+
+
+def _cells(line: EntryLine, page: str, trail: str) -> Iterator[str]:
+    entry, none = line.entry, SafeString("")
+    said = format_html('<b class="sd-strong">{}</b> {}', entry.actor_name, line.sentence)
+    result = status_badge(entry.result) if entry.result else none
+    if not entry.result and entry.phase == Entry.Phase.ATTEMPT:
+        result = badge("neutral", "Started")
+    yield clock(entry.at, "seconds")
+    yield format_html('<a href="{}">{}</a>', page.replace("0", str(entry.pk)), said) if page else said
+    yield (
+        format_html(' <span class="sd-meta">{} times</span>', line.view_count)
+        if line.view_count > 1
+        else none
+    )
+    yield _changes(line.changes)
+    yield result
+    owner = line.borrower
+    yield format_html('<a href="{}">{}</a>', owner.get_absolute_url(), owner) if owner else none
+    yield entry.reason
+    yield result
+    yield _reference(entry, trail if page else "")
+
+
+def _changes(changes: Sequence[FieldChange]) -> SafeString:
+    shown = (
+        (
+            change.label,
+            format_html(REMOVED, _cut(change.old)) if change.old else "",
+            format_html(ADDED, _cut(change.new)) if change.new else "",
+        )
+        for change in changes[:SHOWN_CHANGES]
+    )
+    rest = len(changes) - SHOWN_CHANGES
+    more = format_html("<small>and {} more</small>", rest) if rest > 0 else mark_safe("")
+    return format_html_join("", "<small>{}: {}{}</small>", shown) + more
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+
+def _reference(entry: Entry, trail: str) -> SafeString | str:
+    """The reference, which leads to everything from the same click, or to the write."""
+    if trail and entry.request_id:
+        link = '<a href="{}?request={}" title="Everything from this click">{}</a>'
+        return format_html(link, trail, quote(entry.request_id, safe=""), entry.request_id)
+    if entry.intent_id:
+        return format_html(
+            '<a href="{}">{}</a>', reverse("audit:write", args=[entry.intent_id]), entry.request_id
+        )
+    return entry.request_id
