@@ -72,7 +72,7 @@ FILE_VALUES: dict[str, Callable[[RepaymentRow], Any]] = {
 """The columns of a file; on screen repayments have a table of their own."""
 
 REPAYMENTS = ListPage(
-    kind=Kind.REPAYMENT,
+    kinds=[Kind.REPAYMENT],
     area="repayments",
     title="Repayments",
     noun="repayment",

@@ -1,18 +1,17 @@
 """When the return of a payment became news: its message, or the copy that first shows it, or its effective date."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.db.models import Q
+from django.utils import timezone
 
 from portal.messaging.models import Message, first_key_at
 from portal.registry.models import Kind, Snapshot
-from portal.registry.query import midnight
 from portal.registry.records import active_records, distinct_values
+from portal.runtime.business_date import business_date, business_date_at
 from servicing import Repayment, codec
 
 MAX_DATED = 500
@@ -32,9 +31,9 @@ class Returned(NamedTuple):
 
 def returned_since(day: date) -> list[tuple[Returned, date]]:
     """The payments whose return became news on this day or later, the latest news first."""
-    start = midnight(day)
+    start = timezone.now() - (business_date() - day) - timedelta(days=1)  # The day itself in every zone.
     told = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
-    returned = active_records(Kind.REPAYMENT).filter(_is_returned()).order_by().values_list(*Returned._fields)
+    returned = active_records(Kind.REPAYMENT).filter(is_returned()).order_by().values_list(*Returned._fields)
     # Apart, each part follows an index; an OR between them would read every repayment.
     recent = returned.filter(updated_at__gte=start).union(
         returned.filter(key_date__gte=day), returned.filter(uuid__in=told)
@@ -50,7 +49,7 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
         return {}
     told: dict[str, date] = {}
     for message in Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]):
-        day = _business_day(message.recorded_at)
+        day = business_date_at(message.recorded_at)
         told[message.subject_uuid] = min(day, told.get(message.subject_uuid, day))
     copies: dict[int, list[Snapshot]] = {}
     for copy in Snapshot.objects.filter(record__in=[one.pk for one in found]).order_by("at", "id"):
@@ -65,7 +64,7 @@ def _first_copy_with_return(record: Returned, earlier: Sequence[Snapshot]) -> da
     """The day of the copy that shows the return after one that did not."""
     moments = [*(copy.at for copy in earlier), record.updated_at]
     without = [number for number, copy in enumerate(earlier) if not _shows_return(copy)]
-    return _business_day(moments[without[-1] + 1]) if without else None
+    return business_date_at(moments[without[-1] + 1]) if without else None
 
 
 def _shows_return(copy: Snapshot) -> bool:
@@ -74,14 +73,10 @@ def _shows_return(copy: Snapshot) -> bool:
     return status == RETURNED or kind == RETURNED_TYPE
 
 
-def _is_returned() -> Q:
+def is_returned() -> Q:
     """The condition that a repayment was returned, however the service writes that."""
     in_use = {name: distinct_values(Kind.REPAYMENT, name) for name in ("status", "subtype")}
     statuses = [value for value in in_use["status"] if value.upper() == RETURNED]
     return Q(status__in=statuses) | Q(
         subtype__in=[one for one in in_use["subtype"] if one.upper() == RETURNED_TYPE]
     )
-
-
-def _business_day(moment: datetime) -> date:
-    return moment.astimezone(ZoneInfo(settings.BUSINESS_TIME_ZONE)).date()

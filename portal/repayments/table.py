@@ -30,6 +30,7 @@ PAGE_SIZE = 25
 SCHEDULED, SUCCEEDED = "SCHEDULED", "SUCCEEDED"
 UPCOMING = "Upcoming"
 PARTS = ("principal", "interest", "fees", "suspense")
+PART_COLUMNS = {name: name.replace("_", " ").capitalize() for name in (*PARTS, "ending_balance")}
 BAR_WIDTH = 100
 
 
@@ -170,6 +171,17 @@ class RepaymentTable:
     covers: str
     """What the summary is about, such as "of this loan"."""
     opened: OpenRepayment | None = None
+
+    @property
+    def part_columns(self) -> dict[str, str]:
+        """The parts that any row of the page has an amount of other than zero, with their heads."""
+        rows = [row.repayment for group in self.groups for row in group.rows]
+        return {name: head for name, head in PART_COLUMNS.items() if any(getattr(row, name) for row in rows)}
+
+    @property
+    def first_head(self) -> str:
+        """The head of the first column: rows with a borrower begin with its name, others with the day."""
+        return "Borrower" if any(row.borrower for group in self.groups for row in group.rows) else "Effective"
 
 
 def repayment_table(request: HttpRequest, rows: Iterable[RepaymentRow], *, covers: str) -> RepaymentTable:

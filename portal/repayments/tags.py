@@ -18,15 +18,14 @@ from servicing import Repayment
 
 register = template.Library()
 ROW = """<tr data-row{is_open}>
-<th scope="row" class="sd-nowrap"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
-hx-push-url="true"{marks}>{day}</a>{kind}</th>
+<th scope="row"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
+hx-push-url="true"{marks}>{name}</a><small>{meta}</small></th>
 {amounts}
-<td class="sd-wide sd-kept">{borrower}<small class="sd-nowrap">{account}{bank}</small></td></tr>
+<td class="sd-wide sd-kept">{account}{bank}</td></tr>
 """
 AMOUNTS = """<td class="sd-num"><span class="sd-strong">{}</span>{}</td>
-<td class="sd-status">{}{}{}</td>
-<td class="sd-num sd-wide">{}</td><td class="sd-num sd-wide">{}</td><td class="sd-num sd-wide sd-widest">{}</td>
-<td class="sd-num sd-wide sd-widest">{}</td><td class="sd-num sd-wide">{}</td>"""
+<td class="sd-status">{}{}{}</td>{}"""
+PART = '<td class="sd-num sd-wide sd-widest">{}</td>'
 SPLIT = """<svg class="sd-split" viewBox="0 0 100 6" preserveAspectRatio="none" role="img"
 aria-label="Split: {}">{}</svg>"""
 
@@ -41,6 +40,11 @@ def repayment_row(
     was_closed = request.htmx.trigger == f"close-{one.uuid}"
     marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
     bank = one.borrower_bank_account_uuid
+    when = day(one.effective_date) if one.effective_date else "No date"
+    kind = human(one.payment_type) if one.payment_type else ""
+    name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, kind]
+    if row.borrower:
+        meta.append(_link(row.borrower, "Borrower"))
     return format_html(
         ROW,
         is_open=SafeString(' class="sd-selected"' if is_open else ""),
@@ -49,18 +53,19 @@ def repayment_row(
         beside=query_string(request.GET, ("panel", "refresh"), payment=one.uuid),
         target=target,
         marks=SafeString("".join(marks)),
-        day=day(one.effective_date) if one.effective_date else "No date",
-        kind=format_html("<small>{}</small>", human(one.payment_type)) if one.payment_type else "",
-        amounts=explain_missing(_amounts(row), lambda: row.why_null),
-        borrower=_link(row.borrower, row.borrower) if row.borrower else "",
+        name=name,
+        meta=format_html_join(" · ", "{}", ((part,) for part in meta if part)),
+        amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account=_link(row.account, format_html("{} {}", or_dash(human(one.product)), row.account.uuid[:8]))
         if row.account
         else human(one.product),
-        bank=format_html(', bank <code title="{}">{}</code>', bank, str(bank)[:8]) if bank else "",
+        bank=format_html('<small>Bank <code title="{}">{}</code></small>', bank, str(bank)[:8])
+        if bank
+        else "",
     )
 
 
-def _amounts(row: RepaymentRow) -> SafeString:
+def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
     one = row.repayment
     return format_html(
         AMOUNTS,
@@ -68,8 +73,8 @@ def _amounts(row: RepaymentRow) -> SafeString:
         split(row),
         status_badge(one.status),
         format_html_join("", "{}", ((badge("warn", rule.text, "scale"),) for rule in row.findings)),
-        format_html("<small>{}</small>", row.reason) if row.reason else "",
-        *map(money, (one.principal, one.interest, one.fees, one.suspense, one.ending_balance)),
+        format_html('<small title="{}">{}</small>', row.reason, row.reason) if row.reason else "",
+        format_html_join("", PART, ((money(getattr(one, name)),) for name in table.part_columns)),
     )
 
 

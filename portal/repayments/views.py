@@ -27,7 +27,7 @@ from portal.audit.view_log import log_view
 from portal.gateway import StaffRequest
 from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED
-from portal.live import Freshness, show_panels
+from portal.panels import Freshness, Panels, show_panels
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
@@ -44,7 +44,6 @@ from portal.repayments.table import (
     month_title,
 )
 from portal.runtime.business_date import business_date
-from portal.ui.htmx import render_page
 
 Months = Mapping[str, tuple[int, Decimal | None]]
 """For each title of a group of rows how many there are in all, and the sum of those that succeeded."""
@@ -84,7 +83,7 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
     (row,) = load_rows([record])
     log_repayment_view(request, record)
     context = {"record": record, "row": row, "fresh": fresh, "opened": OpenRepayment(row, record)}
-    return render_page(request, "repayments/detail.html", context, partial="repayment")
+    return Panels(request, {"repayment": fresh} if fresh else {}).render("repayments/detail.html", context)
 
 
 def find_open(uuid: str) -> OpenRepayment | None:

@@ -84,7 +84,7 @@ def test_a_return_is_told_in_words_with_its_reason(
     portal_service.world.repayment(loan.uuid, status="FAILED_AFTER_SUCCESS", error_description=error)
     shown = read(viewer, loan)
     assert "Returned after posting" in shown
-    assert f"<small>{words}</small>" in shown
+    assert f'<small title="{words}">{words}</small>' in shown
 
 
 def test_a_split_that_is_not_told_never_becomes_zero(

@@ -1,0 +1,143 @@
+"""The contact log of a borrower or an account: who can be reached, what was said, what was promised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.collections.forms import ContactForm
+from portal.collections.models import AccountOwner, Contact, Promise
+from portal.collections.promises import DecidedPromise, decide_promises
+from portal.notes.views import audit_subject, plan_follow_up
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+
+MAX_SHOWN = 30
+SUBJECTS = (Kind.BORROWER, *ACCOUNTS)
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One contact, with its promise as the repayments decide it."""
+
+    contact: Contact
+    promise: DecidedPromise | None
+
+
+@dataclass(frozen=True)
+class ContactLog:
+    """What the panel of a borrower or an account shows."""
+
+    record: Record
+    owner: AccountOwner | None
+    entries: Sequence[LogEntry]
+    total: int
+
+
+def contact_log(record: Record) -> ContactLog:
+    """The newest contacts about a borrower or an account, with their promises."""
+    found = _contacts(record)
+    newest = list(found[:MAX_SHOWN])
+    decided = decide_promises(one.account_uuid for one in newest if one.account_uuid)
+    promises = {one.promise.contact_id: one for of_account in decided.values() for one in of_account}
+    owner = AccountOwner.objects.filter(account_uuid=record.uuid).select_related("owner").first()
+    entries = [LogEntry(one, promises.get(one.pk)) for one in newest]
+    return ContactLog(record, owner, entries, found.count())
+
+
+def contact_form(record: Record, data: Any = None) -> ContactForm:
+    """The form to log a contact; to be read again, under a lock, before it is saved."""
+    borrower_uuid = borrower_of(record)
+    newest = _contacts(record).first()
+    related = Record.objects.filter(borrower_uuid=borrower_uuid, archived_at__isnull=True)
+    news = ""
+    if newest:
+        news = f"{newest.author_name} logged “{newest.get_outcome_display()}” {wording.ago(newest.at)}."
+    return ContactForm(
+        data,
+        people=people_of(borrower_uuid),
+        accounts=related.filter(kind__in=ACCOUNTS).order_by("-past_due_rank", "pk"),
+        subject=record,
+        news=news,
+        newest=newest.pk if newest else 0,
+    )
+
+
+def borrower_of(record: Record) -> str:
+    return record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
+
+
+def people_of(borrower_uuid: str) -> list[str]:
+    """Whom to reach: the borrower and its key people, with their phone numbers."""
+    if not borrower_uuid:
+        return []
+    borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=borrower_uuid)
+    people = Record.objects.filter(
+        kind=Kind.KEY_PERSON, borrower_uuid=borrower_uuid, archived_at__isnull=True
+    ).order_by("pk")
+    found = [*people, *borrower]
+    return list(dict.fromkeys(_person(one) for one in found if one.label))
+
+
+def _person(record: Record) -> str:
+    title = wording.human(record.category) if record.kind == Kind.KEY_PERSON else ""
+    return ", ".join(filter(None, [record.label, title, wording.phone(record.phone)]))[:300]
+
+
+def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
+    """Save a contact, what was promised and what comes next; each leaves its own entry in the audit trail."""
+    found, account = form.cleaned_data, form.chosen_account
+    contact = Contact.objects.create(
+        borrower_uuid=borrower_of(record),
+        account_kind=account.kind if account else "",
+        account_uuid=account.uuid if account else "",
+        **{name: found[name] for name in ("person", "channel", "outcome", "note", "next_action", "next_on")},
+        author_id=actor.id or 0,
+        author_name=actor.name,
+        day=business_date(),
+    )
+    subject = account or record
+    detail = {"outcome": contact.outcome, "channel": contact.channel}
+    append(actor, "collections.log", subject_label=label_of(subject), detail=detail, **audit_subject(subject))
+    if form.promised and account:
+        amount, day = form.promised
+        Promise.objects.create(
+            contact=contact,
+            account_uuid=account.uuid,
+            amount=amount,
+            day=day,
+            logged_on=contact.day,
+            logged_at=timezone.now(),
+        )
+        detail = {"amount": f"{amount:.2f}", "day": day.isoformat()}
+        append(
+            actor,
+            "collections.promise",
+            subject_label=label_of(account),
+            detail=detail,
+            **audit_subject(account),
+        )
+    if contact.next_action and contact.next_on:
+        borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=contact.borrower_uuid).first()
+        if borrower:
+            plan_follow_up(
+                actor, borrower, title=contact.next_action, due=contact.next_on, owner=found["colleague"]
+            )
+
+
+def label_of(record: Record) -> str:
+    """A record as the audit trail names it."""
+    return str(record) if record.kind == Kind.BORROWER else f"{record.kind} {record.uuid[:8]}"
+
+
+def _contacts(record: Record) -> QuerySet[Contact]:
+    of_borrower = Contact.objects.filter(borrower_uuid=borrower_of(record))
+    if record.kind == Kind.BORROWER:
+        return of_borrower
+    return of_borrower.filter(account_uuid__in=["", record.uuid])

@@ -1,0 +1,141 @@
+"""The forms of the contact log: one contact with what was promised and what comes next, and a promise taken back."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+
+from portal.collections.models import Channel, Outcome
+from portal.notes.views import ColleagueField, FutureDayField
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from portal.ui.forms import ChoiceField, DayInput, MoneyField, StaffForm, TextField
+from servicing import Statement
+
+SOMEONE_ELSE = "Someone else"
+MAX_DAYS_AHEAD = 366
+NOUNS = {Kind.LOAN: "Loan", Kind.LINE: "Line"}
+
+
+class ContactForm(StaffForm):
+    """One contact. What was promised is asked about once if it is more than the account owes."""
+
+    person = ChoiceField(label="Person")
+    account = ChoiceField(label="Account", required=False)
+    channel = ChoiceField(label="Channel", choices=Channel.choices)
+    outcome = ChoiceField(label="Outcome", choices=[("", "Choose one"), *Outcome.choices])
+    amount = MoneyField(label="Promised amount", required=False)
+    day = FutureDayField(label="Promised for", required=False, widget=DayInput)
+    note = TextField(label="Note", max_length=2000, required=False, widget=forms.Textarea({"rows": 2}))
+    next_action = TextField(label="Next action", max_length=200, required=False)
+    next_on = FutureDayField(label="On", required=False, widget=DayInput)
+    colleague = ColleagueField(label="For", required=False, empty_label="Me")
+    is_confirmed = forms.BooleanField(label="Yes, log it", required=False)
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        people: Sequence[str] = (),
+        accounts: Iterable[Record] = (),
+        subject: Record | None = None,
+        news: str = "",
+        newest: int = 0,
+    ) -> None:
+        super().__init__(data, initial={"seen": newest})
+        self.accounts = {one.uuid: one for one in accounts}
+        self.record, self.news, self.newest = subject, news, newest
+        self.fields["person"].choices = [(one, one) for one in (*people, SOMEONE_ELSE)]  # type: ignore[attr-defined]
+        choices = [
+            (uuid, f"{NOUNS[Kind(one.kind)]} {uuid[:8]}{_past_due(one)}")
+            for uuid, one in self.accounts.items()
+        ]
+        self.fields["account"].choices = [("", "All of the borrower"), *choices]  # type: ignore[attr-defined]
+        if subject is not None and subject.kind in NOUNS:
+            del self.fields["account"]
+        self.asks_again = False
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        if self.errors:
+            return found
+        self._check_promise(found)
+        if bool(found["next_action"]) != bool(found["next_on"]):
+            name, reason = (
+                ("next_on", "Choose a day.") if found["next_action"] else ("next_action", "Say what.")
+            )
+            self.add_error(name, reason)
+        if not self.errors and not found["is_confirmed"]:
+            self._ask_once(found)
+        return found
+
+    def _check_promise(self, found: dict[str, Any]) -> None:
+        if found["outcome"] != Outcome.PROMISED:
+            if found["amount"] is not None or found["day"]:
+                self.add_error("outcome", "Choose “Promised to pay” to log a promise.")
+            return
+        if found["amount"] is None:
+            self.add_error("amount", "Enter what was promised.")
+        if not found["day"]:
+            self.add_error("day", "Choose the promised day.")
+        elif found["day"] > business_date() + timedelta(days=MAX_DAYS_AHEAD):
+            self.add_error("day", "Choose a day within a year.")
+        account = self.chosen_account
+        if account is None:
+            self.add_error("account" if "account" in self.fields else None, "Choose the account it is for.")
+        elif account.archived_at:
+            self.add_error(None, "This account is archived. Restore it to log a promise.")
+
+    def _ask_once(self, found: dict[str, Any]) -> None:
+        """Ask about a promise above what is owed, and about what others logged since the form was opened."""
+        owed = owed_on(self.chosen_account)
+        if found["amount"] is not None and owed is not None and found["amount"] > owed:
+            self._ask("amount", f"More than the {wording.money(owed)} that is owed. Log it anyway?")
+        if self.news and (found["seen"] or 0) < self.newest:
+            self._ask(None, f"{self.news} Log this one too?")
+
+    def _ask(self, field: str | None, question: str) -> None:
+        self.asks_again = True
+        self.add_error(field, question)
+
+    @property
+    def chosen_account(self) -> Record | None:
+        """The account that the contact is about; None if it is about the borrower."""
+        if self.record is not None and self.record.kind in NOUNS:
+            return self.record
+        return self.accounts.get(self.cleaned_data.get("account", ""))
+
+    @property
+    def promised(self) -> tuple[Decimal, date] | None:
+        """What was promised, and for when."""
+        found = self.cleaned_data
+        return (found["amount"], found["day"]) if found["outcome"] == Outcome.PROMISED else None
+
+
+def owed_on(account: Record | None) -> Decimal | None:
+    """All that is still to be paid on an account, as far as it is known."""
+    if account is None or account.kind == Kind.LOAN:
+        return account.remaining if account else None
+    line = store.last_answer(account, Statement)
+    return line.payoff_balance if line else None
+
+
+def _past_due(account: Record) -> str:
+    return f", {wording.money(account.past_due)} past due" if account.past_due else ""
+
+
+class WithdrawForm(StaffForm):
+    """Why a promise doesn't hold any more."""
+
+    reason = TextField(label="Why it is withdrawn", max_length=200)
+
+
+class AssignForm(StaffForm):
+    """Who works on the chosen accounts."""
+
+    owner = ColleagueField(label="Owner")

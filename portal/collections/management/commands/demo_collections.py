@@ -1,0 +1,94 @@
+"""Logs contacts and promises of the demo's staff, and lets the sandbox's days pass until its repayments decide them."""
+
+import json
+import urllib.request
+from datetime import date, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from portal.accounts.models import User
+from portal.audit.models import Actor
+from portal.collections.contacts import contact_form, save_contact
+from portal.collections.list_page import WORKLIST, WorklistRow
+from portal.collections.models import AccountOwner, Contact
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import IS_LATE, Kind, Record
+from portal.repayments.table import SCHEDULED
+from portal.runtime.business_date import CACHE_KEY, business_date
+
+DAYS = 4
+"""How many days the demo lets pass, so that repayments arrive."""
+MAX_READ = 60
+
+
+class Command(BaseCommand):
+    """``manage.py demo_collections``"""
+
+    help = "Log contacts and promises in the demo, and let days pass (DEBUG only)."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEBUG or settings.BUSINESS_DATE_FROM != "sandbox":
+            raise CommandError("Demo data are for local use: they need DEBUG and the sandbox’s date.")
+        if Contact.objects.exists():
+            return
+        late = list(WORKLIST.rows(WORKLIST.records().filter(IS_LATE).order_by("-past_due_rank")[:MAX_READ]))
+        paid = [
+            row
+            for row in late
+            if row.pending and row.pending.day <= business_date() + timedelta(days=DAYS - 1)
+        ]
+        unpaid = [row for row in late if not row.pending]
+        self._promise(paid[:2], "servicer", "Will be paid by the scheduled debit.")
+        self._promise(unpaid[:2], "servicer", "Waiting for a customer’s payment, then pays.")
+        for row in late[4:7]:
+            log(row, "supervisor", outcome="left_message", note="Asked to call back.")
+        for number, row in enumerate(late[:9]):
+            owner = User.objects.get(username="servicer" if number % 3 else "supervisor")
+            AccountOwner.objects.create(account_uuid=row.record.uuid, owner=owner)
+        self._let_days_pass()
+        later = list(WORKLIST.rows(WORKLIST.records().filter(IS_LATE).order_by("-past_due_rank")[:MAX_READ]))
+        self._promise(_with_scheduled_payments(2), "supervisor", "Knows of the scheduled debit.")
+        self._promise(
+            [row for row in later if not row.pending and not row.contact][:1], "servicer", "Pays by wire."
+        )
+
+    def _promise(self, rows: list[WorklistRow], username: str, note: str) -> None:
+        for row in rows:
+            day = row.pending.day if row.pending else business_date() + timedelta(days=1)
+            amount = row.pending.amount if row.pending else row.record.past_due
+            log(row, username, outcome="promised", note=note, amount=amount, day=day)
+
+    def _let_days_pass(self) -> None:
+        request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
+            f"{settings.SERVICING_URL}/_sandbox/advance",
+            json.dumps({"days": DAYS}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        urllib.request.urlopen(request).close()  # noqa: S310
+        cache.delete(CACHE_KEY)
+        call_command("refresh_portfolio", rate=500, older_than=0, verbosity=0)
+
+
+def _with_scheduled_payments(number: int) -> list[WorklistRow]:
+    """The accounts with the soonest scheduled payments."""
+    payments = Record.objects.filter(
+        kind=Kind.REPAYMENT, status=SCHEDULED, key_date__gt=business_date(), archived_at__isnull=True
+    ).order_by("key_date", "pk")
+    uuids = payments.values_list("parent_uuid", flat=True)[:number]
+    return list(WORKLIST.rows(Record.objects.filter(uuid__in=list(uuids), kind__in=ACCOUNTS)))
+
+
+def log(row: WorklistRow, username: str, *, day: date | None = None, **typed: Any) -> None:
+    """Log a contact as this person, by the form that staff use."""
+    user = User.objects.get(username=username)
+    actor = Actor(id=user.pk, name=user.audit_name(), role=user.role)
+    form = contact_form(row.record)
+    people = [value for value, _ in form.fields["person"].choices]  # type: ignore[attr-defined]
+    data = {"person": people[0], "channel": "phone", "is_confirmed": "on", "day": day or ""} | typed
+    form = contact_form(row.record, {name: str(value) for name, value in data.items()})
+    if form.is_valid():
+        save_contact(actor, row.record, form)

@@ -1,0 +1,82 @@
+"""What staff do about accounts that are past due: who works on one, whom they reached, and what was promised.
+
+Whether a promise is kept isn't stored: the repayments on file decide it whenever it is read.
+"""
+
+from django.conf import settings
+from django.db import models
+
+
+class AccountOwner(models.Model):
+    """Who works on an account."""
+
+    account_uuid = models.CharField(max_length=64, unique=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="collection_accounts"
+    )
+    since = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.owner} works on {self.account_uuid}"
+
+
+class Channel(models.TextChoices):
+    PHONE = "phone", "Phone"
+    EMAIL = "email", "Email"
+    TEXT = "text", "Text message"
+    LETTER = "letter", "Letter"
+    IN_PERSON = "in_person", "In person"
+
+
+class Outcome(models.TextChoices):
+    REACHED = "reached", "Reached"
+    LEFT_MESSAGE = "left_message", "Left message"
+    WRONG_NUMBER = "wrong_number", "Wrong number"
+    PROMISED = "promised", "Promised to pay"
+    DISPUTES = "disputes", "Disputes the amount"
+    HARDSHIP = "hardship", "Hardship"
+    OTHER = "other", "Other"
+
+
+class Contact(models.Model):
+    """One attempt to reach somebody about a borrower, or about one of its accounts."""
+
+    borrower_uuid = models.CharField(max_length=64, db_index=True)
+    account_kind = models.CharField(max_length=16, blank=True)
+    account_uuid = models.CharField(max_length=64, blank=True, db_index=True)
+    person = models.CharField(max_length=300, help_text="Who was called or written to, with the number.")
+    channel = models.CharField(max_length=16, choices=Channel.choices)
+    outcome = models.CharField(max_length=16, choices=Outcome.choices)
+    note = models.TextField(blank=True)
+    next_action = models.CharField(max_length=200, blank=True)
+    next_on = models.DateField(null=True)
+    author_id = models.BigIntegerField()
+    author_name = models.CharField(max_length=300)
+    at = models.DateTimeField(auto_now_add=True)
+    day = models.DateField(help_text="The business date.")
+
+    class Meta:
+        ordering = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.get_outcome_display()}: {self.person}"
+
+
+class Promise(models.Model):
+    """What was promised in a contact: an amount by a day."""
+
+    contact = models.OneToOneField(Contact, on_delete=models.CASCADE, related_name="promise")
+    account_uuid = models.CharField(max_length=64, db_index=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=2)
+    day = models.DateField(db_index=True)
+    logged_on = models.DateField(help_text="The business date.")
+    logged_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True)
+    withdrawn_by = models.CharField(max_length=300, blank=True)
+    reason = models.CharField(max_length=200, blank=True, help_text="Why it was withdrawn.")
+
+    class Meta:
+        ordering = ["logged_at", "id"]
+
+    def __str__(self) -> str:
+        return f"${self.amount:,.2f} by {self.day}"

@@ -1,0 +1,164 @@
+"""Failed and returned payments: by code, by day, repeated from one bank account, and what is scheduled next from it."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from portal.registry import store
+from portal.registry.models import Kind, Record
+from portal.registry.records import active_records, with_borrowers
+from portal.repayments.returns import MAX_DATED, is_returned, returned_since
+from portal.repayments.table import SCHEDULED
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from servicing import Repayment
+from servicing.schedules import total
+
+PERIODS = (7, 30, 90)
+REPEAT_DAYS = 90
+NO_CODE = "No code"
+_CODE = re.compile(r"\b(R\d{2})\b")
+DESCRIPTIONS = {
+    "R01": "Insufficient funds",
+    "R02": "Account closed",
+    "R03": "No account or unable to locate account",
+    "R04": "Invalid account number structure",
+    "R05": "Unauthorized debit to consumer account using corporate SEC code",
+    "R06": "Returned per ODFI's request",
+    "R07": "Authorization revoked by customer",
+    "R08": "Payment stopped",
+    "R09": "Uncollected funds",
+    "R10": "Customer advises originator is not known or not authorized",
+    "R11": "Customer advises entry not in accordance with the terms of the authorization",
+    "R12": "Account sold to another DFI",
+    "R13": "Invalid ACH routing number",
+    "R14": "Representative payee deceased or unable to continue in that capacity",
+    "R15": "Beneficiary or account holder deceased",
+    "R16": "Account frozen or entry returned per OFAC instruction",
+    "R17": "File record edit criteria or entry with invalid account number initiated under questionable circumstances",
+    "R20": "Non-transaction account",
+    "R21": "Invalid company identification",
+    "R22": "Invalid individual ID number",
+    "R23": "Credit entry refused by receiver",
+    "R24": "Duplicate entry",
+    "R29": "Corporate customer advises not authorized",
+    "R31": "Permissible return entry (CCD and CTX only)",
+    "R33": "Return of XCK entry",
+}
+"""Return codes of ACH payments, as Nacha describes them."""
+
+
+@dataclass(frozen=True)
+class ReturnedPayment:
+    """One failed or returned payment."""
+
+    record: Record
+    repayment: Repayment
+    borrower: Record | None
+    day: date
+    code: str
+    repeats: int
+    """How many payments from its bank account came back within 90 days; 0 without a bank account."""
+    following: Repayment | None
+    """What is scheduled next from its bank account, or for its loan or line without one."""
+
+    @property
+    def bank(self) -> str:
+        return self.repayment.borrower_bank_account_uuid or ""
+
+    @property
+    def reason(self) -> str:
+        """The service's own words, where they say more than the code."""
+        words = (self.repayment.error_description or "").strip()
+        return "" if self.code != NO_CODE else words or "No reason given"
+
+    @property
+    def next_words(self) -> str:
+        """Such as "$1,827.70 is scheduled again on Dec 3, 2026"."""
+        if self.following is None:
+            return ""
+        amount = wording.money(self.following.amount) or "An amount not known"
+        return f"{amount} is scheduled again on {wording.day(self.following.effective_date)}"
+
+
+@dataclass(frozen=True)
+class ReturnGroup:
+    """The payments with one code, or of one day."""
+
+    title: str
+    description: str
+    payments: Sequence[ReturnedPayment]
+
+    @property
+    def amount(self) -> Decimal | None:
+        """Their sum; None if an amount is missing."""
+        return total(one.repayment.amount for one in self.payments)
+
+
+def returned_payments(days: int) -> list[ReturnedPayment]:
+    """The payments that failed, or whose return became news, within some days; the latest first."""
+    since = business_date() - timedelta(days=days)
+    news = {one.pk: day for one, day in returned_since(since)}
+    failed = active_records(Kind.REPAYMENT).filter(
+        flagged=True, key_date__gte=since, key_date__lte=business_date()
+    )
+    rows = failed.exclude(is_returned()).order_by("-key_date", "-pk")[:MAX_DATED]
+    dated = news | {pk: day for pk, day in rows.values_list("pk", "key_date") if day}
+    records = Record.objects.in_bulk(dated)
+    found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
+    return _with_bank_accounts(found, dated)
+
+
+def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> list[ReturnedPayment]:
+    owners = {one.borrower_uuid for one in records if one.borrower_uuid}
+    today = business_date()
+    of_owners = active_records(Kind.REPAYMENT).filter(borrower_uuid__in=owners)
+    repeats: Counter[str] = Counter()
+    for one in of_owners.filter(flagged=True, key_date__gte=today - timedelta(days=REPEAT_DAYS)):
+        if (repayment := store.last_answer(one, Repayment)) and repayment.borrower_bank_account_uuid:
+            repeats[repayment.borrower_bank_account_uuid] += 1
+    by_bank: dict[str, Repayment] = {}
+    by_account: dict[str, Repayment] = {}
+    upcoming = of_owners.filter(status__iexact=SCHEDULED, key_date__gte=today).order_by("key_date", "pk")
+    for one in upcoming:
+        if repayment := store.last_answer(one, Repayment):
+            by_account.setdefault(one.parent_uuid, repayment)
+            by_bank.setdefault(repayment.borrower_bank_account_uuid or "", repayment)
+    found = []
+    for record, borrower in with_borrowers(records):
+        repayment = store.last_answer(record, Repayment) or Repayment(uuid=record.uuid, amount=record.amount)
+        bank = repayment.borrower_bank_account_uuid
+        following = by_bank.get(bank) if bank else by_account.get(record.parent_uuid)
+        code = code_of(repayment)
+        found.append(
+            ReturnedPayment(
+                record, repayment, borrower, dated[record.pk], code, repeats[bank] if bank else 0, following
+            )
+        )
+    return found
+
+
+def code_of(repayment: Repayment) -> str:
+    """The ACH return code in the service's words about a payment."""
+    found = _CODE.search((repayment.error_description or "").upper())
+    return found[1] if found else NO_CODE
+
+
+def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
+    """The payments by code, the most frequent first."""
+    groups: dict[str, list[ReturnedPayment]] = defaultdict(list)
+    for one in payments:
+        groups[one.code].append(one)
+    found = [ReturnGroup(code, DESCRIPTIONS.get(code, ""), of_code) for code, of_code in groups.items()]
+    return sorted(found, key=lambda group: (-len(group.payments), group.title))
+
+
+def by_day(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
+    """The payments by day, the latest first."""
+    groups: dict[date, list[ReturnedPayment]] = defaultdict(list)
+    for one in payments:
+        groups[one.day].append(one)
+    return [ReturnGroup(wording.day(day) or "", "", groups[day]) for day in sorted(groups, reverse=True)]

@@ -1,0 +1,21 @@
+"""Addresses of collections: the worklist, contacts and promises, owners, returned payments."""
+
+from django.urls import path
+
+from portal.collections import views
+
+app_name = "collections"
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("export.csv", views.export, name="export"),
+    path("refresh/", views.refresh, name="refresh"),
+    path("print/", views.print_list, name="print_list"),
+    path("next/", views.next_in_list, name="next"),
+    path("take/", views.take, name="take"),
+    path("assign/", views.assign, name="assign"),
+    path("contacts/<str:kind>/<str:uuid>/", views.contacts, name="contacts"),
+    path("contacts/<str:kind>/<str:uuid>/log/", views.log, name="log"),
+    path("promises/<int:promise_id>/withdraw/", views.withdraw, name="withdraw"),
+    path("returns/", views.returns, name="returns"),
+    path("returns/export.csv", views.export_returns, name="export_returns"),
+]

@@ -1,0 +1,329 @@
+"""Collections: the worklist, contacts and promises, owners of accounts, returned payments."""
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from portal.accounts.models import User
+from portal.accounts.roles import requires
+from portal.audit.chain import append
+from portal.audit.models import Actor
+from portal.audit.view_log import log_list, log_view
+from portal.collections.contacts import (
+    SUBJECTS,
+    borrower_of,
+    contact_form,
+    contact_log,
+    label_of,
+    save_contact,
+)
+from portal.collections.forms import AssignForm, ContactForm, WithdrawForm
+from portal.collections.list_page import WORKLIST, account_url, aging_tabs, next_account
+from portal.collections.models import AccountOwner, Promise
+from portal.collections.returns import (
+    DESCRIPTIONS,
+    PERIODS,
+    ReturnedPayment,
+    by_code,
+    by_day,
+    returned_payments,
+)
+from portal.gateway import StaffRequest
+from portal.lists.refresh import refresh_selected
+from portal.notes.views import audit_subject, colleagues
+from portal.registry.figures import ACCOUNTS
+from portal.registry.models import Record
+from portal.repayments.returns import MAX_DATED
+from portal.ui.exports import amount, list_file
+from portal.ui.htmx import finish_action, render_page, toast
+
+MAX_PRINTED = 500
+MAX_ASSIGNED = 100
+NOBODY = "nobody"
+RETURN_HEADS = [
+    *("Day", "Code", "Description", "Reported reason", "Borrower", "Borrower ID", "Account", "Repayment"),
+    *("Amount", "Status", "Bank account", "Returns in 90 days", "Next scheduled", "Next amount"),
+]
+
+
+# --- The worklist ---
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("collections.index")
+def index(request: StaffRequest) -> HttpResponse:
+    """The list with its aging tabs."""
+    return WORKLIST.index(request, tabs=aging_tabs, colleagues=lambda _: colleagues())
+
+
+@require_safe
+@requires("collections.index")
+def export(request: StaffRequest) -> StreamingHttpResponse:
+    """The list as a file."""
+    return WORKLIST.export(request)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("collections.index")
+def refresh(request: StaffRequest) -> HttpResponseBase:
+    """Some of the list are read again."""
+    return refresh_selected(request, WORKLIST)
+
+
+@require_safe
+@requires("collections.index")
+def print_list(request: StaffRequest) -> HttpResponse:
+    """Everything that the filters leave on one page, for paper."""
+    found = WORKLIST.find(request.GET)
+    rows = list(WORKLIST.rows(found.found[:MAX_PRINTED]))
+    append(
+        Actor.of(request),
+        "collections.print",
+        subject_label="all that match",
+        detail={"query": found.query, "filters": found.filters, "rows": len(rows)},
+    )
+    columns = [column for column in WORKLIST.columns if column.value and column.name != "borrower_uuid"]
+    context = {
+        "listing": found,
+        "heads": [column.head for column in columns],
+        "rows": [[column.value(row) for column in columns if column.value] for row in rows],
+        "tabs": aging_tabs(found),
+        "is_cut": found.total > len(rows),
+    }
+    return render_page(request, "collections/print.html", context)
+
+
+@require_safe
+@requires("collections.index")
+def next_in_list(request: StaffRequest) -> HttpResponse:
+    """Go to the account after the place where this person is, or back to the list at its end."""
+    state = request.GET.copy()
+    record = next_account(state)
+    if record is None:
+        toast(request, "That was the last account of the list.")
+        state.pop("at", None)
+        return HttpResponseRedirect(f"{WORKLIST.url}?{state.urlencode()}")
+    return HttpResponseRedirect(account_url(record, state.urlencode()))
+
+
+# --- Contacts and promises ---
+
+
+@require_safe
+@requires("collections.index")
+def contacts(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
+    """The contact log of a borrower or an account, as a page or as a panel of another page."""
+    record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
+    return _contacts_page(request, record, contact_form(record))
+
+
+@require_POST
+@requires("collections.log")
+def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
+    """Log a contact. Two people at once come one after the other; the second is asked once."""
+    record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
+    with transaction.atomic():
+        Record.objects.select_for_update().get(pk=record.pk)
+        form = contact_form(record, request.POST)
+        if form.is_valid():
+            save_contact(Actor.of(request), record, form)
+    if not form.is_valid():
+        return _contacts_page(request, record, form, status=422)
+    toast(request, "Promise logged." if form.promised else "Contact logged.")
+    return finish_action(request, contacts_url(record), event="contact:logged")
+
+
+def contacts_url(record: Record) -> str:
+    """The contact log of a record."""
+    return reverse("collections:contacts", args=[record.kind, record.uuid])
+
+
+def _contacts_page(
+    request: StaffRequest, record: Record, form: ContactForm, *, status: int = 200
+) -> HttpResponse:
+    log_view(
+        Actor.of(request),
+        "collections.view",
+        kind=record.kind,
+        uuid=record.uuid,
+        label=label_of(record),
+        borrower_uuid=borrower_of(record),
+        is_repeat=bool(request.htmx),
+    )
+    context: dict[str, Any] = {
+        "record": record,
+        "log": contact_log(record),
+        "form": form,
+        "is_account": record.kind in ACCOUNTS,
+        "is_beside_list": "beside" in request.GET,
+    }
+    return render_page(request, "collections/contacts.html", context, partial="contacts", status=status)
+
+
+@requires("collections.log")
+def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
+    """Withdraw a promise, with a reason."""
+    promise = get_object_or_404(Promise.objects.select_related("contact"), pk=promise_id)
+    account = get_object_or_404(Record, kind=promise.contact.account_kind, uuid=promise.account_uuid)
+    form = WithdrawForm(request.POST or None)
+    if form.is_valid():
+        actor, reason = Actor.of(request), form.cleaned_data["reason"]
+        with transaction.atomic():
+            is_open = Promise.objects.filter(pk=promise.pk, withdrawn_at=None)
+            if is_open.update(withdrawn_at=timezone.now(), withdrawn_by=actor.name, reason=reason):
+                append(
+                    actor,
+                    "collections.withdraw",
+                    subject_label=label_of(account),
+                    reason=reason,
+                    **audit_subject(account),
+                )
+        toast(request, "Promise withdrawn.")
+        return finish_action(request, contacts_url(account))
+    log_view(
+        Actor.of(request),
+        "collections.view",
+        kind=account.kind,
+        uuid=account.uuid,
+        label=label_of(account),
+        borrower_uuid=account.borrower_uuid,
+    )
+    context = {"form": form, "promise": promise, "record": account, "back": contacts_url(account)}
+    return render_page(request, "collections/withdraw.html", context, status=422 if form.is_bound else 200)
+
+
+# --- Owners ---
+
+
+@require_POST
+@requires("collections.take")
+def take(request: StaffRequest) -> HttpResponse:
+    """Take the chosen accounts that nobody who is still here works on, or give one's own back."""
+    is_release = "release" in request.POST
+    records = _chosen(request)
+    owned = AccountOwner.objects.filter(owner__is_active=True).exclude(owner=request.user)
+    others = set(
+        owned.filter(account_uuid__in=[one.uuid for one in records]).values_list("account_uuid", flat=True)
+    )
+    free = [one for one in records if one.uuid not in others]
+    changed = _set_owner(Actor.of(request), free, None if is_release else request.user)
+    words = f"{changed} account{'' if changed == 1 else 's'} {'given back' if is_release else 'taken'}."
+    toast(request, f"{words} {len(others)} belong to colleagues." if others else words)
+    return finish_action(request, _back(request))
+
+
+@require_POST
+@requires("collections.assign")
+def assign(request: StaffRequest) -> HttpResponse:
+    """Give the chosen accounts to a colleague, or to nobody."""
+    form, records = AssignForm(request.POST), _chosen(request)
+    is_nobody = request.POST.get("owner") == NOBODY
+    if not records or not (is_nobody or form.is_valid()):
+        context = {"form": form, "back": _back(request), "number": len(records)}
+        return render_page(request, "collections/assign.html", context, status=422)
+    owner = None if is_nobody else form.cleaned_data["owner"]
+    changed = _set_owner(Actor.of(request), records, owner)
+    to_whom = f"assigned to {owner.display_name()}" if owner else "unassigned"
+    toast(request, f"{changed} account{'' if changed == 1 else 's'} {to_whom}.")
+    return finish_action(request, _back(request))
+
+
+def _chosen(request: StaffRequest) -> list[Record]:
+    uuids = request.POST.getlist("uuid")[:MAX_ASSIGNED]
+    return list(WORKLIST.records().filter(uuid__in=uuids, kind__in=ACCOUNTS).order_by("pk"))
+
+
+def _back(request: StaffRequest) -> str:
+    """The list in its state, or the account that was taken on its own page."""
+    state = request.POST.get("back", "")
+    records = _chosen(request)
+    if "one" in request.POST and records:
+        return contacts_url(records[0])
+    return f"{WORKLIST.url}?{state.removeprefix('?')}"
+
+
+@transaction.atomic
+def _set_owner(actor: Actor, records: list[Record], owner: User | None) -> int:
+    """Set who works on these accounts; return how many changed. Each leaves an entry in the audit trail."""
+    uuids = [one.uuid for one in records]
+    rows = AccountOwner.objects.filter(account_uuid__in=uuids).select_for_update().select_related("owner")
+    before = {one.account_uuid: one.owner for one in rows}
+    changed = [one for one in records if before.get(one.uuid) != owner]
+    for record in changed:
+        if owner is None:
+            AccountOwner.objects.filter(account_uuid=record.uuid).delete()
+        else:
+            AccountOwner.objects.update_or_create(account_uuid=record.uuid, defaults={"owner": owner})
+        last = before.get(record.uuid)
+        append(
+            actor,
+            "collections.assign",
+            subject_label=label_of(record),
+            changes={"owner": [last.audit_name() if last else "", owner.audit_name() if owner else ""]},
+            **audit_subject(record),
+        )
+    return len(changed)
+
+
+# --- Returned payments ---
+
+
+@require_safe
+@requires("collections.index")
+def returns(request: StaffRequest) -> HttpResponse:
+    """Failed and returned payments by code and by day."""
+    days, code, found = _returns(request)
+    log_list(request, count=len(found))
+    context = {
+        "days": days,
+        "code": code,
+        "periods": PERIODS,
+        "by_code": by_code(found),
+        "by_day": by_day(found),
+        "payments": [one for one in found if code in ("", one.code)],
+        "is_cut": len(found) >= MAX_DATED,
+    }
+    return render_page(request, "collections/returns.html", context)
+
+
+@require_safe
+@requires("collections.index")
+def export_returns(request: StaffRequest) -> StreamingHttpResponse:
+    """The payments of the page as a file."""
+    days, code, found = _returns(request)
+    rows = [one for one in found if code in ("", one.code)]
+    detail = {"days": days, "code": code, "rows": len(rows)}
+    append(Actor.of(request), "collections.export_returns", subject_label=f"{days} days", detail=detail)
+    lines = (
+        [
+            one.day,
+            one.code,
+            DESCRIPTIONS.get(one.code, ""),
+            one.repayment.error_description,
+            str(one.borrower or ""),
+            one.record.borrower_uuid,
+            one.record.parent_uuid,
+            one.record.uuid,
+            amount(one.repayment.amount),
+            one.repayment.status,
+            one.bank,
+            one.repeats or None,
+            one.following and one.following.effective_date,
+            one.following and amount(one.following.amount),
+        ]
+        for one in rows
+    )
+    return list_file(request, f"returned-payments-{days}-days", RETURN_HEADS, lines)
+
+
+def _returns(request: StaffRequest) -> tuple[int, str, list[ReturnedPayment]]:
+    """The period, the code and the payments that a page asks for."""
+    days = next((one for one in PERIODS if str(one) == request.GET.get("days")), PERIODS[0])
+    found = returned_payments(days)
+    codes = {one.code for one in found}
+    return days, next((one for one in codes if one == request.GET.get("code")), ""), found

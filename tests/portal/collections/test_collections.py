@@ -1,0 +1,513 @@
+"""Collections: the worklist, who works on an account, contacts, promises that repayments decide, returned payments."""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core.cache import cache
+from django.db import connection
+from django.http import QueryDict
+from django.test import Client as Browser
+
+from portal import gateway, live
+from portal.accounts.models import User
+from portal.accounts.roles import Role
+from portal.audit.models import Actor, Entry
+from portal.collections.list_page import WORKLIST, cursor_of, next_account
+from portal.collections.models import AccountOwner, Contact, Promise
+from portal.collections.promises import decide_promises
+from portal.notes.models import FollowUp
+from portal.registry.models import Kind, PastDueChange, Record
+from portal.runtime.business_date import CACHE_KEY, business_date
+from servicing.promises import business_day_after
+from servicing.sandbox import Sandbox
+from tests import given
+from tests.conftest import CLIENT_ID, SECRET, browser_of, existing_user, htmx, wait_for_reads
+from tests.portal import pages
+
+pytestmark = pytest.mark.django_db
+ACTOR = Actor(name="Maya Chen")
+
+
+@pytest.fixture
+def desk(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
+    """A sandbox of its own, whose date is the business date."""
+    with Sandbox(tmp_path / "s.sqlite3", client_id=CLIENT_ID, secret=SECRET, control=True) as sandbox:
+        settings.SERVICING_URL, settings.BUSINESS_DATE_FROM = sandbox.url, "sandbox"
+        settings.SERVICING_CLIENT_ID, settings.SERVICING_SECRET = CLIENT_ID, SECRET
+        gateway.client.cache_clear()
+        cache.clear()
+        yield sandbox
+        wait_for_reads()
+    gateway.client.cache_clear()
+
+
+@pytest.fixture
+def servicer(desk: Sandbox) -> Browser:
+    return browser_of(Role.SERVICER)
+
+
+def refresh(*accounts: Record) -> None:
+    """Read accounts and their repayments again."""
+    for account in accounts:
+        for record in live.account_records(account):
+            assert live.read_live(ACTOR, record)
+        account.refresh_from_db()
+
+
+def advance(desk: Sandbox, days: int) -> None:
+    desk.world.advance(days)
+    cache.delete(CACHE_KEY)
+
+
+def late_loan(desk: Sandbox, owner: Record | None = None, **terms: Any) -> Record:
+    """A loan of $100 a month, three of them past due unless its terms say otherwise."""
+    opened = desk.world.clock.today() - timedelta(days=100)
+    values = {"amount": "1200.00", "interest_rate": "0", "opened": opened} | terms
+    loan = given.loan(desk, owner or given.borrower(desk), **values)
+    refresh(loan)
+    return loan
+
+
+def in_days(days: int) -> date:
+    return business_date() + timedelta(days=days)
+
+
+def logged(browser: Browser, record: Record, **typed: Any) -> Any:
+    """Log a contact; with an amount, a promise for tomorrow unless another day is given."""
+    values = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
+    if "amount" in typed:
+        values |= {"outcome": "promised", "day": in_days(1).isoformat()}
+    return browser.post(f"/collections/contacts/{record.kind}/{record.uuid}/log/", values | typed)
+
+
+def promise_of(account: Record) -> str:
+    return str(decide_promises([account.uuid])[account.uuid][0].state)
+
+
+def rows(browser: Browser, query: str = "") -> list[dict[str, str]]:
+    answer = browser.get(f"/collections/export.csv{query}{'&' if query else '?'}all=1")
+    return list(csv.DictReader(io.StringIO(answer.getvalue().decode("utf-8-sig"))))
+
+
+class TestWorklist:
+    def test_it_holds_what_is_past_due_worst_first(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        worse = late_loan(desk, amount="2400.00")
+        fine = late_loan(desk, opened=desk.world.clock.today())
+        unknown = late_loan(desk, opened=desk.world.clock.today(), delinquent=True)
+        line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
+        refresh(line)
+        found = rows(servicer)
+        assert [row["Account"] for row in found] == [unknown.uuid, worse.uuid, loan.uuid, line.uuid]
+        raw = [desk.world.account(one.uuid).body for one in (loan, line)]
+        due = [row for row in raw[0]["installments"] if row["due_date"] < business_date().isoformat()]
+        assert found[2]["Past due"] == f"{sum(Decimal(row['total']) for row in due):.2f}"
+        assert (found[3]["Past due"], found[3]["Days past due"]) == ("55.50", "12")
+        assert [row["Aging"] for row in found] == ["Not known", "60–89 days", "60–89 days", "1–29 days"]
+        shown = pages.words(pages.page(servicer, "/collections/"))
+        assert "All 4 $955.50, plus 1 not known" in shown
+        assert "60–89 days 2 $900.00" in shown
+        assert fine.uuid[:8] not in shown
+        assert "$955.50" in pages.words(pages.page(servicer, "/collections/print/"))
+        assert Entry.objects.filter(action="collections.print").count() == 1
+
+    @pytest.mark.parametrize(
+        ("query", "number"),
+        [
+            ("aging=days_60_89", 1), ("aging=days_1_29", 1), ("kind=line", 1), ("owner=none", 2), ("owner=x", 2),
+            ("owner=99999999999999999999", 2), ("change=new", 0), ("promise=due", 0), ("quiet=7", 2), ("q=%00", 2),
+            ("change=evil&aging=evil", 2),
+        ],
+    )  # fmt: skip
+    def test_it_is_narrowed(self, desk: Sandbox, servicer: Browser, query: str, number: int) -> None:
+        late_loan(desk)
+        line = given.line(desk, given.borrower(desk), past_due_balance=Decimal("55.50"), days_past_due=12)
+        refresh(line)
+        assert len(rows(servicer, f"?{query}")) == number
+
+    def test_what_fell_past_due_and_what_was_cured_is_marked(self, desk: Sandbox, servicer: Browser) -> None:
+        today = desk.world.clock.today()
+        paid, falls_due = late_loan(desk), late_loan(desk, opened=today - timedelta(days=25))
+        assert not PastDueChange.objects.exists()
+        advance(desk, 10)
+        page = pages.words(pages.page(servicer, "/collections/"))
+        assert "Newly past due" in page
+        assert [row["Account"] for row in rows(servicer, "?change=new")] == [falls_due.uuid]
+        body = desk.world.account(paid.uuid).body
+        desk.world.amend(
+            paid.uuid,
+            delinquent=False,
+            installments=[one | {"status": "PAID"} for one in body["installments"]],
+        )
+        refresh(paid)
+        assert [row["Account"] for row in rows(servicer, "?change=cured")] == [paid.uuid]
+        assert "Cured" in pages.words(pages.page(servicer, "/collections/?change=cured"))
+        assert paid.uuid not in {row["Account"] for row in rows(servicer)}
+        advance(desk, 8)
+        assert rows(servicer, "?change=cured") == []
+
+    def test_the_next_account_is_one_key_away_down_to_the_end(self, desk: Sandbox, servicer: Browser) -> None:
+        loans = [late_loan(desk) for _ in range(3)]
+        address, walked = "/collections/next/?kind=loan", []
+        for _ in loans:
+            answer = servicer.get(address)
+            walked.append(re.search(r"/loans/([^/]+)/", answer["Location"])[1])  # type: ignore[index]
+            page = pages.page(servicer, answer["Location"])
+            address = html.unescape(re.search(r'href="([^"]*)" data-key="x"', page)[1])  # type: ignore[index]
+        assert walked == [one.uuid for one in reversed(loans)]
+        end = servicer.get(address)
+        assert end["Location"] == "/collections/?kind=loan"
+        for broken in ("?at=evil", "?at=1e99~1", "?at=~", f"?at={'9' * 50}~{'9' * 50}", "?at=NaN~1"):
+            assert servicer.get(f"/collections/next/{broken}").status_code == 302
+
+    def test_an_account_that_is_cured_on_the_way_keeps_its_place(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        first, second, _ = sorted((late_loan(desk) for _ in range(3)), key=lambda one: -one.pk)
+        state = QueryDict(f"at={cursor_of(first)}")
+        Record.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, flagged=False)
+        assert next_account(state) == second
+
+    def test_the_next_one_is_found_along_an_index(self, desk: Sandbox) -> None:
+        found = WORKLIST.find(QueryDict("")).found
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":  # Few rows would rather be read and put in order.
+                cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+                cursor.execute("SET LOCAL enable_bitmapscan = off")
+        for after in (found.filter(past_due_rank=5, pk__lt=9), found.filter(past_due_rank__lt=5)):
+            plan = after.values_list("pk")[:1].explain()
+            assert "accounts_past_due" in plan
+            assert "TEMP B-TREE" not in plan
+
+
+class TestOwners:
+    def test_servicers_take_and_supervisors_assign(self, desk: Sandbox, servicer: Browser) -> None:
+        loans = [late_loan(desk) for _ in range(5)]
+        supervisor, me = browser_of(Role.SUPERVISOR), User.objects.get(username="servicer")
+        uuids = [one.uuid for one in loans]
+        answer = servicer.post("/collections/take/", {"uuid": uuids[:2], "back": "?kind=loan"})
+        assert answer["Location"] == "/collections/?kind=loan"
+        assert [row["Account"] for row in rows(servicer, f"?owner={me.pk}")] == uuids[1::-1]
+        assert servicer.post("/collections/assign/", {"uuid": uuids, "owner": me.pk}).status_code == 403
+        boss = User.objects.get(username="supervisor")
+        supervisor.post("/collections/assign/", {"uuid": uuids, "owner": boss.pk})
+        assert AccountOwner.objects.filter(owner=boss).count() == 5
+        servicer.post("/collections/take/", {"uuid": uuids})  # They belong to somebody else.
+        assert AccountOwner.objects.filter(owner=boss).count() == 5
+        changes = Entry.objects.filter(action="collections.assign")
+        assert changes.count() == 7
+        assert changes.latest("id").changes["owner"] == ["", boss.audit_name()]
+        supervisor.post("/collections/assign/", {"uuid": uuids[:1], "owner": "nobody"})
+        assert [row["Account"] for row in rows(servicer, "?owner=none")] == uuids[:1]
+        supervisor.post("/collections/take/", {"uuid": uuids[1:2], "release": "1"})
+        assert AccountOwner.objects.count() == 3
+
+    def test_nothing_is_given_to_somebody_who_left(self, desk: Sandbox) -> None:
+        loan, supervisor = late_loan(desk), browser_of(Role.SUPERVISOR)
+        left = existing_user("left", role=Role.SERVICER, is_active=False)
+        viewer = existing_user("viewer", role=Role.VIEWER)
+        for owner in (left.pk, viewer.pk, "x", 10**30):
+            refused = supervisor.post("/collections/assign/", {"uuid": [loan.uuid], "owner": owner})
+            assert refused.status_code == 422
+            assert "Choose a colleague who works here." in pages.words(refused.content.decode())
+        assert supervisor.post("/collections/assign/", {"uuid": [], "owner": ""}).status_code == 422
+        assert not AccountOwner.objects.exists()
+        typed = {"title": "Call", "due": in_days(1).isoformat(), "owner": left.pk}
+        assert supervisor.post(f"/notes/follow-ups/new/{loan.borrower_uuid}/", typed).status_code == 422
+
+    def test_what_somebody_who_left_worked_on_is_free(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        left = existing_user("left", role=Role.SERVICER, is_active=False)
+        AccountOwner.objects.create(account_uuid=loan.uuid, owner=left)
+        assert len(rows(servicer, "?owner=none")) == 1
+        servicer.post("/collections/take/", {"uuid": [loan.uuid], "one": "1"})
+        assert AccountOwner.objects.get().owner.username == "servicer"
+
+    def test_a_follow_up_is_given_to_a_colleague(self, desk: Sandbox, servicer: Browser) -> None:
+        loan, colleague = late_loan(desk), existing_user("colleague", role=Role.SERVICER)
+        typed = {
+            "next_action": "Call the owner",
+            "next_on": in_days(2).isoformat(),
+            "colleague": colleague.pk,
+        }
+        logged(servicer, loan, **typed)
+        follow_up = FollowUp.objects.get()
+        assert (follow_up.owner_id, follow_up.title) == (colleague.pk, "Call the owner")
+        assert Entry.objects.get(action="notes.add_follow_up").detail == {"for": colleague.audit_name()}
+
+
+class TestContacts:
+    def test_a_contact_is_logged_on_the_page_and_in_a_panel(self, desk: Sandbox, servicer: Browser) -> None:
+        owner = given.borrower(
+            desk, key_people=[{"first_name": "Ada", "last_name": "Kim", "phone": "5415550142"}]
+        )
+        loan = late_loan(desk, owner)
+        address = f"/collections/contacts/loan/{loan.uuid}/"
+        form = pages.plain(servicer, address)
+        person = re.search(r'<option value="(Ada Kim[^"]*)"', form)[1]  # type: ignore[index]
+        assert "(541) 555-0142" in person
+        assert logged(servicer, loan, person=person, note="Will call <b>back</b>")["Location"] == address
+        for where in (address, f"/collections/contacts/borrower/{owner.uuid}/"):
+            shown = pages.plain(servicer, where)
+            assert "Will call &lt;b&gt;back&lt;/b&gt;" in shown
+            assert "Reached" in shown
+        assert address in pages.page(servicer, loan.get_absolute_url())
+        assert "/collections/contacts/borrower/" in pages.page(
+            servicer, f"{owner.get_absolute_url()}?tab=notes"
+        )
+        assert "Reached" in pages.words(pages.page(servicer, "/collections/"))
+        answer = servicer.post(f"{address}log/", {}, headers=htmx("contacts"))
+        assert answer.status_code == 422
+        assert answer.content.decode().strip().startswith('<section class="sd-card" id="contacts"')
+        sent = {"person": "Someone else", "channel": "email", "outcome": "hardship"}
+        newest = Contact.objects.get().pk
+        answer = servicer.post(f"{address}log/", sent | {"seen": newest}, headers=htmx("contacts"))
+        assert (answer.status_code, "contact:logged" in answer["HX-Trigger"]) == (204, True)
+        assert Entry.objects.filter(action="collections.log", subject_uuid=loan.uuid).count() == 2
+        assert Entry.objects.filter(action="collections.view", subject_uuid=loan.uuid).count() == 1
+
+    @pytest.mark.parametrize(
+        ("typed", "reason"),
+        [
+            ({"note": "His SSN is 517-28-4039"}, "SSN"),
+            ({"next_action": "Ask for EIN 84-0917263", "next_on": "2030-01-01"}, "EIN"),
+            ({"amount": "0"}, "greater than zero"),
+            ({"amount": "-5"}, "greater than zero"),
+            ({"amount": "much"}, "Enter an amount"),
+            ({"amount": "1.005"}, "two decimal places"),
+            ({"amount": "10", "day": "2020-01-01"}, "Choose today or later"),
+            ({"amount": "10", "day": "2999-01-01"}, "within a year"),
+            ({"amount": "10", "day": "9999-12-31"}, "within a year"),
+            ({"amount": "10", "day": ""}, "Choose the promised day"),
+            ({"amount": "10", "outcome": "reached"}, "Choose “Promised to pay”"),
+            ({"outcome": "promised"}, "Enter what was promised"),
+            ({"outcome": "evil"}, "Choose an option"),
+            ({"person": "Nobody on file"}, "Choose an option"),
+            ({"next_action": "Call"}, "Choose a day"),
+            ({"next_on": "2999-01-01"}, "Say what"),
+        ],
+    )
+    def test_what_is_wrong_is_said(
+        self, desk: Sandbox, servicer: Browser, typed: dict[str, str], reason: str
+    ) -> None:
+        answer = logged(servicer, late_loan(desk), **typed)
+        assert answer.status_code == 422
+        assert reason in pages.words(answer.content.decode())
+        assert not Contact.objects.exists()
+
+    def test_more_than_is_owed_is_asked_about_once(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        answer = logged(servicer, loan, amount="1200.01")
+        assert "More than the $1,200.00 that is owed. Log it anyway?" in pages.words(answer.content.decode())
+        assert logged(servicer, loan, amount="1200.01", is_confirmed="on").status_code == 303
+        assert Promise.objects.get().amount == Decimal("1200.01")
+
+    def test_two_people_at_once_are_told_of_each_other(self, desk: Sandbox, servicer: Browser) -> None:
+        loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
+        assert logged(colleague, loan, amount="50", seen="0").status_code == 303
+        answer = logged(servicer, loan, amount="50", seen="0")
+        shown = pages.words(answer.content.decode())
+        assert "logged “Promised to pay”" in shown
+        assert "Log this one too?" in shown
+        assert logged(servicer, loan, amount="50", seen="0", is_confirmed="on").status_code == 303
+        assert Promise.objects.count() == 2
+
+    def test_a_promise_needs_an_account_that_is_not_archived(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        owner = Record.objects.get(kind=Kind.BORROWER)
+        answer = logged(servicer, owner, amount="10")
+        assert "Choose the account it is for." in pages.words(answer.content.decode())
+        assert logged(servicer, owner, amount="10", account=loan.uuid).status_code == 303
+        assert Promise.objects.get().account_uuid == loan.uuid
+        browser_of(Role.SUPERVISOR).post(
+            f"/registry/loan/{loan.uuid}/archive/", {"act": "archive", "reason": "Sold"}
+        )
+        answer = logged(servicer, loan, amount="10", is_confirmed="on")
+        assert "This account is archived." in pages.words(answer.content.decode())
+
+    def test_a_viewer_reads_and_changes_nothing(self, desk: Sandbox, servicer: Browser) -> None:
+        loan, viewer = late_loan(desk), browser_of(Role.VIEWER)
+        logged(servicer, loan, amount="50")
+        assert "Promised to pay" in pages.plain(viewer, f"/collections/contacts/loan/{loan.uuid}/")
+        made = Promise.objects.get()
+        for address in (
+            "take/",
+            "assign/",
+            f"contacts/loan/{loan.uuid}/log/",
+            f"promises/{made.pk}/withdraw/",
+        ):
+            assert viewer.post(f"/collections/{address}", {"reason": "x"}).status_code == 403
+
+
+class TestPromises:
+    def test_a_payment_keeps_a_promise_and_its_return_reopens_it(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        assert promise_of(loan) == "Open"
+        payment = desk.world.repayment(
+            loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1)
+        )["uuid"]
+        refresh(loan)
+        assert promise_of(loan) == "Payment pending"
+        advance(desk, 1)
+        desk.world.account(loan.uuid)
+        refresh(loan)
+        assert promise_of(loan) == "Kept"
+        shown = pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/")
+        assert f'href="/repayments/{payment}/"' in shown
+        assert "paid $300.00 of $300.00" in shown
+        desk.world.bounce_payment(payment)
+        refresh(loan)
+        assert promise_of(loan) == "Open"
+        advance(desk, 6)
+        assert promise_of(loan) == "Waiting for an update"
+        refresh(loan)
+        assert promise_of(loan) == "Broken"
+        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        assert "paid $0.00 of $300.00" in shown
+        assert "$300.00 returned" in shown
+
+    def test_a_service_that_is_down_breaks_no_promise(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        advance(desk, 6)
+        desk.fail_next("repayments.of_loan", status=503, times=9)
+        assert not live.read_live(ACTOR, live.account_records(loan)[1])
+        assert promise_of(loan) == "Waiting for an update"
+        assert "Waiting for an update" in pages.words(pages.page(servicer, "/collections/?promise=open"))
+
+    def test_home_names_what_is_due_today_and_what_broke(self, desk: Sandbox, servicer: Browser) -> None:
+        due, broken = late_loan(desk), late_loan(desk)
+        logged(servicer, broken, amount="250")
+        advance(desk, (business_day_after(in_days(1), 1) - business_date()).days + 1)
+        refresh(broken)
+        logged(servicer, due, amount="150", day=business_date().isoformat())
+        shown = pages.words(pages.page(servicer, "/"))
+        assert "$150.00" in shown
+        assert "Promises due today 1" in shown
+        assert "Broken promises 1" in shown
+        assert [row["Account"] for row in rows(servicer, "?promise=due")] == [due.uuid]
+        assert [row["Account"] for row in rows(servicer, "?promise=broken")] == [broken.uuid]
+
+    def test_a_late_return_breaks_a_promise_that_was_kept(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        paid = desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        advance(desk, 40)
+        desk.world.account(loan.uuid)
+        refresh(loan)
+        assert promise_of(loan) == "Kept"
+        assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
+        desk.world.bounce_payment(paid["uuid"])
+        refresh(loan)
+        assert promise_of(loan) == "Broken"
+        assert "Broken promises 1" in pages.words(pages.page(servicer, "/"))
+        assert [row["Account"] for row in rows(servicer, "?promise=broken")] == [loan.uuid]
+
+    def test_two_promises_and_one_payment(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        for _ in range(2):
+            logged(servicer, loan, amount="300", is_confirmed="on")
+        desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        advance(desk, 7)
+        desk.world.account(loan.uuid)
+        refresh(loan)
+        second, first = decide_promises([loan.uuid])[loan.uuid]
+        assert (str(first.state), str(second.state)) == ("Kept", "Broken")
+
+    def test_it_is_withdrawn_once_with_a_reason(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        address = f"/collections/promises/{Promise.objects.get().pk}/withdraw/"
+        assert servicer.post(address, {"reason": ""}).status_code == 422
+        for _ in range(2):
+            assert servicer.post(address, {"reason": "Logged on the wrong loan"}).status_code == 303
+        assert Entry.objects.filter(action="collections.withdraw").count() == 1
+        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        assert "Withdrawn by Servicer (servicer): Logged on the wrong loan" in shown
+
+
+class TestReturns:
+    def test_they_are_grouped_by_code_and_what_is_next_is_named(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        owner = given.borrower(desk)
+        loan = late_loan(desk, owner)
+        for reason in ("R02 - Account closed", "R01 - Insufficient funds", "R01 - Insufficient funds", None):
+            payment = desk.world.repayment(loan.uuid, amount="100.10", status="SCHEDULED")["uuid"]
+            desk.world.bounce_payment(payment, reason or "Something else")
+        desk.world.repayment(
+            loan.uuid,
+            amount="100.10",
+            status="FAILED",
+            error_description=None,
+            borrower_bank_account_uuid=None,
+        )
+        next_day = in_days(10)
+        desk.world.repayment(loan.uuid, amount="1827.70", status="SCHEDULED", effective_date=next_day)
+        refresh(loan)
+        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        assert "R01 Insufficient funds 2 $200.20" in shown
+        assert "R02 Account closed 1 $100.10" in shown
+        assert "No code 2 $200.20" in shown
+        assert f"$1,827.70 is scheduled again on {next_day:%b} {next_day.day}, {next_day.year}" in shown
+        assert "4 in 90 days" in shown
+        assert "Not provided" in shown
+        only = pages.words(pages.page(servicer, "/collections/returns/?code=R02&days=30"))
+        assert only.count("$1,827.70 is scheduled") == 1
+        file = servicer.get("/collections/returns/export.csv?code=R01")
+        found = list(csv.DictReader(io.StringIO(file.getvalue().decode("utf-8-sig"))))
+        raw = {one.uuid: one.body for one in desk.world.store.all("repayment", owner=loan.uuid)}
+        assert len(found) == 2
+        for row in found:
+            assert Decimal(row["Amount"]) == raw[row["Repayment"]]["amount"]
+            assert row["Bank account"] == raw[row["Repayment"]]["borrower_bank_account_uuid"]
+        for odd in ("?days=x", "?code=%00", "?days=9999&code=R99"):
+            assert servicer.get(f"/collections/returns/{odd}").status_code == 200
+
+    def test_none_is_said(self, desk: Sandbox, servicer: Browser) -> None:
+        assert "Nothing came back" in pages.words(pages.page(servicer, "/collections/returns/"))
+
+
+def test_a_collectors_day(desk: Sandbox, servicer: Browser) -> None:
+    """Walk the list, log contacts, take promises, let three days pass, find the returns, hand accounts over, print."""
+    loans = [late_loan(desk, given.borrower(desk)) for _ in range(10)]
+    pages.page(servicer, "/collections/")
+    address = "/collections/next/"
+    for _ in loans:
+        page = pages.page(servicer, servicer.get(address)["Location"])
+        address = html.unescape(re.search(r'href="([^"]*)" data-key="x"', page)[1])  # type: ignore[index]
+    keeps, breaks, other = loans[:3]
+    for loan, typed in ((keeps, {"amount": "300"}), (breaks, {"amount": "300"}), (other, {})):
+        assert logged(servicer, loan, **typed).status_code == 303
+    paid = desk.world.repayment(keeps.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))[
+        "uuid"
+    ]
+    failed = desk.world.repayment(breaks.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))[
+        "uuid"
+    ]
+    desk.world.bounce_payment(failed, "R01 - Insufficient funds")
+    days = max(3, (business_day_after(in_days(1), 1) - business_date()).days + 1)
+    advance(desk, days)
+    servicer.post("/collections/refresh/", {"uuid": [one.uuid for one in loans]})
+    refresh(*loans)
+    assert desk.world.store.require("repayment", paid).body["status"] == "SUCCEEDED"
+    assert (promise_of(keeps), promise_of(breaks)) == ("Kept", "Broken")
+    assert "R01" in pages.words(pages.page(servicer, "/collections/returns/"))
+    supervisor, me = browser_of(Role.SUPERVISOR), User.objects.get(username="servicer")
+    handed = [one.uuid for one in loans[5:]]
+    supervisor.post("/collections/assign/", {"uuid": handed, "owner": me.pk})
+    assert {row["Account"] for row in rows(servicer, f"?owner={me.pk}")} == set(handed)
+    printed = pages.words(pages.page(servicer, f"/collections/print/?owner={me.pk}"))
+    assert all(uuid in printed for uuid in handed)
