@@ -10,13 +10,13 @@ from portal.audit.models import Actor
 from portal.audit.view_log import last_view, log_view, update_view
 from portal.gateway import StaffRequest
 from portal.lists.pages import ListPage
-from portal.live import Freshness, LiveCopy, account_records, show_panels
+from portal.live import LiveCopy, account_records
 from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
+from portal.panels import LOADER, Freshness, Panels, show_panels
 from portal.registry import changes, store
 from portal.registry.models import Kind, Record
 from portal.repayments.table import repayment_table, rows_of_lists
-from portal.ui.htmx import render_page
 from servicing import Loan, Statement
 
 MAX_NOTES = 50
@@ -29,32 +29,36 @@ def account_page(
     record: Record,
     *,
     build_context: ContextBuilder,
-    panels: tuple[str, ...],
+    parts: tuple[str, ...] = (),
+    followers: tuple[str, ...] = (),
 ) -> HttpResponse:
     """Render the page from saved copies, or one of its panels after a call to the service.
 
     ``build_context`` adds what only this kind of account has. Two panels call the service: one named like the
-    noun, and its repayments under the same name with ``-repayments`` appended.
+    noun, and its repayments under the same name with ``-repayments`` appended. ``followers`` are the parts of the page
+    that change with the first.
     """
     area, noun = list_page.area, list_page.noun
     repayments_panel = f"{noun}-repayments"
     account, repayments = account_records(record)
     copies = show_panels(request, {noun: [account], repayments_panel: [repayments]})
     copy, repayments_copy = copies[noun][0], copies[repayments_panel][0]
+    fresh, repayments_fresh = Freshness([copy]), Freshness([repayments_copy])
+    panels = Panels(request, {noun: fresh, repayments_panel: repayments_fresh}, {noun: followers})
     context = {
         **record_context(
             request, copy, action=f"{area}.detail", label=f"{noun} {record.uuid[:8]}", panel=noun
         ),
-        "fresh": Freshness([copy]),
-        "repayments_fresh": Freshness([repayments_copy]),
+        "fresh": fresh,
+        "repayments_fresh": repayments_fresh,
         "table": cache(
             lambda: repayment_table(request, rows_of_lists([repayments_copy]), covers=f"of this {noun}")
         ),
         "newest_messages": cache(partial(messages_of_account, record)),
     }
-    if request.htmx.target != repayments_panel:
+    if panels.draws(noun):
         context |= build_context(request, copy)
-    return render_page(request, f"{area}/detail.html", context, partial=panels)
+    return panels.render(f"{area}/detail.html", context, partial=parts)
 
 
 def record_context(
@@ -76,7 +80,7 @@ def record_context(
         shown=digest,
         is_repeat=bool(request.htmx),
     )
-    if request.htmx.target == panel:
+    if request.htmx.target in (panel, LOADER):
         update_view(actor, record.uuid, digest)
     return {
         "record": record,

@@ -1,9 +1,8 @@
-"""Saved copy first, then live: what a panel shows, how old it is, and when the service is called again.
+"""Saved copy first, then live: what is shown of a record, and when the service is called for it again.
 
-A page renders saved copies at once. While it travels, the service is called in parallel for every record on it; each
-panel waits for its own records, and every answer becomes the new copy. Without JavaScript (no ``js`` cookie) the page
-waits for the service, up to a deadline. Hides who calls when: each record at most once in 30 seconds, unless a person
-asks for more.
+A page renders saved copies at once. While it travels, the service is called in parallel for every record on it, and
+every answer becomes the new copy (its panels: ``portal.panels``). Hides who calls when: each record at most once in 30
+seconds, unless a person asks for more.
 """
 
 import time
@@ -21,16 +20,15 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from portal.audit.models import Actor
-from portal.gateway import StaffRequest, client_for
+from portal.gateway import client_for
 from portal.registry import store
-from portal.registry.models import Kind, Record, Source
+from portal.registry.models import Kind, Record
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
 from portal.runtime.clocks import SKEW, is_recent, match_recent
 from portal.runtime.database import relaxed_durability, release_connection, write_if_possible
 from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
 
 FRESH_FOR = timedelta(seconds=30)
-PAGE_WAIT_SECONDS = 0.04
 NO_SCRIPT_WAIT_SECONDS = 0.8
 PANEL_WAIT_SECONDS = 2.0
 """Then the panel asks again: a silent service must not hold every thread of the web server."""
@@ -156,29 +154,6 @@ def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Reco
     kinds, uuids = {kind for kind, _ in wanted}, {uuid for _, uuid in wanted}
     stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids)
     return {(record.kind, record.uuid): record for record in stored}
-
-
-def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -> dict[str, list[LiveCopy]]:
-    """The copies that each panel of a page shows, by the panel's HTML id.
-
-    A panel that loads itself waits for its own records (``?refresh=1`` calls even for fresh ones). A whole page shows
-    what is saved a moment after it asked: what a fast service answers by then need not be drawn a second time. Without
-    JavaScript it waits longer.
-    """
-    force, actor = "refresh" in request.GET, Actor.of(request)
-    everything = {record.pk: record for records in panels.values() for record in records}
-    is_scripted = request.COOKIES.get("js") == "1"
-    if request.htmx:
-        ask_and_wait(actor, panels.get(request.htmx.target or "", ()), force=force)
-    elif is_scripted:
-        running = start_reads(actor, list(everything.values()), force=force)
-        if not running:
-            return {name: [LiveCopy(record) for record in records] for name, records in panels.items()}
-        wait(running, timeout=PAGE_WAIT_SECONDS)
-    else:
-        ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
-    stored = Record.objects.in_bulk(everything)
-    return {name: [LiveCopy(stored[record.pk]) for record in records] for name, records in panels.items()}
 
 
 def ask_and_wait(
@@ -315,47 +290,3 @@ def _coverage(kinds: Sequence[Kind]) -> Coverage:
     records = refreshable(kinds)
     day_ago = timezone.now() - timedelta(days=1)
     return Coverage(records.filter(checked_at__gte=day_ago).count(), records.count())
-
-
-@dataclass(frozen=True)
-class Freshness:
-    """What a panel's footer says about its copies: the oldest one, and since when any of them fails."""
-
-    copies: Sequence[LiveCopy]
-
-    @property
-    def at(self) -> datetime | None:
-        """When the oldest copy was answered; ``None`` if any was never answered."""
-        answered = [one.at for one in self.copies if one.at]
-        return min(answered, default=None) if len(answered) == len(self.copies) else None
-
-    @property
-    def from_file(self) -> bool:
-        """Whether any copy came from a file."""
-        return any(one.source == Source.FILE for one in self.copies)
-
-    @property
-    def failing_since(self) -> datetime | None:
-        """When the first of the failing ones began to fail."""
-        return min((one.failing_since for one in self.copies if one.failing_since), default=None)
-
-    @property
-    def failure(self) -> str:
-        """Why it fails, in words for staff."""
-        return next((one.failure for one in self.copies if one.failing_since), "")
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether every failing one was rejected, rather than not answered."""
-        failing = [one for one in self.copies if one.failing_since]
-        return bool(failing) and all(one.is_refused for one in failing)
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the panel should load itself."""
-        return any(one.is_due for one in self.copies)
-
-    @property
-    def is_pending(self) -> bool:
-        """Whether the panel should ask again soon."""
-        return any(one.is_pending for one in self.copies)

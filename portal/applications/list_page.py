@@ -55,7 +55,7 @@ def added(row: ApplicationRow) -> str:
 
 
 APPLICATIONS = ListPage(
-    kind=Kind.APPLICATION,
+    kinds=[Kind.APPLICATION],
     area="applications",
     title="Applications",
     noun="application",
@@ -81,7 +81,7 @@ APPLICATIONS = ListPage(
             cell=lambda row: ui.remote_time(row.answer and row.answer.created_at),
             css="sd-wide",
         ),
-        Column(name="added", head="Added", cell=added, sort="created", css="sd-wide"),
+        Column(name="added", head="Added", cell=added, sort="created", css="sd-widest"),
         Column(
             name="added_at",
             head="Added",

@@ -35,7 +35,8 @@ from portal.applications.offers import (
 from portal.audit.models import Actor
 from portal.audit.view_log import log_record
 from portal.gateway import StaffRequest
-from portal.live import Freshness, LiveCopy, show_panels
+from portal.live import LiveCopy
+from portal.panels import Freshness, Panels, show_panels
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.ui import wording
@@ -44,7 +45,6 @@ from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Application, consistency
 from servicing.values import decimal_or_none, is_same_word
 
-PANELS = ("application", "offers")
 MAX_UUID = 64
 MAX_ISSUES = 10
 CONSENT = {True: "Given", False: "Not given", None: None}
@@ -72,15 +72,17 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
     is_readable = not is_same_word(record.category, "LOAN")
     copies = show_panels(request, {"application": [record]} if is_readable else {})
     copy = copies["application"][0] if is_readable else LiveCopy(record)
+    fresh = Freshness([copy]) if is_readable else None
     context = {
         **record_context(
             request, copy, action="applications.detail", label=services.name_of(record), panel="application"
         ),
-        "fresh": Freshness([copy]) if is_readable else None,
+        "fresh": fresh,
     }
-    if isinstance(copy.answer, Application):
+    panels = Panels(request, {"application": fresh} if fresh else {})
+    if panels.draws("application") and isinstance(copy.answer, Application):
         context |= answer_context(request, record, copy.answer)
-    return render_page(request, "applications/detail.html", context, partial=PANELS)
+    return panels.render("applications/detail.html", context, partial="offers")
 
 
 def known_application(borrower_uuid: str, application_uuid: str) -> Record:

@@ -572,8 +572,7 @@ class SendForm(WriteForm):
         required: bool = True,
     ) -> None:
         """Ask for a number twice, to catch a slip."""
-        again = (f"{name}_again", f"{label} again", "Enter it again." if help_text else "")
-        for each, text, hint in ((name, label, help_text), again):
+        for each, text, hint in ((name, label, help_text), (f"{name}_again", f"Confirm {label}", "")):
             field = SecretDigitsField(rule=rule, label=text, help_text=hint, required=required)
             field.widget.attrs["data-groups"] = groups
             self.fields[each] = field

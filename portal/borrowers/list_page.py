@@ -133,7 +133,7 @@ COLUMNS: Final = [
     Column(name="uuid", head="ID", value=lambda row: row.record.uuid),
 ]
 BORROWERS: Final = ListPage(
-    kind=Kind.BORROWER,
+    kinds=[Kind.BORROWER],
     area="borrowers",
     title="Borrowers",
     noun="borrower",

@@ -255,6 +255,11 @@ class Onboarding(Flow):
             return "ok", "Complete"
         return "", "In progress" if step in FORMS and self.is_started(step) else "Not started"
 
+    def _goal(self, step: Step) -> str:
+        """The status that the last step needs of another one."""
+        is_without = step == Step.REPORTS and not self.draft.asset_report_size and not self.refused_report
+        return "none" if is_without else "complete"
+
     def _all_forms(self, step: Step) -> Sequence[StaffForm]:
         """The forms of a step, that of the last one included once it is on the page."""
         return self.forms(step) if step in FORMS else [self.final] if self.final else []
@@ -262,7 +267,7 @@ class Onboarding(Flow):
     def requirements(self, step: Step) -> list[tuple[str, bool]]:
         """What the service requires of a step, each with whether it is met."""
         if step == Step.REVIEW:
-            complete = [(f"{each.label}: complete", self.is_complete(each)) for each in FORMS]
+            complete = [(f"{each.label}: {self._goal(each)}", self.is_complete(each)) for each in FORMS]
             return [
                 *complete,
                 ("An EIN of nine digits, encrypted", False),

@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django_htmx.http import trigger_client_event
 
 from portal.accounts.roles import reason_for, requires
 from portal.approvals.lifecycle import open_approvals
@@ -23,9 +22,10 @@ from portal.borrowers.checklist import INDIVIDUAL_TYPES, NEVER_RETURNED, Confirm
 from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
-from portal.live import MAX_WAIT, LiveCopy, repayment_lists, saved_copies, show_panels
+from portal.live import MAX_WAIT, LiveCopy, repayment_lists, saved_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
+from portal.panels import LOADER, Panels, show_panels
 from portal.registry import store
 from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
@@ -33,7 +33,6 @@ from portal.registry.records import active_records
 from portal.repayments.table import repayment_table, rows_of_lists
 from portal.runtime.business_date import business_date
 from portal.runtime.clocks import is_recent
-from portal.ui.htmx import render_page
 from servicing import Borrower, KeyPerson, Loan, Statement, consistency
 
 MAX_LIVE_ACCOUNTS = 12
@@ -52,7 +51,7 @@ TABS = {
     "history": "History",
 }
 CARDS = ("card-loans", "card-lines", "card-last")
-ALL_CARDS = (*CARDS, "card-next", "card-past-due")
+FOLLOWERS = dict.fromkeys(CARDS[:2], ("card-next", "card-past-due"))
 PROGRESS_PANELS = ("refresh-all", "refresh-progress")
 # Act, address, label, icon and key of each button. The first is what a servicer comes for, so it is filled.
 BUTTONS = [
@@ -69,7 +68,7 @@ ACTS = {
 }
 Accounts = dict[str, list[Record]]
 """What the borrower has, by kind, the newest first."""
-Panels = dict[str, list[LiveCopy]]
+Copies = dict[str, list[LiveCopy]]
 
 
 @requires("borrowers.index")
@@ -77,16 +76,19 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
     """The page, one of its cards after asking the service, or one of its tabs."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     accounts = accounts_of(borrower_uuid)
-    panels = read_accounts(request, accounts)
-    loans, lines, lists = (panels[card] for card in CARDS)
-    context: dict[str, Any] = {"record": record, "position": Position(loans, lines, lists)}
+    copies = read_accounts(request, accounts)
+    loans, lines, lists = (copies[card] for card in CARDS)
+    position = Position(loans, lines, lists)
+    fresh = (position.loans.fresh, position.lines.fresh, position.last_repayment.fresh)
+    panels = Panels(request, dict(zip(CARDS, fresh, strict=True)), FOLLOWERS)
+    context: dict[str, Any] = {"record": record, "position": position}
     if request.htmx.target in PROGRESS_PANELS:
-        copies = [one for one in (*loans, *lines, *lists) if one.is_asked]
-        context |= {"progress": progress(copies, request.GET.get("since", "")), "cards": CARDS}
-    elif request.htmx.target not in ALL_CARDS:
+        asked = [one for one in (*loans, *lines, *lists) if one.is_asked]
+        context |= {"progress": progress(asked, request.GET.get("since", ""))}
+    elif request.htmx.target not in (*CARDS, LOADER):
         found = findings([*loans, *lines], lists, business_date())
         context |= identity(request, record) | {"findings": list(islice(found, MAX_FINDINGS))}
-        context |= tab_context(request, record, accounts, panels)
+        context |= tab_context(request, record, accounts, copies)
     log_view(
         Actor.of(request),
         "borrowers.detail",
@@ -96,11 +98,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         borrower_uuid=record.uuid,
         is_repeat=bool(request.htmx) and request.htmx.target != "borrower-tab",
     )
-    partials = (*ALL_CARDS, *PROGRESS_PANELS, "borrower-tab")
-    response = render_page(request, "borrowers/detail.html", context, partial=partials)
-    if request.htmx.target in ("card-loans", "card-lines"):
-        trigger_client_event(response, "account:read")
-    return response
+    return panels.render("borrowers/detail.html", context, partial=(*PROGRESS_PANELS, "borrower-tab"))
 
 
 def accounts_of(borrower_uuid: str) -> Accounts:
@@ -112,7 +110,7 @@ def accounts_of(borrower_uuid: str) -> Accounts:
     return accounts
 
 
-def read_accounts(request: StaffRequest, accounts: Accounts) -> Panels:
+def read_accounts(request: StaffRequest, accounts: Accounts) -> Copies:
     """The copies of each card: those for which the service is asked, then saved copies of all others."""
     loans, lines = accounts[Kind.LOAN], accounts[Kind.LINE]
     live = {"card-loans": loans[:MAX_LIVE_ACCOUNTS], "card-lines": lines[:MAX_LIVE_ACCOUNTS]}
@@ -203,7 +201,7 @@ def why_not(request: StaffRequest, act: str) -> str:
 # --- The tabs ---
 
 
-def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panels: Panels) -> dict[str, Any]:
+def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panels: Copies) -> dict[str, Any]:
     """The tabs with their counts, and what the open one shows."""
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
@@ -259,7 +257,7 @@ def overview(
     record: Record,
     people: Sequence[Record],
     applications: Sequence[Record],
-    panels: Panels,
+    panels: Copies,
 ) -> dict[str, Any]:
     """Profile, timeline, onboarding checklist, follow-ups and recent views."""
     kind, shown = request.GET.get("events", ""), request.GET.get("shown", "")

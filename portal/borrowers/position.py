@@ -9,7 +9,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from portal.live import Freshness, LiveCopy
+from portal.live import LiveCopy
+from portal.panels import Freshness
 from portal.registry.figures import figures_of, past_due_of, rank
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date
@@ -25,7 +26,7 @@ class AccountsCard:
     """All loans, or all lines of credit, together."""
 
     def __init__(self, copies: Sequence[LiveCopy]) -> None:
-        self.copies, self.fresh, self.count = copies, Freshness(copies), len(copies)
+        self.copies, self.fresh, self.count = copies, Freshness(copies, is_short=True), len(copies)
         self.answers = [one.answer for one in copies if isinstance(one.answer, (Loan, Statement))]
 
     def _sum(self, name: str) -> Decimal | None:
@@ -139,7 +140,7 @@ class Position:
 
     @cached_property
     def last_repayment(self) -> LastRepayment:
-        fresh = Freshness(self._lists)
+        fresh = Freshness(self._lists, is_short=True)
         past = [
             (repayment.effective_date, LastRepayment(fresh, repayment, one.record))
             for one in self._lists

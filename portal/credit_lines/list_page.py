@@ -33,7 +33,7 @@ def principal(row: Row) -> str:
 
 
 LINES = ListPage(
-    kind=Kind.LINE,
+    kinds=[Kind.LINE],
     area="credit_lines",
     title="Lines of credit",
     noun="line",
@@ -47,7 +47,7 @@ LINES = ListPage(
     can_refresh=True,
     columns=[
         *account_columns("Line"),
-        money_column("limit", "Limit", "record.amount", ui.money, css="sd-wide"),
+        money_column("limit", "Limit", "record.amount", ui.money, css="sd-widest"),
         Column(
             name="principal",
             head="Principal",

@@ -7,10 +7,8 @@ from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
-from django_htmx.http import trigger_client_event
 
 from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
@@ -40,10 +38,7 @@ DOCUMENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
 )
-RELOAD_AFTER_READ = SafeString(
-    'hx-trigger="line:read from:body delay:50ms" hx-target="this" hx-swap="outerHTML"'
-)
-PANELS = ("line", "line-statements", "statement-list", "line-repayments")
+PARTS = ("line-statements", "statement-list")
 
 
 @require_safe
@@ -74,15 +69,16 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    response = account_page(request, LINES, record, build_context=build_context, panels=PANELS)
-    return trigger_client_event(response, "line:read") if request.htmx.target == "line" else response
+    # A document that is open beside the list of statements stays where it is.
+    followers = PARTS[1:] if request.GET.get("statement") else PARTS[:1]
+    return account_page(request, LINES, record, build_context=build_context, parts=PARTS, followers=followers)
 
 
 def build_context(request: StaffRequest, copy: LiveCopy) -> dict[str, Any]:
     """Balances, trends and statements; nothing while only the ID is on file."""
     line, record = copy.answer, copy.record
     if not isinstance(line, Statement):
-        return {"line": None, "reload_after_read": RELOAD_AFTER_READ}
+        return {"line": None}
     figures, today = figures_of(line), business_date()
     history = samples(record)
     chosen = request.GET.get("statement", "")
@@ -99,7 +95,6 @@ def build_context(request: StaffRequest, copy: LiveCopy) -> dict[str, Any]:
         "copies": len(history),
         "statements": statement_list(Actor.of(request), record.borrower_uuid, record.uuid, line, chosen),
         "unrecognized": unrecognized_words(line),
-        "reload_after_read": RELOAD_AFTER_READ,
     }
 
 

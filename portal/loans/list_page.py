@@ -19,7 +19,7 @@ def interest_rate(row: Row) -> Decimal | None:
 
 
 LOANS = ListPage(
-    kind=Kind.LOAN,
+    kinds=[Kind.LOAN],
     area="loans",
     title="Loans",
     noun="loan",
@@ -34,7 +34,7 @@ LOANS = ListPage(
     columns=[
         *account_columns("Loan"),
         value_column("opened", "Opened", "record.opened_on", ui.day, "sd-widest", is_default=False),
-        money_column("amount", "Amount", "record.amount", ui.money, css="sd-wide"),
+        money_column("amount", "Amount", "record.amount", ui.money, css="sd-widest"),
         money_column("remaining", "Remaining payments", "record.remaining", css="sd-wide"),
         *past_due_columns(),
         Column(

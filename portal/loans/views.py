@@ -27,8 +27,6 @@ from servicing.figures import is_partly_paid
 from servicing.schedules import schedule_of, total
 from servicing.values import decimal_or_none
 
-PANELS = ("loan", "loan-schedule", "loan-repayments")
-
 
 @require_safe
 @requires("loans.index")
@@ -57,7 +55,7 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
     record = get_object_or_404(Record, kind=Kind.LOAN, uuid=loan_uuid)
     if record.borrower_uuid and record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    return account_page(request, LOANS, record, build_context=build_context, panels=PANELS)
+    return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
 
 
 def build_context(request: StaffRequest, reading: LiveCopy) -> dict[str, Any]:

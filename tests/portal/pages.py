@@ -1,5 +1,6 @@
 """How tests read a page: as a browser with scripts gets it, one of its panels, or without scripts."""
 
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -8,6 +9,7 @@ from django.test import Client as Browser
 
 from portal.audit.models import RecordView
 from portal.live import PANEL_WAIT_SECONDS
+from portal.panels import LOADER
 from portal.registry.models import Record
 from tests.conftest import htmx
 
@@ -25,17 +27,24 @@ def plain(browser: Browser, address: str) -> str:
     return answer.content.decode()
 
 
-def panel(browser: Browser, address: str, name: str) -> str:
+def panel(browser: Browser, address: str, name: str, **headers: str) -> str:
     """One panel once it has its answer: as in a browser it looks again while that is on its way."""
     browser.cookies["js"] = "1"
     for _ in range(20):
-        answer = browser.get(address, headers=htmx(name))
+        answer = browser.get(address, headers=htmx(name) | headers)
         assert answer.status_code == 200
         shown = answer.content.decode().strip()
         if 'hx-trigger="load delay:1s"' not in shown:
             return shown
         address = address.replace("&refresh=1", "").replace("?refresh=1", "")
     raise AssertionError(f"{name} has no answer after {PANEL_WAIT_SECONDS * 20} s")
+
+
+def load_panels(browser: Browser, shown: str) -> str:
+    """The answer for all panels of a page, or of an answer, that wait for the service."""
+    loader = re.search(r'<div id="panels" hidden[^>]* hx-get="([^"]+)" hx-headers="([^"]+)"', shown)
+    assert loader, "no panel waits"
+    return panel(browser, unescape(loader[1]), LOADER, **json.loads(unescape(loader[2])))
 
 
 def words(shown: str) -> str:

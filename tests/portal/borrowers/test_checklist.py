@@ -12,7 +12,7 @@ from tests import given
 from tests.conftest import htmx, wait_for_reads
 from tests.portal.borrowers.editor import BORN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import SSN, Wizard
-from tests.portal.pages import page, panel, words
+from tests.portal.pages import load_panels, page, panel, words
 
 pytestmark = pytest.mark.django_db(transaction=True)  # the service is asked in other threads
 
@@ -103,8 +103,7 @@ def test_everything_is_read_again_and_said_how_far(
     since = re.search(r"since=([^\"]+)", unescape(begun))
     assert since
     portal_service.fail_next("loans.get", status=500)
-    for card in re.findall(r'hx-get="\?panel=(card-\w+)&amp;refresh=1"', begun):
-        panel(servicer, f"{address}?panel={card}&refresh=1", card)
+    load_panels(servicer, begun)
     ended = panel(servicer, f"{address}?panel=refresh-progress&since={since[1]}", "refresh-progress")
     assert "4 of 4 refreshed, 1 failed" in ended
     assert "hx-trigger" not in ended

@@ -51,6 +51,22 @@ def is_refused(answer: Any, status: int = 422) -> str:
 # --- It works ---
 
 
+@pytest.mark.parametrize("step", ["business", "people", "review"])
+def test_every_old_address_of_a_draft_leads_to_its_borrower(
+    step: str, wizard: Wizard, sandbox: Sandbox
+) -> None:
+    wizard.send()
+    (user,) = sandbox.world.users()
+    answer = wizard.get(step)
+    assert (answer.status_code, answer["Location"]) == (303, f"/borrowers/{user['uuid']}/")
+
+
+def test_a_pasted_tab_becomes_a_space(wizard: Wizard, sandbox: Sandbox) -> None:
+    wizard.post("business", BUSINESS | {"first_name": "Bay\tBakery LLC"})
+    wizard.send()
+    assert [user["first_name"] for user in sandbox.world.users()] == ["Bay Bakery LLC"]
+
+
 def test_sends_everything_that_was_typed(wizard: Wizard, sandbox: Sandbox) -> None:
     answer = wizard.send()
     (user,) = sandbox.world.users()
@@ -170,6 +186,12 @@ def test_a_refused_last_step_is_a_fragment_for_htmx(wizard: Wizard) -> None:
     page = is_refused(wizard.send({"ein": "1"}, headers=htmx("wizard")))
     assert page.strip().startswith('<div class="sd-wizard" id="wizard">')
     assert "<html" not in page
+
+
+def test_the_last_step_says_that_no_report_is_attached_and_asks_to_confirm_the_ein(wizard: Wizard) -> None:
+    shown = wizard.get("review").content.decode()
+    assert "Reports: none" in shown
+    assert ">Confirm EIN<" in shown
 
 
 def test_an_incomplete_draft_is_not_sent(servicer: Browser, sandbox: Sandbox) -> None:

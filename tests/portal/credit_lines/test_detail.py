@@ -50,7 +50,7 @@ class TestBalances:
     ) -> None:
         line = given.line(portal_service, borrower, limit="20000.00", drawn="7600.00")
         assert "sd-meter-ok" in read(viewer, line)
-        settings.UTILISATION_WARN, settings.UTILISATION_BAD = 20, 38
+        settings.UTILIZATION_WARN, settings.UTILIZATION_BAD = 20, 38
         shown = read(viewer, line)
         assert "sd-meter-bad" in shown
         assert 'd="M20 0V8M38 0V8"' in shown
@@ -229,11 +229,13 @@ class TestStatements:
         line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
         portal_service.world.statement(line.uuid, "2026-03-15")
         viewer.cookies["js"] = "1"
-        answer = viewer.get(line.get_absolute_url(), headers={"HX-Request": "true", "HX-Target": "line"})
-        assert answer["HX-Trigger"] == '{"line:read": {}}'
-        shown = panel(viewer, line.get_absolute_url(), "statement-list")
-        assert shown.startswith('<div class="sd-papers" id="statement-list"')
+        alone, together = '<div class="sd-papers" id="statement-list" hx-swap-oob', 'id="line-statements"'
+        shown = panel(viewer, f"{line.get_absolute_url()}?statement=2026-03-15", "line")
+        assert alone in shown
+        assert together not in shown
         assert "Mar 15, 2026" in shown
+        shown = panel(viewer, line.get_absolute_url(), "line")
+        assert f"{together} hx-swap-oob" in shown
 
 
 class TestPanels:
