@@ -16,6 +16,7 @@ from portal.accounts.models import User
 from portal.approvals.attention import pending_approvals
 from portal.audit.attention import trail_problem, unknown_writes
 from portal.borrowers.attention import incomplete_onboardings, old_drafts
+from portal.collections.attention import broken_promises, promises_due_today
 from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
@@ -30,6 +31,8 @@ SHARED_COUNT = "attention"
 GROUPS = {
     "system": "System",
     "approvals": "Approvals",
+    "promised": "Promises due today",
+    "broken": "Broken promises",
     "returned": "Returned payments",
     "past_due": "Past due",
     "due": f"Due in {DUE_DAYS} days",
@@ -66,6 +69,8 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
     stopped_worker,
     unknown_writes,
     pending_approvals,
+    promises_due_today,
+    broken_promises,
     returned_payments,
     partial(past_due_accounts, Kind.LOAN),
     partial(past_due_accounts, Kind.LINE),

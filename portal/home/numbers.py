@@ -1,4 +1,4 @@
-"""Payments of today and of the last two weeks by effective date, from the repayments on file."""
+"""Payments of the last seven days by effective date, from the repayments on file."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from portal.registry.records import active_records
 from portal.repayments.table import SUCCEEDED
 from servicing.schedules import total
 
-DAYS = 14
+DAYS = 7
 # The chart: the width of a day, the height of the largest one, and the gap between its two parts.
-STEP, HEIGHT, GAP = 20, 60, 2
+STEP, HEIGHT, GAP = 40, 60, 2
 
 
 @dataclass
@@ -43,9 +43,10 @@ class Payments:
 
 @dataclass
 class Day:
-    """The payments of one day by outcome; ``by_product`` has those that succeeded."""
+    """The payments of one day, or of several up to it, by outcome; ``by_product`` has those that succeeded."""
 
     day: date
+    first: date
     succeeded: Payments = field(default_factory=Payments)
     failed: Payments = field(default_factory=Payments)
     by_product: dict[str, Payments] = field(default_factory=lambda: defaultdict(Payments))
@@ -53,12 +54,12 @@ class Day:
     @property
     def succeeded_url(self) -> str:
         """The list behind the first number."""
-        return f"{reverse('repayments:index')}?status={SUCCEEDED}&from={self.day}&to={self.day}"
+        return f"{reverse('repayments:index')}?status={SUCCEEDED}&from={self.first}&to={self.day}"
 
     @property
     def failed_url(self) -> str:
         """The list behind the second."""
-        return f"{reverse('repayments:index')}?error=yes&from={self.day}&to={self.day}"
+        return f"{reverse('repayments:index')}?error=yes&from={self.first}&to={self.day}"
 
     @property
     def products(self) -> list[tuple[str, Payments, str]]:
@@ -79,15 +80,12 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Two weeks of days, the last of them today, and how complete they can be."""
+    """Seven days, the last of them today, what they add up to, and how complete they can be."""
 
     days: Sequence[Day]
+    week: Day
     on_file: int
     coverage: Coverage
-
-    @property
-    def today(self) -> Day:
-        return self.days[-1]
 
     @property
     def has_failures(self) -> bool:
@@ -101,20 +99,21 @@ class Numbers:
 
 
 def numbers(today: date) -> Numbers:
-    """The two weeks that end today."""
+    """The seven days that end today."""
     repayments = active_records(Kind.REPAYMENT)
     first = today - timedelta(days=DAYS - 1)
-    days = {day: Day(day) for day in (first + timedelta(days=number) for number in range(DAYS))}
+    week = Day(today, first)
+    days = {day: Day(day, day) for day in (first + timedelta(days=number) for number in range(DAYS))}
     recent = repayments.filter(key_date__gte=first, key_date__lte=today)
     columns = ("key_date", "status", "flagged", "category", "amount")
     for effective, status, has_failed, product, amount in recent.values_list(*columns):
-        day = days[effective]
-        if status == SUCCEEDED:
-            day.succeeded.amounts.append(amount)
-            day.by_product[product].amounts.append(amount)
-        if has_failed:
-            day.failed.amounts.append(amount)
-    return Numbers(list(days.values()), repayments.count(), coverage())
+        for span in (days[effective], week):
+            if status == SUCCEEDED:
+                span.succeeded.amounts.append(amount)
+                span.by_product[product].amounts.append(amount)
+            if has_failed:
+                span.failed.amounts.append(amount)
+    return Numbers(list(days.values()), week, repayments.count(), coverage())
 
 
 def _bar(index: int, day: Day, largest: Decimal) -> Bar:

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.accounts.roles import requires
 from portal.audit.chain import append
@@ -25,15 +25,16 @@ from portal.home.pinned import choices, pin, pinned
 from portal.notes.models import FollowUp
 from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Kind, Record
-from portal.registry.records import LINK_COLUMNS, with_borrowers
+from portal.registry.records import LINK_COLUMNS, active_records, with_borrowers
 from portal.runtime.business_date import business_date
+from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, VERSION, read_news
 from portal.ui.htmx import finish_action, render_page, toast
 
 MAX_RECENT = 8
 MAX_VIEWS_READ = 100
 MAX_ACTIVITY = 15
 FIRST_ITEMS = 3
-"""So many of each group are shown at first."""
+"""How many of each group are shown at first."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -102,7 +103,7 @@ def work_section(request: StaffRequest) -> dict[str, Any]:
 
 
 def numbers_section(request: StaffRequest) -> dict[str, Any]:
-    """Payments of today and of two weeks."""
+    """Payments of the last seven days."""
     return {"numbers": numbers(business_date()), "as_table": request.GET.get("numbers") == "table"}
 
 
@@ -178,3 +179,60 @@ def wake(request: StaffRequest) -> HttpResponse:
             append(Actor.of(request), "home.wake", subject_label=found.label)
         forget_counts(request.user)
     return finish_action(request, reverse("home:index"))
+
+
+@require_safe
+@requires("home.help")
+def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
+    """Help's first page with the terms, or one of its other pages."""
+    if not address:
+        return render_page(request, "home/help.html", {"pages": HELP_PAGES})
+    if address not in HELP_PAGES:
+        raise Http404("Help has no such page.")
+    context: dict[str, Any] = {"title": HELP_PAGES[address], "part": f"home/help_pages.html#{address}"}
+    if address == "first-day":
+        context["tasks"] = first_day_tasks(request.can)
+    if address != "news":
+        return render_page(request, "home/help_page.html", context)
+    answer = render_page(request, "home/help_page.html", context | {"news": read_news()})
+    answer.set_cookie(
+        NEWS_COOKIE, VERSION, NEWS_COOKIE_SECONDS, secure=request.is_secure(), httponly=True, samesite="Lax"
+    )
+    return answer
+
+
+def first_day_tasks(may: Callable[[str], bool]) -> list[tuple[str, str, str]]:
+    """What new staff try first: a label, what to do, and the address of a record on file that shows it."""
+
+    def example(kind: Kind) -> Record | None:
+        return active_records(kind).order_by("uuid").only(*LINK_COLUMNS).first()
+
+    def url(record: Record | None) -> str:
+        return record.get_absolute_url() if record else ""
+
+    borrower = example(Kind.BORROWER)
+    edit = reverse("borrowers:edit", args=[borrower.uuid]) if borrower and may("borrowers.edit") else ""
+    summary = reverse("documents:borrower", args=[borrower.uuid]) if borrower else ""
+    trail = reverse("audit:history", args=[borrower.kind, borrower.uuid]) if borrower else ""
+    return [
+        (
+            "Find a borrower",
+            "press Ctrl+K and type part of a name or a phone number.",
+            reverse("borrowers:index"),
+        ),
+        ("Read a loan", "see what is past due and due next.", url(example(Kind.LOAN))),
+        (
+            "Compare offers",
+            "open an application and look at rows that differ.",
+            url(example(Kind.APPLICATION)),
+        ),
+        ("Open a statement", "choose the newest statement on the line’s page.", url(example(Kind.LINE))),
+        (
+            "Explain a returned payment",
+            "read its code and when it came back.",
+            reverse("collections:returns"),
+        ),
+        ("Edit a phone number", "review the change; Cancel sends nothing.", edit or url(borrower)),
+        ("Print a summary", "choose who it is for, then print.", summary),
+        ("See the trail", "find your own visit in the history.", trail),
+    ]

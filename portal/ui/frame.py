@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 
 from portal.runtime.business_date import business_date
+from portal.ui.help import NEWS_COOKIE, VERSION
 
 
 class Area(NamedTuple):
@@ -39,6 +40,7 @@ AREAS = {
     "Accounts": (
         Area("Loans", "cash", "loans:index", "loans.index", "l"),
         Area("Lines of credit", "wallet", "credit_lines:index", "credit_lines.index", "c"),
+        Area("Collections", "list-check", "collections:index", "collections.index", "o"),
         Area("Repayments", "arrows-exchange", "repayments:index", "repayments.index", "r"),
     ),
     "Records": (
@@ -127,6 +129,11 @@ class Frame:
     @property
     def health(self) -> tuple[str, str] | None:
         return getattr(self._request, "health", None)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether this browser hasn't opened the news of this version."""
+        return self._request.COOKIES.get(NEWS_COOKIE) != VERSION
 
     @property
     def theme(self) -> str:

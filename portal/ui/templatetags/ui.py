@@ -31,6 +31,13 @@ register = template.Library()
 
 register.simple_tag(lambda: settings.PRODUCT_NAME, name="product_name")
 
+
+@register.simple_tag
+def organization() -> str:
+    """The organization's name, unless the product has the same one."""
+    return "" if settings.ORGANIZATION == settings.PRODUCT_NAME else str(settings.ORGANIZATION)
+
+
 UNSOURCED = 'title="not provided by the service"'
 NOT_PROVIDED = mark_safe('<span class="sd-null" title="not provided by the service">—</span>')
 
@@ -337,7 +344,7 @@ def meter(
     percent = wording.whole_percent(percent_of_limit(used, limit))
     if percent is None:
         return {"percent": None}
-    warn, bad = settings.UTILISATION_WARN, settings.UTILISATION_BAD
+    warn, bad = settings.UTILIZATION_WARN, settings.UTILIZATION_BAD
     state = "bad" if percent >= bad else "warn" if percent >= warn else "ok"
     width = max(0, min(100, percent))
     return {"percent": percent, "width": width, "state": state, "label": label, "marks": (warn, bad)}

@@ -342,19 +342,19 @@ class TestAttention:
 
 
 class TestNumbers:
-    def test_todays_payments_are_counted_summed_and_proved(
+    def test_payments_of_seven_days_are_counted_summed_and_proved(
         self, portal_service: Sandbox, viewer: Browser
     ) -> None:
         owner = given.borrower(portal_service)
         loan, line = portal_service.world.loan(owner.uuid), portal_service.world.line(owner.uuid)
         today = days_from_now(0)
         portal_service.world.repayment(loan["uuid"], amount="100.10", effective_date=today)
-        portal_service.world.repayment(line["uuid"], amount="0.20", effective_date=today)
+        portal_service.world.repayment(line["uuid"], amount="0.20", effective_date=days_from_now(-6))
         portal_service.world.repayment(line["uuid"], amount="7.00", status="FAILED", effective_date=today)
-        portal_service.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-20))
+        portal_service.world.repayment(line["uuid"], amount="1.00", effective_date=days_from_now(-7))
         read(owner, Kind.LOAN, loan["uuid"])
         read(owner, Kind.LINE, line["uuid"])
-        shown = viewer.get("/").context["numbers"].today
+        shown = viewer.get("/").context["numbers"].week
         assert (shown.succeeded.count, shown.succeeded.sum) == (2, Decimal("100.30"))
         assert (shown.failed.count, shown.failed.sum) == (1, Decimal("7.00"))
         assert {name: paid.count for name, paid, _ in shown.products} == {"LOAN": 1, "LOC": 1}
@@ -370,7 +370,7 @@ class TestNumbers:
         table = viewer.get("/?numbers=table", headers=htmx("numbers")).content.decode()
         assert 'fill="var(--chart-bar)"' in page
         assert table.lstrip().startswith("<section")
-        assert table.count('scope="row"') == 14
+        assert table.count('scope="row"') == 7
         assert "$50.00" in table
 
     def test_source_and_coverage_are_said(self, portal_service: Sandbox, viewer: Browser) -> None:

@@ -85,6 +85,7 @@ def test_every_class_in_the_style_sheets_is_used_and_every_class_in_a_template_h
     styles = [
         re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
         for path in (ROOT / "static/css").glob("*.css")
+        if path.name != "admin.css"  # Django's own templates hold its classes.
     ]
     styled = {
         name

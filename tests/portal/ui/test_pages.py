@@ -96,8 +96,22 @@ def test_only_those_who_may_onboard_can_press_the_button(viewer: Browser, servic
 def test_a_product_has_the_name_that_its_setting_says(
     viewer: Browser, anonymous: Browser, settings: LazySettings
 ) -> None:
-    settings.PRODUCT_NAME = "Harbor & Sons Servicing"
+    settings.PRODUCT_NAME = settings.ORGANIZATION = "Harbor & Sons Servicing"
     for browser, address in [(viewer, "/loans/"), (anonymous, "/sign-in/"), (viewer, "/nowhere/")]:
         page = browser.get(address).content.decode()
         assert page.count("Harbor &amp; Sons Servicing") >= 2
         assert "Servicing Desk" not in page
+
+
+def test_the_organization_is_named_on_screen_and_at_sign_in_where_it_is_not_the_product(
+    viewer: Browser, anonymous: Browser, settings: LazySettings
+) -> None:
+    pages = [(viewer, "/loans/"), (anonymous, "/sign-in/")]
+    settings.ORGANIZATION = "Harbor & Sons Lending"
+    assert all("Harbor &amp; Sons Lending" in b.get(address).content.decode() for b, address in pages)
+    settings.PRODUCT_NAME = settings.ORGANIZATION = "Harbor Desk"
+    counts = [b.get(address).content.decode().count("Harbor Desk") for b, address in pages]
+    settings.ORGANIZATION = "Harbor Lending"
+    assert [b.get(address).content.decode().count("Harbor") for b, address in pages] == [
+        n + 1 for n in counts
+    ]

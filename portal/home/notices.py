@@ -1,0 +1,165 @@
+"""The mail that people switched on, and mail to operators. Names no borrower unless ``MAIL_NAMES`` allows it.
+
+Hides when each message is due. Each has a key that names its event, so nobody gets it twice.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import Q
+from django.template.defaultfilters import pluralize
+from django.urls import reverse
+from django.utils import timezone
+
+from portal.accounts import outbox
+from portal.accounts.models import User
+from portal.approvals.lifecycle import open_approvals, reason_against_deciding
+from portal.approvals.models import Approval
+from portal.audit.integrity import find_failed_check, last_check
+from portal.audit.service_health import current_outage
+from portal.collections.models import AccountOwner
+from portal.collections.promises import due_today
+from portal.home.attention import attention
+from portal.jobs.models import Worker
+from portal.messaging.models import Run
+from portal.notes.models import FollowUp
+from portal.runtime.business_date import business_date
+from portal.ui import wording
+from servicing.promises import is_business_day
+
+# What happened before a person switched mail on, or while none could be sent, is not told later.
+RECENT = timedelta(days=1)
+WORKER_SILENCE = timedelta(minutes=5)
+MESSAGES_BEHIND = timedelta(hours=1)
+FIRST_HOUR = 7
+"""Daily mail is written from this hour on, in the business time zone."""
+
+
+class Notice(NamedTuple):
+    """One message before it has a recipient."""
+
+    key: str
+    subject: str
+    text: str
+    url: str
+
+
+def write_mail() -> None:
+    """Write every message that is due."""
+    wanted = Q(mail_approvals=True) | Q(mail_follow_ups=True) | Q(mail_promises=True) | Q(mail_digest=True)
+    for person in User.objects.filter(wanted, is_active=True).exclude(email=""):
+        for notice in notices_for(person):
+            send(notice, person.email, f"{person.pk}")
+    with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
+        for notice in notices_for_operators():
+            for address in settings.OPERATOR_EMAILS:
+                send(notice, address, address.casefold())
+
+
+def send(notice: Notice, address: str, recipient: str) -> None:
+    text = f"{notice.text}\n\n{settings.PORTAL_URL}{notice.url}\n"
+    outbox.put(f"{notice.key}:{recipient}", address, f"{settings.PRODUCT_NAME}: {notice.subject}", text)
+
+
+def notices_for(person: User) -> Iterator[Notice]:
+    """What this person wants to know now."""
+    if person.mail_approvals:
+        yield from approvals_waiting(person)
+        yield from approvals_decided(person)
+    hour = timezone.localtime(timezone=ZoneInfo(settings.BUSINESS_TIME_ZONE)).hour
+    if hour < FIRST_HOUR or not is_business_day(business_date()):
+        return
+    if person.mail_follow_ups:
+        yield from follow_ups_due(person)
+    if person.mail_promises:
+        yield from promises_due(person)
+    if person.mail_digest:
+        yield from digest(person)
+
+
+def approvals_waiting(person: User) -> Iterator[Notice]:
+    """Changes that this person can decide."""
+    for one in open_approvals(asked_at__gt=timezone.now() - RECENT):
+        if not reason_against_deciding(person, one):
+            yield Notice(
+                f"approval:{one.pk}",
+                "A change needs approval",
+                f"{one.maker_name} requested a change{about(one)}.",
+                one.get_absolute_url(),
+            )
+
+
+def approvals_decided(person: User) -> Iterator[Notice]:
+    """Decisions on this person's own requests."""
+    decided = Approval.objects.filter(maker_id=person.pk, decided_at__gt=timezone.now() - RECENT)
+    for one in decided:
+        is_rejected = one.state == Approval.State.REFUSED
+        verdict = "rejected" if is_rejected else "approved"
+        yield Notice(
+            f"decision:{one.pk}",
+            f"Your change was {verdict}",
+            f"{one.checker_name} {verdict} your change{about(one)}."
+            + ("" if is_rejected else " Send it before the approval expires."),
+            one.get_absolute_url(),
+        )
+
+
+def about(approval: Approval) -> str:
+    """What an approval changes, and for whom if mail may say so."""
+    what = f" ({', '.join(approval.acts).lower()})"
+    return f"{what} of {approval.label}" if settings.MAIL_NAMES else what
+
+
+def follow_ups_due(person: User) -> Iterator[Notice]:
+    """How many follow-ups are due, and which if mail may say so: their titles may hold names."""
+    today = business_date()
+    titles = FollowUp.objects.filter(owner_id=person.pk, done_at=None, due__lte=today)
+    if count := titles.count():
+        shown = [f"- {one.title}" for one in titles[:20]] if settings.MAIL_NAMES else []
+        subject = f"{count} follow-up{pluralize(count)} due"
+        yield Notice(
+            f"follow-ups:{today}", subject, "\n".join([f"{subject}.", *shown]), reverse("home:index")
+        )
+
+
+def promises_due(person: User) -> Iterator[Notice]:
+    """How many promises are due today on this person's accounts."""
+    today = business_date()
+    own = set(AccountOwner.objects.filter(owner=person).values_list("account_uuid", flat=True))
+    if count := sum(one.promise.account_uuid in own for one in due_today()) if own else 0:
+        subject = f"{count} promise{pluralize(count)} due today"
+        url = f"{reverse('collections:index')}?promise=due"
+        yield Notice(f"promises:{today}", subject, f"{subject} on your accounts.", url)
+
+
+def digest(person: User) -> Iterator[Notice]:
+    """How much of each kind needs attention."""
+    today, found = business_date(), attention(person)
+    if found.total:
+        rows = [f"{group.title}: {group.total:,}" for group in found.groups]
+        subject = f"{found.total:,} item{pluralize(found.total)} on {wording.day(today)}"
+        yield Notice(f"digest:{today}", subject, "\n".join(rows), reverse("home:index"))
+
+
+def notices_for_operators() -> Iterator[Notice]:
+    """What is wrong with the deployment now."""
+    now, status = timezone.now(), reverse("operations:status")
+    gone = Worker.objects.filter(stopped_at=None, beat_at__gt=now - RECENT, beat_at__lt=now - WORKER_SILENCE)
+    for one in gone:
+        text = f"A worker has been silent since {wording.moment(one.beat_at)}. Others go on; run manage.py doctor."
+        yield Notice(f"worker:{one.pk}", "A worker went silent", text, status)
+    if failed := find_failed_check(last_check()):
+        text = f"The check of the audit trail failed at {wording.moment(failed.at)}. See the runbook."
+        yield Notice(f"audit:{failed.at.isoformat()}", "The audit check failed", text, status)
+    outage = current_outage()
+    if outage and outage.since < now - timedelta(minutes=settings.OUTAGE_MAIL_MINUTES):
+        text = f"The lending service has not responded since {wording.moment(outage.since)}."
+        yield Notice(f"outage:{outage.since.isoformat()}", "The lending service is down", text, status)
+    last = Run.objects.filter(failure="", ended_at__isnull=False).first()
+    limit = max(MESSAGES_BEHIND, 3 * timedelta(minutes=settings.MESSAGE_SYNC_MINUTES))
+    if settings.MESSAGE_SYNC_MINUTES and last and last.ended_at and last.ended_at < now - limit:
+        text = f"Messages were last fetched completely at {wording.moment(last.ended_at)}."
+        yield Notice(f"messages:{last.ended_at.isoformat()}", "Messages are behind", text, status)

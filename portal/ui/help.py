@@ -1,0 +1,55 @@
+"""The pages of Help by their address, and what is new in this version, read from the changelog."""
+
+import re
+from functools import cache
+
+from django.conf import settings
+from django.utils.html import escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from servicing.version import __version__
+
+# An area's page has the area's name; templates/home/help_pages.html holds each under its address.
+HELP_PAGES = {
+    "first-day": "First day",
+    "home": "Home",
+    "borrowers": "Borrowers",
+    "onboarding": "Onboarding and editing",
+    "applications": "Applications and offers",
+    "loans": "Loans",
+    "credit_lines": "Lines of credit and statements",
+    "collections": "Collections",
+    "repayments": "Repayments",
+    "messaging": "Messages",
+    "approvals": "Approvals",
+    "audit": "Audit",
+    "operations": "Integration status",
+    "keyboard": "Keyboard shortcuts",
+    "news": "What’s new",
+}
+NEWS_COOKIE = "news"
+"""Holds the version whose news this person's browser opened last."""
+NEWS_COOKIE_SECONDS = 365 * 24 * 60 * 60
+VERSION = __version__
+
+
+@cache
+def read_news() -> list[tuple[str, SafeString]]:
+    """The newest two parts of the changelog, each with its title and its entries for staff."""
+    parts = re.split(r"(?m)^## ", (settings.BASE_DIR / "CHANGELOG.md").read_text())[1:]
+    news = []
+    for part in parts[:2]:
+        title, _, text = part.partition("\n")
+        for_staff = text.partition("### For operators")[0]
+        entries = re.findall(r"(?ms)^- (.*?)(?=\n- |\n\n|\n#|\Z)", for_staff)
+        version, _, day = title.replace("[", "").partition("]")
+        name = "Newest changes" if version == "Unreleased" else f"Version {version}{day.replace(' - ', ', ')}"
+        items = format_html_join("", "<li>{}</li>", ((_marked_up(entry),) for entry in entries))
+        news.append((name, format_html("<ul>{}</ul>", items)))
+    return news
+
+
+def _marked_up(entry: str) -> SafeString:
+    """An entry with its bold words and code."""
+    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(" ".join(entry.split())))
+    return mark_safe(re.sub(r"`(.+?)`", r"<code>\1</code>", text))  # noqa: S308 - escaped above

@@ -1,0 +1,116 @@
+"""Help: its terms are those of the screens, every area has a page, and the search box finds them."""
+
+import re
+from datetime import date
+from html import unescape
+
+from django.test import Client as Browser
+from django.urls import reverse
+
+from portal.accounts.roles import Role
+from portal.audit.models import WriteIntent
+from portal.registry.models import Record
+from portal.ui.frame import AREAS
+from portal.ui.help import HELP_PAGES
+from servicing.sandbox import Sandbox
+from servicing.version import __version__
+from tests import given
+from tests.conftest import browser_of, htmx
+from tests.portal.applications.answers import known, offer
+from tests.portal.pages import page, panel, words
+
+NEW = 'Help <span class="sd-badge sd-accent">New</span>'
+
+
+def screens(sandbox: Sandbox) -> str:
+    """What a supervisor reads in every area and on a page of each kind."""
+    supervisor = browser_of(Role.SUPERVISOR)
+    borrower = given.borrower(sandbox)
+    loan, line = given.loan(sandbox, borrower), given.line(sandbox, borrower)
+    sandbox.world.repayment(loan.uuid, amount="250.10")
+    application = known(borrower, offer(0), offer(1))
+    own = application.get_absolute_url()
+    supervisor.post(f"{own}prefer/", {"offer": offer(0)["uuid"], "reason": "Cheaper"})
+    read = [(loan, "loan"), (loan, "loan-repayments"), (line, "line"), (application, "application")]
+    panels = [panel(supervisor, record.get_absolute_url(), name) for record, name in read]
+    Record.objects.filter(pk=line.pk).update(flagged=True, past_due=10, key_date=date(2026, 7, 1))
+    lost = WriteIntent.objects.create(
+        submit_id="lost", operation="applications.submit", state="unknown", label="an application",
+        borrower_uuid=borrower.uuid, actor_id=1, actor_name="S",
+    )  # fmt: skip
+    tabs = [f"{borrower.get_absolute_url()}?tab={tab}" for tab in ("overview", "loans", "notes")]
+    areas = [reverse(area.url_name) for group in AREAS.values() for area in group]
+    addresses = [*areas, *tabs, line.get_absolute_url(), own, reverse("audit:write", args=[lost.pk])]
+    mains = [page(supervisor, address).partition("<main")[2] for address in addresses]
+    return words(" ".join([*panels, *mains])).casefold()
+
+
+def test_every_term_that_help_explains_is_on_a_screen(portal_service: Sandbox, viewer: Browser) -> None:
+    shown = page(viewer, "/help/")
+    terms = re.findall(r"<dt>([^<]+)</dt>", shown.partition("data-terms")[2].partition("</dl>")[0])
+    assert len(terms) > 15
+    read = screens(portal_service)
+    assert [term for term in terms if term.casefold() not in read] == []
+
+
+def test_every_area_has_its_page(portal_service: Sandbox, viewer: Browser) -> None:
+    for areas in AREAS.values():
+        for area in areas:
+            assert area.url_name.partition(":")[0] in HELP_PAGES
+    first = unescape(page(viewer, "/help/"))
+    for address, title in HELP_PAGES.items():
+        assert f'href="/help/{address}/"' in first
+        shown = page(viewer, f"/help/{address}/")
+        assert f"<h1>{title}</h1>" in shown
+        assert len(words(shown.partition("sd-prose")[2].partition("</section>")[0])) > 100
+    assert viewer.get("/help/unheard-of/").status_code == 404
+
+
+def test_the_first_day_leads_to_eight_pages_that_open(portal_service: Sandbox) -> None:
+    borrower = given.borrower(portal_service)
+    given.loan(portal_service, borrower)
+    given.line(portal_service, borrower)
+    known(borrower, offer(0), offer(1))
+    for role in (Role.VIEWER, Role.SERVICER):
+        browser = browser_of(role)
+        tasks = page(browser, "/help/first-day/").partition("sd-prose")[2].partition("</ol>")[0]
+        links = re.findall(r'<li><a href="([^"]+)">', tasks)
+        assert len(links) == 8
+        assert {browser.get(link).status_code for link in links} == {200}
+
+
+def test_the_first_day_has_no_dead_links_before_anything_is_on_file(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
+    tasks = page(viewer, "/help/first-day/").partition("sd-prose")[2].partition("</ol>")[0]
+    assert (tasks.count("<li>"), tasks.count("<a "), tasks.count("nothing on file yet")) == (8, 2, 6)
+
+
+def test_help_is_in_the_menu_and_explains_the_operators_of_search(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
+    assert 'href="/help/"' in viewer.get("/").content.decode()
+    assert "past_due:" in page(viewer, "/help/")
+
+
+def test_the_search_box_finds_pages_of_help(portal_service: Sandbox, viewer: Browser) -> None:
+    def found(text: str) -> str:
+        return viewer.get("/search/", {"q": text}, headers=htmx("suggestions")).content.decode()
+
+    assert 'href="/help/loans/"' in found("help loan")
+    assert 'href="/help/collections/"' in found("collections")
+    assert 'href="/help/first-day/"' in found("first day")
+    assert "/help/" not in found("new borrower")
+
+
+def test_news_are_marked_until_they_are_opened_once_for_each_version(
+    portal_service: Sandbox, viewer: Browser
+) -> None:
+    assert NEW in page(viewer, "/loans/")
+    news = page(viewer, "/help/news/")
+    assert f"Version {__version__}" in news
+    assert "<b>Collections</b>" in news
+    assert "**" not in news
+    assert NEW not in page(viewer, "/loans/")
+    viewer.cookies["news"] = "0.1.0"
+    assert NEW in page(viewer, "/loans/")
