@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import QueryDict
 
-from portal.registry.figures import aging_condition
+from portal.registry.figures import aging_of_kinds
 from portal.registry.models import Kind
 from portal.registry.query import NotUnderstood, calendar_day, midnight, read
 from portal.registry.records import distinct_values
@@ -129,9 +129,9 @@ def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt
     )
 
 
-def aging_filter(kind: Kind) -> Filter:
-    """Choose among the aging buckets of accounts of a kind."""
-    choices = {one.name.lower(): (str(one), partial(aging_condition, kind, one)) for one in Aging}
+def aging_filter(*kinds: Kind) -> Filter:
+    """Choose among the aging buckets of accounts."""
+    choices = {one.name.lower(): (str(one), partial(aging_of_kinds, kinds, one)) for one in Aging}
     return choice_filter("aging", "Aging", choices, prompt="Any aging")
 
 

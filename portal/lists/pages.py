@@ -1,6 +1,6 @@
 """A list of records: what it shows, how it is filtered and sorted, and its pages on screen and as a file."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -49,6 +49,8 @@ class Row:
     borrower: Record | None = None
     has_changed: bool = False
     """Whether this person last saw another answer."""
+    state: str = ""
+    """The query string of the list."""
     cells: SafeString | str = ""
 
 
@@ -103,7 +105,7 @@ class SortLink:
 class ListPage:
     """The declaration of a list. Columns, filters, sorts and ``load_rows`` are all that a list can adapt."""
 
-    kind: Kind
+    kinds: Sequence[Kind]
     area: str
     title: str
     noun: str
@@ -117,6 +119,10 @@ class ListPage:
     """The columns of each order, with a dash if it begins with the greatest; the first is the default."""
     sort_names: Mapping[str, str] = field(default_factory=dict)
     """The orders in words, if there are no heads of columns to click."""
+    within: Callable[[QueryDict], Q] = lambda state: Q()
+    """Which records of its kinds it shows at all, by its query string."""
+    required: Collection[str] = ()
+    """Columns that those always have."""
     upcoming_first: Callable[[], Q] | None = None
     """What comes first in the default order, in reverse: the soonest before the newest."""
     presets: Mapping[str, str]
@@ -175,15 +181,17 @@ class ListPage:
         ]
 
     def records(self) -> QuerySet[Record]:
-        """Everything that the list can show."""
-        return active_records(self.kind)
+        """Everything of its kind; of several kinds, ``within`` leaves what is shown."""
+        if len(self.kinds) == 1:
+            return active_records(self.kinds[0])
+        return Record.objects.filter(archived_at__isnull=True)
 
     def find(self, state: QueryDict, records: QuerySet[Record] | None = None) -> "Listing":
         """What a query string asks for, among all records or these.
 
         What means nothing falls back to the default; ``problems`` says so if that widens the list.
         """
-        records = self.records() if records is None else records
+        records = (self.records() if records is None else records).filter(self.within(state))
         state = state.copy()
         for name in TRANSIENT_PARAMS:
             if name != "page":
@@ -192,9 +200,9 @@ class ListPage:
         chosen, conditions, problems = chosen_filters(self.filters, state)
         sort, order = self._order(state.get("sort", ""))
         is_default = sort == next(iter(self.sorts))
-        is_owned = self.kind != Kind.BORROWER
-        owned, too_many = of_borrowers(query, [self.kind]) if is_owned else (Q(), "")
-        narrow = narrowed(records, query, [self.kind], counted=MAX_COUNTED, besides=owned)
+        is_owned = Kind.BORROWER not in self.kinds
+        owned, too_many = of_borrowers(query, self.kinds) if is_owned else (Q(), "")
+        narrow = narrowed(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
         found = narrow.found.filter(conditions).order_by(*order)
         paginator = CappedPaginator(
             found,
@@ -231,7 +239,7 @@ class ListPage:
         is_reversed = isinstance(column, str) and column.startswith("-")
         column = column.removeprefix("-") if isinstance(column, str) else column
         descending = is_reversed != sort.startswith("-")
-        nulls_last = True if column in _NULLABLE else None
+        nulls_last = True if column in _NULLABLE and column not in self.required else None
         expression = F(column) if isinstance(column, str) else column
         return sort, [
             OrderBy(expression, descending, nulls_last=nulls_last),
@@ -281,18 +289,19 @@ class ListPage:
                 for column in columns
                 for name in [column.sort or column.name]
             ],
-            "rows": self._rendered_rows(found.page, columns, Actor.of(request)) if columns else [],
+            "rows": self._rendered_rows(found, columns, Actor.of(request)) if columns else [],
             "optional_columns": [(column, column in columns) for column in self.optional_columns],
             "coverage": coverage(*self.covered_kinds),
             "views": saved_views_menu(request.user, f"{self.area}:index", found.query_string, self.presets),
             "max_selected": MAX_SELECTED,
         }
 
-    def _rendered_rows(self, page: Page[Record], columns: Sequence[Column], actor: Actor) -> list[Row]:
-        rows = list(self.rows(page))
+    def _rendered_rows(self, found: "Listing", columns: Sequence[Column], actor: Actor) -> list[Row]:
+        rows = list(self.rows(found.page))
         changed = _changed_for(actor, [row.record for row in rows]) if self.can_refresh else set()
         for row in rows:
             row.has_changed = row.record.uuid in changed
+            row.state = found.query_string
             row.cells = render_cells(columns, row)
         return rows
 

@@ -96,7 +96,10 @@ def _begin(request: StaffRequest, list_page: ListPage) -> HttpResponse:
 def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
     """The records that exist, in the order in which they were selected; one too many shows that they are too many."""
     wanted = [uuid for uuid in dict.fromkeys(uuids) if IDENTIFIER.fullmatch(uuid)][:500]
-    found = {record.uuid: record for record in list_page.records().filter(uuid__in=wanted)}
+    found = {
+        record.uuid: record
+        for record in list_page.records().filter(uuid__in=wanted, kind__in=list_page.kinds)
+    }
     return [found[uuid] for uuid in wanted if uuid in found]
 
 

@@ -19,7 +19,7 @@ from portal.registry.store import Observation
 from portal.registry.table_statistics import analyze, needs_analyze
 from portal.ui.guard import number_problem
 from servicing import Borrower, KeyPerson, ServicingError, codec
-from servicing.masking import masked_text, tax_numbers
+from servicing.masking import HIDDEN, masked_text, tax_numbers
 
 COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
@@ -221,7 +221,8 @@ def _parse_profile(line: str) -> Parsed:
         return f"not a user object: {error.message}" if line.lstrip().startswith("{") else NOT_AN_OBJECT
     people: list[Borrower | KeyPerson] = [borrower, *borrower.key_people]
     for person in people:
-        if number_problem(" ".join(filter(None, (person.first_name, person.middle_name, person.last_name)))):
+        name = " ".join(filter(None, (person.first_name, person.middle_name, person.last_name)))
+        if HIDDEN in name or number_problem(name):
             return f"name {TAX_NUMBER}"
     items = store.observe(borrower)
     for item in items:

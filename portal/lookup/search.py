@@ -25,6 +25,7 @@ from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
 from portal.ui import wording
 from portal.ui.frame import AREAS
+from portal.ui.help import HELP_PAGES
 
 # Characters that a search needs.
 MIN_CHARACTERS = 2
@@ -69,6 +70,7 @@ class Destination:
 _NAME = re.compile(r"[^\W\d_]+(?:[ '.,-]+[^\W\d_]+)*\.?")
 ACTIONS = (
     ("New borrower", "plus", "borrowers:create", "borrowers.create"),
+    ("Help", "help-circle", "home:help:index", "home.help"),
     ("Add by ID", "plus", "lookup:add", "lookup.add"),
     ("Import records", "upload", "lookup:import_records", "lookup.import_records"),
     ("Your settings", "settings", "accounts:profile", "accounts.profile"),
@@ -215,12 +217,19 @@ def find_destinations(query: Query, may: Callable[[str], bool]) -> list[Destinat
     """Find pages and actions whose name has words that begin like those typed."""
     words = fold(query.text).split()
     areas = ((area.label, area.icon, area.url_name, area.act) for group in AREAS.values() for area in group)
-    return [
+    pages = [
         Destination(label, icon, reverse(url_name))
         for label, icon, url_name, act in (*areas, *ACTIONS)
-        if words
-        and may(act)
-        and all(any(part.startswith(word) for part in fold(label).split()) for word in words)
+        if may(act)
+    ]
+    pages += [
+        Destination(f"Help: {title}", "help-circle", reverse("home:help:page", args=[address]))
+        for address, title in HELP_PAGES.items()
+    ]
+    return [
+        page
+        for page in pages
+        if words and all(any(part.startswith(word) for part in fold(page.label).split()) for word in words)
     ][:SUGGESTED]
 
 

@@ -47,7 +47,7 @@ OFFSET_CACHE_SECONDS: Final = 3600
 MAX_PAGES: Final = 1_000_000
 MAX_VALUES_IN_USE: Final = 50
 MAX_LIVE_EXPORT: Final = 100_000
-"""So many messages go straight from the service into a file; more come from saved messages, which takes no memory."""
+"""Up to this many messages go straight from the service into a file; more come from saved ones, to save memory."""
 
 
 FILE_COLUMNS: Final = (

@@ -42,7 +42,7 @@ COMMON_FOR_PAGES: Final = 20
 COMMON_FOR_COUNTS: Final = 250
 """With so many, they are counted that way too."""
 MAX_SEARCHED: Final = 10_000
-"""So many messages are searched for their borrower, and on SQLite so many that have a text."""
+"""How many messages are searched for their borrower and, on SQLite, for a text."""
 BATCH_SIZE: Final = 500
 PAGE_SIZE: Final = 101
 

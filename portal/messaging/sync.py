@@ -35,7 +35,7 @@ from servicing.resource import Cursor, OffsetUnit, PageStep, iterate_pages
 
 T = TypeVar("T")
 BATCH: Final = 1_000
-"""So many messages are saved at once."""
+"""How many messages are saved at once."""
 WEEK: Final = timedelta(days=7)
 FRONT_PAGES: Final = 10
 LIMITS: Final = (MESSAGES_PER_PAGE, 10, 1)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 MAX_SHOWN = 25
-"""So many items of one kind are shown."""
+"""How many items of one kind are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)

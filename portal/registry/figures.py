@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db.models import Q
 
-from portal.registry.models import Kind, Record
+from portal.registry.models import Kind, PastDueChange, Record
 from portal.runtime.business_date import business_date
 from servicing import Loan, Repayment, Statement, consistency
 from servicing.figures import (
@@ -45,7 +47,7 @@ FIGURE_COLUMNS: Final = (
 FIGURES_VERSION: Final = 1
 """Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""
 MAX_DIGITS: Final = 15
-"""So many digits of a number are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
+"""How many digits of a number are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
 CENT: Final = Decimal("0.01")
 PLACES: Final = Decimal("0.0001")
 NOT_KNOWN_RANK: Final = Decimal(10) ** 14
@@ -102,6 +104,32 @@ def rank(past_due: Decimal | None, *, is_late: bool) -> Decimal | None:
     return NOT_KNOWN_RANK if past_due is None else past_due
 
 
+class Lateness(NamedTuple):
+    """Whether the figures of an account say that it is past due."""
+
+    past_due: Decimal | None
+    is_late: bool
+
+    @classmethod
+    def of(cls, record: Record) -> "Lateness":
+        return cls(record.past_due, record.flagged)
+
+    @property
+    def owes_nothing(self) -> bool:
+        """Whether it is known that nothing is past due."""
+        return not self.is_late and self.past_due is not None and self.past_due <= 0
+
+
+def save_changes(accounts: Iterable[tuple[Record, Lateness]]) -> None:
+    """Save which of these accounts fell past due or were cured since their figures before."""
+    changes = []
+    for record, before in accounts:
+        now = Lateness.of(record)
+        if (before.owes_nothing and now.is_late) or (before.is_late and now.owes_nothing):
+            changes.append(PastDueChange(record=record, day=business_date(), is_cured=now.owes_nothing))
+    PastDueChange.objects.bulk_create(changes)
+
+
 class SavedAccount(NamedTuple):
     """The columns of an account that its borrower's totals are made of."""
 
@@ -120,6 +148,13 @@ def days_of(record: Record | SavedAccount) -> int | None:
         return days_past_due(record.past_due, record.oldest_unpaid_due, record.days_past_due, today)
     of_loans = (today - record.oldest_unpaid_due).days if record.oldest_unpaid_due else None
     return max((days for days in (of_loans, record.days_past_due) if days is not None), default=None)
+
+
+def aging_of_kinds(kinds: Sequence[Kind], bucket: Aging) -> Q:
+    """The saved accounts of these kinds in an aging bucket."""
+    if len(kinds) == 1:
+        return aging_condition(kinds[0], bucket)
+    return reduce(or_, (Q(kind=kind) & aging_condition(kind, bucket) for kind in kinds))
 
 
 def aging_condition(kind: Kind, bucket: Aging) -> Q:

@@ -26,6 +26,24 @@ def kind_choices() -> list[tuple[str, str]]:
 
 # Another version of the portal saved an answer without the figures of this one.
 STALE_FIGURES = models.Q(answer_at__gt=models.F("figures_from"))
+LISTED = models.Q(archived_at__isnull=True)
+
+
+def _index(
+    kind: Kind | None, fields: list[str], name: str = "", only: models.Q | None = None
+) -> models.Index:
+    """An index of what lists show of a kind, or of all kinds; with ``only``, of some records."""
+    owners = models.Q(kind=kind) if kind else models.Q()
+    name = name or f"by_{next(field for field in fields if field != 'kind').strip('-')}"
+    condition = owners & (only or models.Q()) & LISTED
+    return models.Index(
+        fields=fields, condition=condition, name=f"{kind.value if kind else 'record'}s_{name}"
+    )
+
+
+# The loans and lines that are past due, by an amount that is known or not. SQLite finds the index of this condition
+# by a comparison only, not by a list of kinds.
+IS_LATE = ~models.Q(kind=Kind.BORROWER) & models.Q(past_due_rank__isnull=False)
 
 
 def _list_indexes() -> list[models.Index]:
@@ -37,15 +55,21 @@ def _list_indexes() -> list[models.Index]:
     """
     usual = ["-updated_at", "-id"]
     narrowing = ["subtype", "state", "status", "flagged"]
-    narrowed = [[one, *usual, *(other for other in narrowing if other != one)] for one in narrowing]
-    # The last changed of what was created long ago are far from the last changed of all: an index alone passes those.
-    orders = [[*usual, "created_at"], ["-created_at", "-id"], ["amount", "id"], ["key_date", "id"]]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
-    of_borrowers = [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]]
-    of_others = {
+    of_accounts = [["needs_check", *usual], *worst, ["figures_good_through", "id"]]
+    orders: dict[Kind | None, list[list[str]]] = {
+        None: [
+            # Its last column counts how many were checked within a day.
+            ["checked_at", "id", "category"],
+            # The last changed of what was created long ago are far from the last changed of all: this passes those.
+            [*usual, "created_at"],
+            *(["-created_at", "-id"], ["amount", "id"], ["key_date", "id"]),
+            *([one, *usual, *(other for other in narrowing if other != one)] for one in narrowing),
+        ],
+        Kind.BORROWER: [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]],
         Kind.APPLICATION: [["category", "id"]],
-        Kind.LOAN: [["rate", "id"], ["needs_check", *usual], *worst, ["figures_good_through", "id"]],
-        Kind.LINE: [["needs_check", *usual], *worst, ["figures_good_through", "id"]],
+        Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
+        Kind.LINE: of_accounts,
         # The second alone answers every filter of their list, and adds up what they leave. SQLite sees that only where
         # the column of its condition is in it.
         Kind.REPAYMENT: [
@@ -53,48 +77,35 @@ def _list_indexes() -> list[models.Index]:
             ["key_date", "id", "status", "category", "subtype", "flagged", "amount", "archived_at"],
         ],
     }
-    listed = models.Q(archived_at__isnull=True)
-    borrowers = models.Q(kind=Kind.BORROWER) & listed
-
-    def index(names: list[str], of: str, condition: models.Q) -> models.Index:
-        return models.Index(
-            fields=["kind", *names], condition=condition, name=f"{of}_by_{names[0].strip('-')}"
-        )
-
-    # Few accounts are in these: those that are past due, have an answer, or have stale figures.
-    days = [(Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due")]
-
-    def of_accounts(kind: Kind, names: list[str], name: str, condition: models.Q) -> models.Index:
-        return models.Index(
-            fields=names, condition=models.Q(kind=kind) & condition & listed, name=f"{kind.value}s_{name}"
-        )
-
+    answered, on_time = models.Q(answer_at__isnull=False), models.Q(flagged=False)
+    late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
     return [
+        # It orders what is past due over both kinds of accounts, and alone adds it up by aging.
+        models.Index(fields=late, condition=IS_LATE & LISTED, name="accounts_past_due"),
+        # Few accounts are in these: those that are past due, have an answer, or have stale figures.
         *(
-            of_accounts(kind, [name, "id"], f"by_{name}", models.Q(**{f"{name}__isnull": False}))
-            for kind, name in days
+            _index(kind, [days, "id"], only=models.Q(**{f"{days}__isnull": False}))
+            for kind, days in ((Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due"))
         ),
         *(
-            of_accounts(
-                kind,
-                ["kind", "figures_version", "id"],
-                "by_figures_version",
-                models.Q(answer_at__isnull=False),
+            index
+            for kind in (Kind.LOAN, Kind.LINE)
+            for index in (
+                _index(kind, ["kind", "figures_version", "id"], only=answered),
+                # Empty ones have no statistics: SQLite takes these for the kind that they begin with.
+                _index(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES),
+                _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "on_time", on_time),
             )
-            for kind, _ in days
         ),
-        # Empty ones have no statistics: SQLite takes these for the kind that they begin with.
-        *(of_accounts(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES) for kind, _ in days),
-        # Its last column counts how many were checked within a day.
-        index(["checked_at", "id", "category"], "records", listed),
-        models.Index(fields=["kind", "status", "id"], condition=listed, name="records_in_status"),
-        *(index(names, "records", listed) for names in orders + narrowed),
-        models.Index("kind", Lower("label"), "id", condition=borrowers, name="borrowers_by_label"),
-        *(index(names, "borrowers", borrowers) for names in of_borrowers),
-        *(
-            index(names, f"{kind.value}s", models.Q(kind=kind) & listed)
-            for kind, orders in of_others.items()
-            for names in orders
+        _index(Kind.LINE, ["kind", "days_past_due", "past_due", "id", "archived_at"], "by_aging"),
+        _index(None, ["kind", "status", "id"], "in_status"),
+        *(_index(kind, ["kind", *names]) for kind, lists in orders.items() for names in lists),
+        models.Index(
+            "kind",
+            Lower("label"),
+            "id",
+            condition=models.Q(kind=Kind.BORROWER) & LISTED,
+            name="borrowers_by_label",
         ),
     ]
 
@@ -114,6 +125,7 @@ class Record(models.Model):
     label = models.CharField(max_length=300, blank=True)
 
     answer_at = models.DateTimeField(null=True)
+    answer_day = models.DateField(null=True, help_text="The business date of the answer.")
     source = models.CharField(max_length=10, choices=Source.choices, default=Source.STAFF)
     checked_at = models.DateTimeField(null=True, help_text="When the service last answered for it.")
     asked_at = models.DateTimeField(null=True, help_text="When the service was last asked for it.")
@@ -243,3 +255,18 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.record} {self.at:%Y-%m-%d %H:%M}"
+
+
+class PastDueChange(models.Model):
+    """That an account fell past due, or was cured: the first saved figures that say so."""
+
+    record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="past_due_changes")
+    day = models.DateField(help_text="The business date.")
+    is_cured = models.BooleanField()
+
+    class Meta:
+        ordering = ["-day", "-id"]
+        indexes = [models.Index(fields=["day", "is_cured", "record"], name="past_due_changes_by_day")]
+
+    def __str__(self) -> str:
+        return f"{self.record} {'cured' if self.is_cured else 'past due'} {self.day}"

@@ -8,7 +8,7 @@ follows rules of an earlier version.
 from django.db import connection, transaction
 
 from portal.registry import store
-from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION
+from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION, Lateness, save_changes
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_key, update_records
 from portal.registry.rollup import roll_up
@@ -58,8 +58,10 @@ def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False)
         records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
         lists = records_by_key((Kind.LOAN_REPAYMENTS, one.uuid) for one in records if one.kind == Kind.LOAN)
         repayments = {one.uuid: one for one in lists}
+        lateness = [(record, Lateness.of(record)) for record in records if record.figures_version]
         for record in records:
             recalculate(record, repayments.get(record.uuid))
+        save_changes(lateness)
         update_records(records, [*FIGURE_COLUMNS, "opened_on"])
         roll_up({record.borrower_uuid for record in records})
     return len(records)

@@ -22,17 +22,20 @@ from portal.registry.figures import (
     ACCOUNTS,
     FIGURE_COLUMNS,
     FIGURES_VERSION,
+    Lateness,
     figure_columns,
     figures_of,
     repayment_columns,
+    save_changes,
     stored_amount,
 )
-from portal.registry.models import Kind, Record, Snapshot, Source
+from portal.registry.models import Kind, PastDueChange, Record, Snapshot, Source
 from portal.registry.query import is_uuid
 from portal.registry.records import create_records, records_by_key, unsaved_record, update_records
 from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
+from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
 from servicing.figures import FOREVER
@@ -170,8 +173,12 @@ def canonical_json(answer: Answer | list[Repayment]) -> str:
 
 
 def delete_old_snapshots() -> int:
-    """Delete snapshots older than the setting says, but the newest of each record; return how many."""
+    """Delete snapshots older than the setting says, but the newest of each record; return how many.
+
+    When accounts fell past due or were cured is forgotten with them.
+    """
     limit = timezone.now() - timedelta(days=settings.SNAPSHOT_DAYS)
+    PastDueChange.objects.filter(day__lt=business_date() - timedelta(days=settings.SNAPSHOT_DAYS)).delete()
     newer = Snapshot.objects.filter(record=OuterRef("record"), at__gt=OuterRef("at"))
     deleted, _ = Snapshot.objects.filter(Exists(newer), at__lt=limit).delete()
     return deleted
@@ -190,6 +197,7 @@ def _save_batch(
         stored = lock_existing(items) if stored is None else stored
         saved, new, changed, same, snapshots = [], [], [], [], []
         owners: dict[Record, str] = {}
+        lateness: list[tuple[Record, Lateness]] = []
         for item in items:
             record = stored.get((item.kind, item.uuid))
             if record is None:
@@ -201,6 +209,8 @@ def _save_batch(
                 same.append(record)
             else:
                 before, owners[record] = _column_values(record), record.borrower_uuid
+                if record.kind in ACCOUNTS and record.answer:
+                    lateness.append((record, Lateness.of(record)))
                 snapshots += _apply(record, item, source, at)
                 if _column_values(record) != before:
                     record.updated_at = at
@@ -214,6 +224,7 @@ def _save_batch(
         loans = _with_repayments(new + changed, answers, stored)
         create_records(new)
         update_records([*changed, *loans], [*_COLUMNS_FROM_ANSWER, "updated_at"])
+        save_changes(lateness)
         _touch(same, source, at)
         Snapshot.objects.bulk_create(snapshots)
         released = [record for record in changed if owners[record] and not record.borrower_uuid]
@@ -303,7 +314,7 @@ def has_stale_figures(record: Record) -> bool:
 
 def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
     """Update only the age of unchanged copies, in one statement."""
-    values: dict[str, Any] = {"answer_at": at, "source": source}
+    values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at), "source": source}
     if source == Source.SERVICE:
         values |= {"checked_at": at, "failing_since": None, "failure": ""}
     accounts = [record for record in records if record.kind in ACCOUNTS]
@@ -319,6 +330,7 @@ def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
 # The columns that an answer may change.
 _COLUMNS_FROM_ANSWER = [
     *("borrower_uuid", "parent_uuid", "label", "search_text", "answer", "answer_at", "source", "checked_at"),
+    "answer_day",
     *("category", "status", "subtype", "state", "city", "phone", "email", "amount", "past_due", "key_date"),
     *("rate", "flagged", "failing_since", "failure", "opened_on", *FIGURE_COLUMNS),
 ]
@@ -358,6 +370,7 @@ def _apply_answer(
     if record.answer and record.answer_at and record.answer != text:
         replaced = [_snapshot(record, record.answer, record.answer_at, record.source)]
     record.answer, record.answer_at, record.source = text, at, source
+    record.answer_day = business_date_at(at)
     if source == Source.SERVICE:
         record.checked_at, record.failing_since, record.failure = at, None, ""
     record.figures_from = at if record.kind in ACCOUNTS else None
