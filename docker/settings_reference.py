@@ -14,7 +14,7 @@ SETTINGS, GUIDE = ROOT / "portal/settings.py", ROOT / "docker/README.md"
 MARKS = "<!-- made by docker/settings_reference.py -->\n", "<!-- end -->\n"
 TITLE = re.compile(r"# --- (.+) ---")
 DEFAULT_POSITION = {"one_of": 2, "several_of": 2, "at_least": 2, "address": 2}
-READERS = {"text", "flag", "comma_separated", "matching", "time_zone", *DEFAULT_POSITION}
+READERS = {"text", "flag", "comma_separated", "matching", "pairs", "time_zone", *DEFAULT_POSITION}
 
 
 def write() -> None:
@@ -81,6 +81,8 @@ def worded_default(call: ast.Call) -> str:
     """The default without DEBUG, as far as it is a literal."""
     position = DEFAULT_POSITION.get(ast.unparse(call.func), 1)
     node: ast.expr = call.args[position] if len(call.args) > position else ast.Constant("")
+    if call.func.id == "pairs":  # type: ignore[attr-defined]
+        return "–"
     if isinstance(node, ast.IfExp) and ast.unparse(node.test) == "DEBUG":
         node = node.orelse
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "outside_debug":
@@ -115,6 +117,8 @@ def values(call: ast.Call) -> str:
             )
         case "comma_separated":
             return "list"
+        case "pairs":
+            return "list of `NAME=ROLE`"
         case "time_zone":
             return "time zone"
         case "address":

@@ -14,13 +14,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS, VENV = ROOT / ".tools", ROOT / ".venv"
+PROGRAMS = {"chromium": "chromium", "postgresql": "pg_config", "redis-server": "redis-server"}
 LOCKS = {
     "run": ["requirements.txt", "requirements-demo.txt"],
     "test": ["requirements.txt", "requirements-dev.txt"],
+    "test-fast": ["requirements.txt", "requirements-dev.txt"],
 }
 SYSTEM = {
     "run": ["docker/system-packages.txt"],
     "test": ["docker/system-packages.txt", "docker/system-packages-test.txt"],
+    "test-fast": ["docker/system-packages.txt"],
 }
 
 
@@ -31,6 +34,8 @@ def main(purpose: str) -> None:
     stamp, wanted = VENV / f".ready-{purpose}", fingerprint(purpose)
     if stamp.exists() and stamp.read_text() == wanted:
         return
+    if not os.access(ROOT, os.W_OK):
+        sys.exit(f"{ROOT} is read-only: it needs .venv and .tools. Prepare it as a user who may write there.")
     install_system_packages(purpose)
     install_python_packages(purpose)
     stamp.write_text(wanted)
@@ -53,6 +58,9 @@ def install_system_packages(purpose: str) -> None:
     if not shutil.which("dpkg-query"):
         if not find_library("pangoft2-1.0"):
             sys.exit("The PDF engine needs Pango: install the Pango library of your system, then try again.")
+        absent = [name for name, program in PROGRAMS.items() if not shutil.which(program)]
+        if purpose == "test" and absent:
+            say(f"tests that need {', '.join(absent)} will fail: install what your system calls so")
         return
     missing = [name for name in wanted if not is_installed(name)]
     if not missing:

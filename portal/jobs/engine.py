@@ -23,18 +23,25 @@ from django_tasks import (
     task,
     task_backends,
 )
-from django_tasks.exceptions import TaskResultDoesNotExist
+from django_tasks.exceptions import InvalidTaskBackendError, TaskResultDoesNotExist
 from django_tasks_db import DatabaseBackend
 from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
 from portal.jobs import execution
 from portal.jobs.models import Job
+from portal.runtime.environment import stop
 
 POLL_SECONDS = 0.5
 """How long a job waits for an idle worker, at most."""
 
 logger = logging.getLogger(__name__)
+
+
+try:
+    task_backends[DEFAULT_TASK_BACKEND_ALIAS]
+except InvalidTaskBackendError:
+    stop(f"TASK_BACKEND names no backend of django-tasks: {settings.TASKS['default']['BACKEND']!r}.")
 
 
 @task()

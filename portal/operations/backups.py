@@ -5,13 +5,20 @@ read it.
 """
 
 import os
+import secrets
 import shutil
 import sqlite3
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db import connection
+
+from portal.runtime.environment import text
 
 
 class BackupError(Exception):
@@ -47,6 +54,36 @@ def restore(file: Path) -> None:
         _copy_sqlite(file, _database())
     else:
         _restore_dump(file)
+
+
+def missing_folder() -> str:
+    """What to type where the folder of the SQLite database doesn't exist or can't be written to; empty if it can."""
+    folder = _database().parent
+    if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
+        return ""
+    fix = f"Type: sudo install --directory --mode 700 --owner $(id --user) {folder}"
+    return f"{settings.DATABASE_PLACED_BY} names the folder {folder}, where nothing can be written. {fix}"
+
+
+@contextmanager
+def scratch_database() -> Iterator[dict[str, str]]:
+    """A new, empty database beside this one; gives the environment for a command that uses it."""
+    with TemporaryDirectory(dir=_database().parent if connection.vendor == "sqlite" else None) as folder:
+        url = Path(folder) / "url"
+        environment = {"DATABASE_URL_FILE": str(url), "AUDIT_CHECKPOINT_DIR": ""}
+        if connection.vendor == "sqlite":
+            url.write_text(f"sqlite:///{folder}/portal.sqlite3")
+            yield environment
+            return
+        name = f"check_{secrets.token_hex(6)}"
+        url.touch(mode=0o600)
+        url.write_text(urlsplit(text("DATABASE_URL"))._replace(path=f"/{name}").geturl())
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+            try:
+                yield environment
+            finally:
+                cursor.execute(f"DROP DATABASE {name}")
 
 
 def _database() -> Path:

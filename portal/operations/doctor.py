@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
+from smtplib import SMTPException
 from typing import Literal
 
 from allauth.mfa.models import Authenticator
@@ -19,17 +20,22 @@ from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from django.core.cache import cache
+from django.core.mail import get_connection
 from django.db import DatabaseError, connection
 from django.template.defaultfilters import pluralize
+from django.urls import reverse
 
 import servicing
+from portal.accounts import outbox
 from portal.accounts.encryption import CannotDecrypt, decrypt
+from portal.accounts.single_sign_on import PROVIDER_ID, discover
 from portal.audit import guard, integrity, writes
 from portal.audit.models import Actor, Entry
 from portal.audit.spool import ANSWERS
 from portal.gateway import build_client, client_for
 from portal.jobs.status import jobs_status
 from portal.operations import rights
+from portal.operations.backups import missing_folder
 from portal.operations.models import Tally
 from portal.operations.readiness import chain, pending_migrations
 from portal.registry.models import Kind, Record
@@ -41,8 +47,8 @@ Grade = Literal["ok", "warn", "bad"]
 # The worker checks the trail once a day; one more day is no alarm.
 MAX_CHECK_AGE = timedelta(days=2)
 SECRETS = [
-    "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY", "METRICS_TOKEN",
-    "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
+    "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "EMAIL_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY",
+    "METRICS_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
 # What to look at if the service does not accept our identity.
 IDENTITY_SETTINGS = {
@@ -50,6 +56,7 @@ IDENTITY_SETTINGS = {
     "bearer": "SERVICING_TOKEN and SERVICING_AUTH",
     "none": "SERVICING_AUTH",
 }
+OIDC_ENDPOINTS = ["authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri"]
 RENDER_SCRIPT = "from weasyprint import HTML; HTML(string='<p>Drawn</p>').write_pdf()"
 GRANT = "Run docker/audit-roles.sql as the owner."
 CHECK_SECONDS = 5
@@ -90,7 +97,7 @@ def findings() -> Findings:
             "Keys, answers, service, worker, cache and trail were not looked at: the database comes first.",
         )
         return
-    for check in (search_index, keys, answers, service, worker, shared_cache, trail):
+    for check in (search_index, keys, answers, service, single_sign_on, mail, worker, shared_cache, trail):
         yield from run_check(check)
 
 
@@ -148,6 +155,9 @@ def static_files() -> Findings:
 
 def database() -> Findings:
     """Check that the database answers, is of this version, and lets this role read and write."""
+    if problem := missing_folder():
+        yield bad(problem)
+        return
     try:
         connect_without_pool()
         unreadable = rights.unreadable_tables()
@@ -271,6 +281,59 @@ def known_ids() -> dict[str, str]:
         if record := records.first():
             ids |= {"borrower_id": record.borrower_uuid, f"{kind.value}_id": record.uuid}
     return ids
+
+
+def single_sign_on() -> Findings:
+    """Ask the identity provider what it publishes about itself, and compare it with the settings."""
+    if not settings.OIDC_URL:
+        yield ok("Single sign-on is off: OIDC_URL is not set.")
+        return
+    at = f"The identity provider at {settings.OIDC_URL}"
+    try:
+        config = discover()
+        issuer = str(config.get("issuer", "")).rstrip("/")
+    except (OSError, ValueError, AttributeError) as error:
+        yield bad(f"{at} does not answer as one. Look at OIDC_URL. {first_line(error)}")
+        return
+    problems = []
+    if issuer != settings.OIDC_URL.partition("/.well-known/")[0].rstrip("/"):
+        problems.append(f"{at} calls itself {issuer or 'nothing'}. Set OIDC_URL to its own name.")
+    if lacking := [name for name in OIDC_ENDPOINTS if not config.get(name)]:
+        problems.append(f"{at} has no {' and no '.join(lacking)}; sign-in needs it.")
+    pages = ["authorization_endpoint", *(["end_session_endpoint"] if settings.OIDC_SIGN_OUT else [])]
+    origins = {origin(str(config[name])) for name in pages if config.get(name)}
+    if other := sorted(origins - {origin(settings.OIDC_URL), *settings.OIDC_ORIGINS}):
+        problems.append(
+            f"{at} has pages that browsers would not open from here. Set OIDC_ORIGINS to {','.join(other)}."
+        )
+    yield from map(bad, problems)
+    known = config.get("scopes_supported") or settings.OIDC_SCOPES
+    if unknown := [scope for scope in settings.OIDC_SCOPES if scope not in known]:
+        yield warn(f"{at} does not list the scope {' and '.join(unknown)}. Look at OIDC_SCOPES.")
+    if not problems:
+        back = reverse("openid_connect_callback", args=[PROVIDER_ID])
+        yield ok(f"{at} answers. Register https://{settings.ALLOWED_HOSTS[0]}{back} as its redirect URI.")
+
+
+def mail() -> Findings:
+    """Check that the mail server lets us in, and that mail gets through."""
+    if not settings.HAS_MAIL:
+        yield ok("Mail is off: EMAIL_URL is not set.")
+        return
+    server = get_connection(timeout=CHECK_SECONDS)
+    try:
+        server.open()
+        server.close()
+    except (OSError, SMTPException) as error:
+        yield bad(f"The mail server does not let us in. Look at EMAIL_URL. {outbox.name_of(error)}")
+    else:
+        yield ok("The mail server answers and knows these credentials.")
+    yield from (warn(f"Mail: {words}") for words in outbox.problems())
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a URL."""
+    return "/".join(url.split("/", 3)[:3])
 
 
 def worker() -> Findings:

@@ -14,6 +14,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST
 from django_htmx.http import trigger_client_event
 
+from portal.accounts import outbox
 from portal.accounts.roles import RoleMissing, requires, why_not_to
 from portal.audit.chain import append
 from portal.audit.models import Actor
@@ -36,6 +37,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "groups": measure_health(),
         "outage": current_outage(),
         "remembers": cache.is_answering(),
+        "mail_problems": list(outbox.problems()),
         "failures": calls.failures(),
         "calls": calls.find_calls(request.GET),
         "patterns": calls.operation_paths(),

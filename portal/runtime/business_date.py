@@ -5,7 +5,7 @@ Hides where it comes from: the clock in ``BUSINESS_TIME_ZONE``, or in a demo the
 
 import json
 import urllib.request
-from datetime import date
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -22,8 +22,13 @@ def business_date() -> date:
     return _sandbox_date() if settings.BUSINESS_DATE_FROM == "sandbox" else _local_date()
 
 
-def _local_date() -> date:
-    return timezone.localdate(timezone=ZoneInfo(settings.BUSINESS_TIME_ZONE))
+def business_date_at(moment: datetime) -> date:
+    """The business date at a moment: as many days before today's as have passed on the clock."""
+    return business_date() - (_local_date() - _local_date(moment))
+
+
+def _local_date(moment: datetime | None = None) -> date:
+    return timezone.localdate(moment, timezone=ZoneInfo(settings.BUSINESS_TIME_ZONE))
 
 
 def _sandbox_date() -> date:

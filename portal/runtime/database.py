@@ -50,7 +50,7 @@ def relaxed_durability() -> Iterator[None]:
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
         return
-    wait = 0 if time.monotonic() < _pause_ends_at else OPTIONAL_WAIT_SECONDS
+    wait = 0 if accepts_no_writes() else OPTIONAL_WAIT_SECONDS
     usual = connection.settings_dict["OPTIONS"]["timeout"]
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=NORMAL")
@@ -101,7 +101,7 @@ def write_if_possible(write: Callable[[], T]) -> T | None:
     """Do an optional write; ``None`` if the database accepts no writes now."""
     if connection.in_atomic_block:
         return write()
-    if connection.vendor != "sqlite" and time.monotonic() < _pause_ends_at:
+    if connection.vendor != "sqlite" and accepts_no_writes():
         return None
     try:
         with relaxed_durability(), _short_lock_wait():
@@ -112,6 +112,11 @@ def write_if_possible(write: Callable[[], T]) -> T | None:
         pause_optional_writes()
         logger.warning("The database takes no writes at the moment: %s", str(error).partition("\n")[0])
         return None
+
+
+def accepts_no_writes() -> bool:
+    """Whether the database just accepted none, so that waiting for it again is pointless."""
+    return time.monotonic() < _pause_ends_at
 
 
 def pause_optional_writes() -> None:

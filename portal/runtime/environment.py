@@ -90,6 +90,7 @@ def comma_separated(name: str, default: str | None = "") -> list[str]:
 def one_of(name: str, choices: list[str], default: str) -> str:
     """Read one of several choices."""
     value = text(name, default)
+    value = next((choice for choice in choices if choice.casefold() == value.casefold()), value)
     if value not in choices:
         reject(name, f"must be one of {', '.join(filter(None, choices))}; it is {value!r}.")
         return default
@@ -104,6 +105,14 @@ def several_of(name: str, choices: list[str], default: str) -> list[str]:
     if unknown := sorted(set(values) - set(choices)):
         reject(name, f"may hold {', '.join(choices)}, or none; it holds {', '.join(unknown)}.")
     return values
+
+
+def pairs(name: str, choices: list[str]) -> list[tuple[str, str]]:
+    """Read a list of ``key=choice``, in its order."""
+    found = [tuple(map(str.strip, word.rpartition("=")[::2])) for word in comma_separated(name)]
+    if any(not key or choice not in choices for key, choice in found):
+        reject(name, f"must be NAME=ROLE, several between commas; a role is one of {', '.join(choices)}.")
+    return found  # type: ignore[return-value]  # rpartition gives three parts.
 
 
 def time_zone(name: str, default: str) -> str:

@@ -1,5 +1,6 @@
 """What the compose file promises about every container, read without a container engine."""
 
+import ast
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from docker.settings_reference import setting_calls
 from portal.settings import BASE_DIR
 from tests.portal.jobs.test_worker import until
 from tests.portal.operations.test_demo import answers, free_port
@@ -54,6 +56,35 @@ def test_every_secret_that_a_service_is_given_has_a_file() -> None:
     assert given == set(COMPOSE["secrets"])
     guide = (BASE_DIR / "docker/README.md").read_text()
     assert [secret for secret in given if f"`{secret}`" not in guide] == []
+
+
+def test_every_setting_reaches_the_containers() -> None:
+    """By the file, or as one of those that the compose file sets or hands over."""
+    fixed = {name.removesuffix("_FILE") for name in SERVICES["web"]["environment"]}
+    source = (BASE_DIR / "portal/settings.py").read_text()
+    names = {str(ast.literal_eval(call.args[0])) for call, _ in setting_calls(source)}
+    assert fixed <= names
+    for name in ("web", "worker", "upgrade"):
+        assert SERVICES[name]["env_file"] == [{"path": "./desk.env", "required": False}]
+
+
+def test_every_alert_names_a_metric_and_a_row_of_the_runbook() -> None:
+    rules = yaml.safe_load((BASE_DIR / "docker/alerts.yml").read_text())["groups"][0]["rules"]
+    runbook = (BASE_DIR / "docker/README.md").read_text().partition("## Runbook")[2]
+    source = (BASE_DIR / "portal/operations/metrics.py").read_text()
+    for rule in rules:
+        (metric,) = re.findall(r"desk_\w+", rule["expr"])
+        assert f'"{metric}"' in source
+        assert rule["annotations"]["runbook"] in runbook
+    assert len(rules) > 8
+
+
+@pytest.mark.parametrize("name", ["web", "worker"])
+def test_a_unit_starts_what_the_container_starts(name: str) -> None:
+    unit = (BASE_DIR / f"docker/systemd/servicing-desk-{name}.service").read_text()
+    grace = SERVICES[name]["stop_grace_period"].removesuffix("s")
+    assert f"TimeoutStopSec={grace}\n" in unit
+    assert ("portal.wsgi" if name == "web" else "manage.py work") in unit
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
+from django.db.backends.utils import CursorWrapper
 
 from portal.accounts.roles import Role
 from portal.approvals.models import Approval
@@ -124,6 +125,35 @@ def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
         with pytest.raises(CommandError):
             run("restore", other, replace=True)
     assert Entry.objects.filter(action="lookup.archive").exists()
+
+
+def test_a_copy_is_tried_and_nothing_is_changed(copy: Path, portal_service: Sandbox) -> None:
+    append(Actor.system("test"), "accounts.sign_in")
+    before, folder = Entry.objects.count(), set(copy.parent.iterdir())
+    with connection.cursor() as cursor:
+        databases_before = names_of_databases(cursor)
+    said = run("restore", copy, check=True)
+    assert said.startswith("The ")
+    assert said.endswith("The copy can be restored. Nothing was changed.\n")
+    assert (Entry.objects.count(), set(copy.parent.iterdir())) == (before, folder)
+    with connection.cursor() as cursor:
+        assert names_of_databases(cursor) == databases_before
+
+
+def test_a_damaged_copy_fails_the_drill(copy: Path) -> None:
+    damaged = copy.with_name("damaged")
+    damaged.write_bytes(copy.read_bytes()[:5000])
+    with pytest.raises(CommandError, match="can’t be restored"):
+        run("restore", damaged, check=True)
+
+
+def names_of_databases(cursor: CursorWrapper) -> set[str]:
+    """On SQLite, what is beside the file; on PostgreSQL the databases of trials, for other ones come and go."""
+    if connection.vendor == "sqlite":
+        beside = Path(connection.settings_dict["NAME"]).parent
+        return {one.name for one in beside.iterdir() if one.is_dir()}
+    cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, 'check_')")
+    return {name for (name,) in cursor.fetchall()}
 
 
 def test_nothing_is_replaced_while_somebody_works(copy: Path, portal_service: Sandbox) -> None:

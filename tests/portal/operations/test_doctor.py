@@ -28,6 +28,8 @@ from portal.registry.models import Record
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import databases
+from tests.portal.conftest import use_provider
+from tests.portal.operations.test_demo import free_port
 from tests.portal.test_settings import NEEDED
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +82,25 @@ def test_a_service_that_refuses_these_credentials_is_said(healthy: Sandbox, sett
     settings.SERVICING_AUTH, settings.SERVICING_TOKEN = "bearer", "token"
     gateway.client.cache_clear()
     assert "cannot be used: The client is not known. Look at SERVICING_TOKEN and SERVICING_AUTH.\n" in said()
+
+
+def test_what_the_identity_provider_says_of_itself_is_compared(
+    healthy: Sandbox, settings: LazySettings, provider_url: str
+) -> None:
+    use_provider(settings, provider_url)
+    register = "Register https://127.0.0.1/sign-in/with/sso/back/ as its redirect URI."
+    assert f"The identity provider at {provider_url} answers. {register}" in said()
+    settings.OIDC_SCOPES = ["openid", "groups"]
+    assert "does not list the scope groups. Look at OIDC_SCOPES." in said()
+    use_provider(settings, provider_url.replace("127.0.0.1", "localhost"))
+    settings.OIDC_URL = "https://id.example"
+    words = said()
+    assert "calls itself http://localhost" in words
+    assert "Set OIDC_ORIGINS to http://localhost" in words
+    use_provider(settings, f"http://127.0.0.1:{free_port()}")
+    assert "does not answer as one. Look at OIDC_URL." in said()
+    use_provider(settings, healthy.url)
+    assert "does not answer as one. Look at OIDC_URL." in said()
 
 
 @pytest.mark.parametrize("status", [301, 404, 500])
@@ -178,15 +199,23 @@ def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sand
 
 
 @pytest.mark.parametrize(
-    ("address", "where", "why"),
+    ("address", "said", "why"),
     [
-        ("postgres://desk:pass-word-1@127.0.0.1:9/desk", "DATABASE_URL", "refused"),
-        ("sqlite:////nowhere/portal.sqlite3", "DATABASE_URL", "unable to open database file"),
-        ("", "DATA_DIR", "unable to open database file"),
+        (
+            "postgres://desk:pass-word-1@127.0.0.1:9/desk",
+            "The database does not answer. Look at DATABASE_URL. ",
+            "refused",
+        ),
+        (
+            "sqlite:////nowhere/portal.sqlite3",
+            "DATABASE_URL names the folder ",
+            "where nothing can be written",
+        ),
+        ("", "DATA_DIR names the folder ", "where nothing can be written"),
     ],
 )
 def test_a_database_that_is_away_is_said_at_once_with_its_reason(
-    address: str, where: str, why: str, tmp_path: Path
+    address: str, said: str, why: str, tmp_path: Path
 ) -> None:
     given = NEEDED | {"DEBUG": "off", "DATA_DIR": str(tmp_path / "nowhere"), "DATABASE_URL": address}
     environment = os.environ | given
@@ -198,8 +227,7 @@ def test_a_database_that_is_away_is_said_at_once_with_its_reason(
         text=True,
         timeout=25,
     )
-    (told,) = (line for line in done.stdout.splitlines() if "The database does not answer" in line)
-    assert told.startswith(f"WRONG  The database does not answer. Look at {where}. ")
+    (told,) = (line for line in done.stdout.splitlines() if line.startswith(f"WRONG  {said}"))
     assert why in told
     assert "pass-word-1" not in done.stdout + done.stderr
     assert done.returncode == 1

@@ -17,7 +17,8 @@ from portal.jobs import queue
 from portal.jobs.models import Job, Worker
 from portal.jobs.queue import start_job
 from portal.lookup.tasks import refresh_portfolio
-from portal.registry.models import Record, Snapshot
+from portal.registry.models import PastDueChange, Record, Snapshot
+from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 
@@ -49,6 +50,13 @@ def test_old_answers_go_but_never_the_newest_of_a_record(record: Record) -> None
     assert "0 drafts, 0 uploads, 0 earlier answers" in forget()
 
 
+def test_old_changes_of_what_is_past_due_go(record: Record) -> None:
+    days = [business_date() - timedelta(days=number) for number in (4, 7)]
+    kept, _ = (PastDueChange.objects.create(record=record, day=day, is_cured=False) for day in days)
+    forget()
+    assert list(PastDueChange.objects.all()) == [kept]
+
+
 def test_drafts_left_alone_go(servicer: Browser, settings: LazySettings) -> None:
     old, _ = (Draft.objects.create(owner=User.objects.get()) for _ in range(2))
     Draft.objects.filter(pk=old.pk).update(updated_at=timezone.now() - timedelta(days=31))
@@ -66,6 +74,7 @@ def test_the_trail_stays_and_says_so(record: Record) -> None:
         "snapshots": 1,
         "calls": 0,
         "jobs": 0,
+        "mail": 0,
     }
 
 

@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
 
 from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
@@ -107,3 +109,12 @@ def test_the_sandbox_says_what_it_lacks(packages: list[str]) -> None:
     done = run("import servicing.sandbox", ",".join(packages))
 
     assert "The sandbox needs werkzeug: install requirements-demo.txt" in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_by_collectstatic(
+    settings: LazySettings, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    settings.STATIC_ROOT = tmp_path / "file" / "static"
+    with pytest.raises(CommandError, match=r"can’t be written to .*/file/static: Not a directory\. Run"):
+        call_command("collectstatic", interactive=False, verbosity=0)

@@ -82,14 +82,19 @@ class Command(BaseCommand):
                 profiles=settings.DATA_DIR / "profiles.jsonl",
                 verbosity=0,
             )
-        refresh = [sys.executable, "manage.py", "refresh_portfolio", "--rate", "500"]
         environment = portal_environment(sandbox_port)
-        subprocess.run(refresh, env=environment, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, check=True)
+        for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"]):
+            command = [sys.executable, "manage.py", *words]
+            subprocess.run(
+                command, env=environment, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, check=True
+            )
 
     def greet(self, port: int) -> None:
         """Where to go and how to sign in."""
         self.stdout.write(f"\n{settings.PRODUCT_NAME} is at http://{HOST}:{port}/")
         self.stdout.write(f"Sign in as {', '.join(Role.values)}; the password is {settings.DEMO_PASSWORD}")
+        if str(settings.ENV_FILE) == os.devnull and (settings.BASE_DIR / ".env").exists():
+            self.stdout.write(".env is for deployments and was not read; ENV_FILE=.env reads it.")
         self.stdout.write("Ctrl-C stops it; the data is kept.\n")
         self.stdout.flush()
 
@@ -149,6 +154,10 @@ def port_from(name: str, default: int) -> int:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, int(text)))
+        except PermissionError:
+            raise CommandError(
+                f"Port {text} is for the system's administrator. Choose one from 1024 on with {name}=…"
+            ) from None
         except OSError:
             raise CommandError(f"Port {text} is in use. Choose another with {name}=…") from None
     return int(text)

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from portal.accounts.outbox import forget_old_mail
 from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall
 from portal.borrowers.models import Draft
@@ -52,4 +53,5 @@ FORGETTERS: dict[str, Callable[[], int]] = {
     "snapshots": delete_old_snapshots,
     "calls": forget_old_calls,
     "jobs": forget_old_jobs,
+    "mail": forget_old_mail,
 }

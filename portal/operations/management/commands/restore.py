@@ -1,18 +1,22 @@
 """Puts a copy in the place of the database, and proves that its audit trail is whole."""
 
+import os
+import subprocess
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from portal.audit.chain import append
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
 from portal.operations import rights
-from portal.operations.backups import BackupError, restore
+from portal.operations.backups import BackupError, missing_folder, restore, scratch_database
 from portal.runtime.database import exclusive_use
 
 NEXT_STEP = (
@@ -23,7 +27,7 @@ IN_USE = "Web or worker processes use the database. Stop them first, or add --wh
 
 
 class Command(BaseCommand):
-    """``manage.py restore FILE --replace``."""
+    """``manage.py restore FILE --replace``, or ``--check`` for a drill."""
 
     help = "Replace the database by a copy of it. Stop web and workers first."
     requires_migrations_checks = False
@@ -32,13 +36,29 @@ class Command(BaseCommand):
         """Which copy, and that it is meant."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--replace", action="store_true", help="yes: what the database holds now is lost")
+        parser.add_argument(
+            "--check", action="store_true", help="only try the copy, in a database of its own"
+        )
         parser.add_argument("--while-in-use", action="store_true", help="yes: others may be at work")
 
     def handle(
-        self, *args: Any, file: Path, replace: bool, while_in_use: bool = False, **options: Any
+        self,
+        *args: Any,
+        file: Path,
+        replace: bool,
+        check: bool = False,
+        while_in_use: bool = False,
+        **options: Any,
     ) -> None:
+        if check:
+            self.try_out(file)
+            return
         if not replace:
             raise CommandError("What the database holds now would be lost. Add --replace if that is meant.")
+        if problem := missing_folder():
+            raise CommandError(problem)
+        if not file.is_file():
+            raise CommandError(f"There is no file {file}. manage.py backup FILE writes one.")
         if not rights.may_change_tables():
             raise CommandError(rights.NOT_THE_OWNER)
         with exclusive_use() as is_alone:
@@ -51,6 +71,25 @@ class Command(BaseCommand):
             raise CommandError(f"The copy was put back, but its audit trail is broken. {checked.found}")
         self.stdout.write(f"The {checked.entries:,} entries of its audit trail fit each other.")
         self.stdout.write(NEXT_STEP)
+
+    def try_out(self, file: Path) -> None:
+        """Restore the copy as this command does, but into a new database, which is removed afterwards."""
+        try:
+            with scratch_database() as environment:
+                done = subprocess.run(
+                    [sys.executable, "manage.py", "restore", str(file.resolve()), "--replace"],
+                    cwd=settings.BASE_DIR,
+                    env=os.environ | environment,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+        except (DatabaseError, OSError) as problem:
+            raise CommandError(f"No database can be made to try the copy in: {problem}".strip()) from None
+        if done.returncode:
+            raise CommandError(f"The copy can’t be restored. {done.stderr.strip().splitlines()[-1]}")
+        self.stdout.write(next(line for line in done.stdout.splitlines() if "audit trail" in line))
+        self.stdout.write("The copy can be restored. Nothing was changed.")
 
     def replace_by(self, file: Path) -> None:
         """Put the copy in the database's place, in the form of this version."""

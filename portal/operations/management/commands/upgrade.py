@@ -13,6 +13,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
 from portal.operations import rights
+from portal.operations.backups import missing_folder
 
 _POSTGRES_LOCK = 7_231_905
 
@@ -24,6 +25,8 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
+        if problem := missing_folder():
+            raise CommandError(problem)
         with alone():
             try:
                 call_command("migrate", verbosity=verbosity, stdout=self.stdout)

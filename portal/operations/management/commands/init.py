@@ -1,0 +1,98 @@
+"""Writes the settings file of a new deployment, with fresh keys, and says what to type next."""
+
+import os
+import re
+import secrets
+from argparse import ArgumentParser
+from getpass import getpass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+QUESTIONS = {
+    "host": "Host name of the portal, such as desk.example.com",
+    "service": "URL of the lending service, such as https://lender.example",
+    "client_id": "Client ID that the lender issued",
+    "database": "PostgreSQL, such as postgres://db.example:5432/desk (empty: SQLite on this machine)",
+}
+OWNER, WEB = "desk", "desk_web"
+
+
+class Command(BaseCommand):
+    """``manage.py init``: asks for what no flag gives."""
+
+    help = "Write .env for a new deployment. Asks for what no flag gives."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """The answers, and where the file goes."""
+        for name, words in QUESTIONS.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", help=words)
+        parser.add_argument("--secret-file", help="file with the client secret; without it, you are asked")
+        parser.add_argument("--data-dir", type=Path, default=Path("/var/lib/servicing-desk"))
+        parser.add_argument("--file", type=Path, default=settings.BASE_DIR / ".env")
+
+    def handle(self, *args: Any, file: Path, data_dir: Path, **given: Any) -> None:
+        if file.exists():
+            raise CommandError(f"{file} exists already. Move it away to begin anew.")
+        try:
+            answers = {
+                name: (given[name] if given[name] is not None else input(f"{words}: ")).strip()
+                for name, words in QUESTIONS.items()
+            }
+            secret = given["secret_file"] or getpass("Client secret that the lender issued: ")
+        except EOFError:
+            raise CommandError(
+                "Something is still to be asked. Give every flag: manage.py init --help"
+            ) from None
+        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", answers["host"]):
+            raise CommandError("The host name has no scheme, port or path, such as desk.example.com.")
+        database = urlsplit(answers["database"])
+        name = database.path.strip("/")
+        if answers["database"] and not (
+            database.scheme in ("postgres", "postgresql") and database.hostname and re.fullmatch(r"\w+", name)
+        ):
+            raise CommandError("The database looks like postgres://db.example:5432/desk, without user.")
+        place = f"{database.hostname}:{database.port or 5432}/{name}"
+        owner_password, web_password = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        values = {
+            "SECRET_KEY": secrets.token_urlsafe(64),
+            "ALLOWED_HOSTS": answers["host"],
+            "CSRF_TRUSTED_ORIGINS": f"https://{answers['host']}",
+            "BEHIND_TLS_PROXY": "on",
+            "DATA_DIR": str(data_dir),
+            "SERVICING_URL": answers["service"],
+            "SERVICING_CLIENT_ID": answers["client_id"],
+            "SERVICING_SECRET_FILE" if given["secret_file"] else "SERVICING_SECRET": secret,
+            "METRICS_TOKEN": secrets.token_urlsafe(32),
+        }
+        if name:
+            values["DATABASE_URL"] = f"postgres://{WEB}:{web_password}@{place}"
+        if any("'" in value or "\n" in value for value in values.values()):
+            raise CommandError("An answer has a quote in it. Give the client secret as --secret-file.")
+        try:
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:
+                written.writelines(f"{key}='{value}'\n" for key, value in values.items())
+        except OSError as problem:
+            raise CommandError(f"{problem.filename} can’t be made: {problem.strerror}.") from None
+        self.stdout.write(f"Written: {file}. Its folder for data: {data_dir}.")
+        upgrade = "manage.py upgrade"
+        if name:
+            owner_url = f"postgres://{OWNER}:{owner_password}@{place}"
+            self.stdout.write(
+                "Run as PostgreSQL’s administrator:\n\n"
+                f"CREATE ROLE {OWNER} LOGIN PASSWORD '{owner_password}';\n"
+                f"CREATE ROLE {WEB} LOGIN PASSWORD '{web_password}';\n"
+                f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8';\n"
+            )
+            upgrade = (
+                f"DATABASE_URL='{owner_url}' .venv/bin/python manage.py upgrade && \\\n"
+                f"  psql '{owner_url}' -v web={WEB} -f docker/audit-roles.sql"
+            )
+        else:
+            upgrade = f".venv/bin/python {upgrade}"
+        self.stdout.write(f"Next:\n\n{upgrade}")
