@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup setup-test run test coverage test-fast test-postgres check bench bench-quick faults holes trial image-check
+.PHONY: setup setup-test setup-test-fast run test coverage test-fast test-postgres check bench bench-quick faults holes trial image-check
 
 setup:
 	@$(PYTHON) docker/setup.py run
@@ -10,8 +10,12 @@ setup:
 setup-test:
 	@$(PYTHON) docker/setup.py test
 
+# The Python packages of the tests, without a browser and other servers.
+setup-test-fast:
+	@$(PYTHON) docker/setup.py test-fast
+
 run: setup
-	@exec env DEBUG=1 $(BIN)/python manage.py demo --until-parent-stops
+	@exec env DEBUG=1 ENV_FILE=$${ENV_FILE:-/dev/null} $(BIN)/python manage.py demo --until-parent-stops
 
 # Three at a time on two cores: many tests wait. Coverage is measured where it must be whole; it would take the portal's tests half as long again.
 test: setup-test
@@ -25,7 +29,7 @@ coverage: setup-test
 	$(BIN)/coverage report --fail-under=95 --format=total
 
 # No browser, no other server, no coverage.
-test-fast: setup-test
+test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow" tests
 
 # Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.

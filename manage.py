@@ -13,6 +13,9 @@ def main() -> None:
 
         sys.stdout.write(f"{__version__}\n")
         return
+    if sys.argv[1:2] == ["init"]:  # It writes the settings that every other command needs.
+        os.environ |= {"DEBUG": "on", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
+        os.environ["DATA_DIR"] = os.path.curdir
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
+from django.core.exceptions import PermissionDenied
 from django.db import Error as DatabaseFailure
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template import loader
 
 import servicing
-from portal.accounts.roles import RoleMissing
 from portal.audit.chain import append
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import AlreadySubmitted, Blocked, RecordBusy, SavedTo
@@ -120,7 +120,7 @@ WRITE_TITLES = {
 """The title of a write whose own page can't be shown, by its state."""
 WITH_A_PAGE = (
     servicing.AnswerNotSaved,
-    RoleMissing,
+    PermissionDenied,
     Http404,
     CacheUnavailable,
     AlreadySubmitted,
@@ -151,9 +151,9 @@ class FailureMiddleware:
         if write and _has_page(error) and not isinstance(error, servicing.OutcomeUnknown):
             return write_result_page(request, write)
         match error:
-            case RoleMissing():
-                detail = {"path": request.path[:300]}
-                append(Actor.of(request), "accounts.refused", subject_label=error.act, detail=detail)
+            case PermissionDenied() if request.user.is_authenticated:  # The admin raises plain ones.
+                label, detail = getattr(error, "act", "admin"), {"path": request.path[:300]}
+                append(Actor.of(request), "accounts.refused", subject_label=label, detail=detail)
                 return None
             case Http404():
                 return page_404(request, error)

@@ -20,6 +20,7 @@ from portal.runtime.environment import (
     flag,
     matching,
     one_of,
+    pairs,
     reject,
     several_of,
     stop,
@@ -45,6 +46,11 @@ ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
 if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
 Env.read_env(ENV_FILE)
+# Settings whose names were British before 0.10; the old names still work.
+for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
+    for ending in ("", "_FILE"):
+        if (old := name.replace("IZATION", "ISATION") + ending) in os.environ:
+            os.environ.setdefault(name + ending, os.environ.pop(old))
 
 #: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)
@@ -163,6 +169,12 @@ SECRET_KEY_FALLBACKS = comma_separated("SECRET_KEY_FALLBACKS")
 ALLOWED_HOSTS = comma_separated("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
 #: Origins that forms may be posted from, such as `https://desk.example.com`.
 CSRF_TRUSTED_ORIGINS = comma_separated("CSRF_TRUSTED_ORIGINS")
+for host in ALLOWED_HOSTS:
+    if not re.fullmatch(r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9a-f:]+\]", host, re.IGNORECASE):
+        reject("ALLOWED_HOSTS", f"must be host names without scheme, port and path; one is {host!r}.")
+for origin in CSRF_TRUSTED_ORIGINS:
+    if not re.fullmatch(r"https?://[^/\s?#@]+", origin):
+        reject("CSRF_TRUSTED_ORIGINS", f"must look like https://desk.example.com; one is {origin!r}.")
 #: Time zone for displayed times, ages and "today".
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
 #: Where "today" comes from: `clock`, or in a demo (`DEBUG` only) the date of the `sandbox`.
@@ -174,10 +186,13 @@ CLOSED_STATUSES = frozenset(
     status.upper()
     for status in comma_separated("CLOSED_STATUSES", "CLOSED,PAID_OFF,CHARGED_OFF,CANCELED,CANCELLED")
 )
-#: Your organization's name on printed documents and in authenticator apps.
-ORGANISATION = text("ORGANISATION", "Servicing Desk")
+#: Business days after its date on which a promised payment still keeps the promise.
+PROMISE_GRACE_DAYS = at_least("PROMISE_GRACE_DAYS", 0, 1)
 #: What the portal is called on screens and at sign-in.
 PRODUCT_NAME = text("PRODUCT_NAME", "Servicing Desk")
+#: Your organization's name at sign-in, in everyone's menu, on printed documents and in authenticator apps.
+#: Default: `PRODUCT_NAME`.
+ORGANIZATION = text("ORGANIZATION", PRODUCT_NAME)
 #: Password of the demo staff (`DEBUG` only).
 DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
 #: Days an unfinished onboarding is kept.
@@ -200,9 +215,14 @@ APPROVAL_HOURS = at_least("APPROVAL_HOURS", 1, 72)
 #: Largest upload, in MB.
 UPLOAD_LIMIT_MB = at_least("UPLOAD_LIMIT_MB", 1, 20)
 #: Percent of the credit limit from which utilization is marked as a warning.
-UTILISATION_WARN = at_least("UTILISATION_WARN", 1, 75)
+UTILIZATION_WARN = at_least("UTILIZATION_WARN", 1, 75)
 #: Percent of the credit limit from which utilization is marked as bad. Default: `90`.
-UTILISATION_BAD = at_least("UTILISATION_BAD", UTILISATION_WARN, max(90, UTILISATION_WARN))
+UTILIZATION_BAD = at_least("UTILIZATION_BAD", UTILIZATION_WARN, max(90, UTILIZATION_WARN))
+
+if UTILIZATION_WARN > 100:
+    reject("UTILIZATION_WARN", f"must be a percentage, 100 or less; it is {UTILIZATION_WARN}.")
+elif UTILIZATION_BAD > 100:
+    reject("UTILIZATION_BAD", f"must be a percentage, 100 or less; it is {UTILIZATION_BAD}.")
 
 if not DEBUG and len(SECRET_KEY) < 50:
     reject(
@@ -224,6 +244,7 @@ INSTALLED_APPS = [
     "portal.applications",
     "portal.credit_lines",
     "portal.messaging",
+    "portal.collections",
     "portal.operations",
     "portal.home",
     "portal.documents",
@@ -294,7 +315,7 @@ TEMPLATES = [
                 "portal.accounts.templatetags.acts",
                 "template_partials.templatetags.partials",
             ],
-            "libraries": {"repayments": "portal.repayments.tags"},
+            "libraries": {"entries": "portal.audit.tags", "repayments": "portal.repayments.tags"},
         },
     }
 ]
@@ -406,6 +427,42 @@ VERIFY_MINUTES = at_least("VERIFY_MINUTES", 0, 24 * 60)
 #: How often the worker checks new audit entries and signs a checkpoint. 0 turns it off.
 CHECKPOINT_MINUTES = at_least("CHECKPOINT_MINUTES", 0, 15)
 
+# --- Mail ---
+
+#: Mail server: `smtp://user:password@host:port`, `smtp+tls://…` (STARTTLS) or `smtp+ssl://…`. Without it no mail is
+#: sent.
+mail_server = address("EMAIL_URL", Env.email_url_config, "smtp://localhost", ["smtp", "smtp+tls", "smtp+ssl"])
+HAS_MAIL = bool(text("EMAIL_URL"))
+EMAIL_HOST, EMAIL_PORT = mail_server["EMAIL_HOST"], mail_server["EMAIL_PORT"]
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server["EMAIL_HOST_USER"], mail_server["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS, EMAIL_USE_SSL = "EMAIL_USE_TLS" in mail_server, "EMAIL_USE_SSL" in mail_server
+EMAIL_TIMEOUT = 60
+#: Sender of mail, such as `Servicing Desk <desk@example.com>`. Required with `EMAIL_URL`.
+DEFAULT_FROM_EMAIL = text("MAIL_FROM")
+#: Address of the portal in mail. Default: `https://` and the first of `ALLOWED_HOSTS`.
+PORTAL_URL = (
+    matching(
+        "PORTAL_URL", "", r"https?://[^/\s?#@]+", "must look like https://desk.example.com, without a path."
+    )
+    or f"{'http' if DEBUG else 'https'}://{ALLOWED_HOSTS[0] if ALLOWED_HOSTS else ''}"
+)
+#: Whether mail may name borrowers.
+MAIL_NAMES = flag("MAIL_NAMES", False)
+#: Addresses that get mail about outages, workers that died, a failed audit check, and messages that are behind.
+OPERATOR_EMAILS = comma_separated("OPERATOR_EMAILS")
+#: Minutes the lending service is down until operators get mail.
+OUTAGE_MAIL_MINUTES = at_least("OUTAGE_MAIL_MINUTES", 1, 10)
+MAIL_MINUTES = 5 if HAS_MAIL else 0
+if HAS_MAIL and "@" not in DEFAULT_FROM_EMAIL:
+    reject("MAIL_FROM", "must be an email address; EMAIL_URL needs it.")
+if HAS_MAIL and not re.fullmatch(r"https?://[\w\[]\S*", PORTAL_URL):
+    reject("PORTAL_URL", "is missing; mail needs it where ALLOWED_HOSTS begins with a pattern.")
+for recipient in OPERATOR_EMAILS:
+    if not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", recipient):
+        reject("OPERATOR_EMAILS", f"must be email addresses, several between commas; one is {recipient!r}.")
+if OPERATOR_EMAILS and not HAS_MAIL:
+    reject("OPERATOR_EMAILS", "needs EMAIL_URL.")
+
 # --- Signing in ---
 
 AUTH_USER_MODEL = "accounts.User"
@@ -454,7 +511,7 @@ MFA_FORMS = {
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_RECOVERY_CODES_SHOW_ONCE = True
-MFA_TOTP_ISSUER = ORGANISATION
+MFA_TOTP_ISSUER = ORGANIZATION
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG
 
 #: Issuer URL of your OpenID Connect provider. The redirect URI to register is `/sign-in/with/sso/back/`.
@@ -465,10 +522,37 @@ OIDC_NAME = text("OIDC_NAME", "Single sign-on")
 OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
 #: Client secret at the provider.
 OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
-oidc_origin = re.match(r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+", OIDC_URL)
+#: Claim that finds a person's account at their first sign-in: `email` is compared with the account's email, the others
+#: with its sign-in name. Choose only a claim that people can't change at the provider.
+OIDC_MATCH = one_of("OIDC_MATCH", ["email", "sub", "preferred_username", "upn"], "email")
+#: Accept an email if the provider doesn't say whether it is verified. Turn it on only if people can't choose their own
+#: address there. An email reported as unverified is never accepted.
+OIDC_TRUST_EMAIL = flag("OIDC_TRUST_EMAIL", False)
+#: Role of each group, by the group's name or ID, such as `Loan Servicing=servicer`. The first that fits counts, at each
+#: sign-in; without one nobody gets in. Default: roles are assigned under Administration.
+OIDC_ROLES = pairs("OIDC_ROLES", ["viewer", "servicer", "supervisor", "auditor", "admin"])
+#: Claim that lists a person's groups.
+OIDC_GROUPS_CLAIM = matching("OIDC_GROUPS_CLAIM", "groups", ".+", EMPTY)
+#: Create missing accounts at the first sign-in. Needs `OIDC_ROLES`.
+OIDC_CREATE = flag("OIDC_CREATE", False)
+#: Scopes to ask for. Some providers list groups only if `groups` is among them.
+OIDC_SCOPES = comma_separated("OIDC_SCOPES", "openid,profile,email")
+#: Sign out at the provider too, if it supports that. The address to return to, which some want registered, is
+#: `/sign-in/`.
+OIDC_SIGN_OUT = flag("OIDC_SIGN_OUT", True)
+#: Origins of the provider's pages if they differ from the one in `OIDC_URL`; `doctor` names them.
+OIDC_ORIGINS = comma_separated("OIDC_ORIGINS")
+ORIGIN = r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+"
+oidc_origin = re.match(ORIGIN, OIDC_URL)
 if OIDC_URL and not (oidc_origin and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
     reject("OIDC_URL", "must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
-SOCIALACCOUNT_ADAPTER = "portal.accounts.adapter.SingleSignOnAdapter"
+if OIDC_CREATE and not OIDC_ROLES:
+    reject("OIDC_CREATE", "needs OIDC_ROLES: a new account gets its role from a group.")
+if "openid" not in OIDC_SCOPES:
+    reject("OIDC_SCOPES", "must contain openid.")
+if not all(re.fullmatch(ORIGIN, origin) for origin in OIDC_ORIGINS):
+    reject("OIDC_ORIGINS", "must be origins such as https://login.example.com, without a path.")
+SOCIALACCOUNT_ADAPTER = "portal.accounts.single_sign_on.SingleSignOnAdapter"
 SOCIALACCOUNT_PROVIDERS: dict[str, Any] = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": []}}
 if OIDC_URL:
     SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"] = [
@@ -477,7 +561,7 @@ if OIDC_URL:
             "name": OIDC_NAME,
             "client_id": OIDC_CLIENT_ID,
             "secret": OIDC_CLIENT_SECRET,
-            "settings": {"server_url": OIDC_URL},
+            "settings": {"server_url": OIDC_URL, "scope": OIDC_SCOPES},
         }
     ]
 
@@ -531,7 +615,7 @@ CONTENT_SECURITY_POLICY = {
         "connect-src": [SELF],
         "frame-src": [SELF],
         # A browser asks here too when the answer to a form leads on to the identity provider.
-        "form-action": [SELF, oidc_origin[0]] if oidc_origin else [SELF],
+        "form-action": [SELF, oidc_origin[0], *OIDC_ORIGINS] if oidc_origin else [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
     }
@@ -593,6 +677,14 @@ OTEL_EXPORTER_OTLP_HEADERS = matching(
 )
 #: Service name in traces.
 OTEL_SERVICE_NAME = matching("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
+# The SDK reads it again, and takes another one where it doesn't know the name.
+#: Which traces are sent; the `traceidratio` ones read their share from `OTEL_TRACES_SAMPLER_ARG`.
+OTEL_TRACES_SAMPLER = one_of(
+    "OTEL_TRACES_SAMPLER",
+    ["always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
+     "parentbased_traceidratio"],
+    "parentbased_always_on",
+)  # fmt: skip
 #: Lowest level that is logged. `INFO` logs each request.
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 #: `json` writes one object per line with the request's reference and without personal data.

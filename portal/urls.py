@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("portal.loans.urls")),
     path("", include("portal.credit_lines.urls")),
     path("repayments/", include("portal.repayments.urls")),
+    path("collections/", include("portal.collections.urls")),
     path("messages/", include("portal.messaging.urls")),
     path("", include("portal.lookup.urls")),
     path("notes/", include("portal.notes.urls")),

@@ -118,6 +118,7 @@ SLOW = [
     "portal/test_generate.py",
     "portal/test_hostile.py",
     "portal/test_list_orders.py",
+    "portal/test_mail.py",
     "portal/test_postgres.py",
     "portal/test_roles.py",
     "portal/test_search.py",

@@ -144,7 +144,7 @@ class Document:
             "content": self.content,
             "options": self.options,
             "stamp": stamp,
-            "organisation": settings.ORGANISATION,
+            "organization": settings.ORGANIZATION,
             "host": next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), ""),
             "environment": str(settings.SERVICING_ENVIRONMENT).upper(),
         }

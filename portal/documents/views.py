@@ -37,7 +37,8 @@ from portal.documents.pdf import NotRendered
 from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
-from portal.live import Freshness, LiveCopy, account_records, ask_and_wait, show_panels
+from portal.live import LiveCopy, account_records, ask_and_wait
+from portal.panels import Freshness, Panels, show_panels
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
@@ -220,16 +221,18 @@ def _preview_page(
     request: StaffRequest, document: Document, *, failure: NotRendered | None = None
 ) -> HttpResponse:
     stamp = Stamp(timezone.now(), request.user.audit_name())
+    fresh = None if document.options.is_from_copies else Freshness(document.readings)
     context = {
         **document.context(stamp),
         **_addresses(request),
-        "fresh": None if document.options.is_from_copies else Freshness(document.readings),
+        "fresh": fresh,
         "failure": failure,
         "choices": {"modes": MODES, "papers": PAPERS, "sections": SECTIONS},
         "has_sections": document.form is borrower_summary.FORM,
     }
     status = HTTPStatus.SERVICE_UNAVAILABLE if failure else HTTPStatus.OK
-    return render_page(request, "documents/preview.html", context, partial="document", status=status)
+    panels = Panels(request, {"document": fresh} if fresh else {})
+    return panels.render("documents/preview.html", context, partial="document", status=status)
 
 
 def _addresses(request: StaffRequest) -> Mapping[str, Any]:
@@ -238,7 +241,7 @@ def _addresses(request: StaffRequest) -> Mapping[str, Any]:
     name = f"documents:{match.url_name.removesuffix('_pdf')}" if match and match.url_name else ""
     ids = {key: value for key, value in match.kwargs.items() if key != "as_pdf"} if match else {}
     query = request.GET.copy()
-    for transient in ("panel", "refresh"):
+    for transient in ("panel", "known", "refresh"):
         query.pop(transient, None)
     return {
         "preview_url": reverse(name, kwargs=ids),

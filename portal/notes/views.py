@@ -6,13 +6,15 @@ from typing import Any, Protocol
 
 from django import forms
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from portal.accounts.roles import requires
+from portal.accounts.models import User
+from portal.accounts.roles import ACTS, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_page
@@ -21,6 +23,12 @@ from portal.registry.models import Record
 from portal.runtime.business_date import business_date
 from portal.ui.forms import DayField, StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
+
+
+def colleagues() -> QuerySet[User]:
+    """The people who may work on borrowers and accounts, by name."""
+    active: QuerySet[User] = User.objects.filter(is_active=True, role__in=ACTS["notes.add"].roles)
+    return active.order_by("first_name", "last_name", "pk")
 
 
 class Subject(Protocol):
@@ -36,6 +44,21 @@ class FutureDayField(DayField):
             raise forms.ValidationError("Choose today or later.")
 
 
+class ColleagueField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's own cannot be subscripted
+    """Somebody who may write follow-ups and hasn't left."""
+
+    default_error_messages = {
+        "invalid_choice": "Choose a colleague who works here.",
+        "required": "Choose a colleague.",
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(colleagues(), **kwargs)
+
+    def label_from_instance(self, obj: User) -> str:
+        return obj.display_name()
+
+
 class NoteForm(StaffForm):
     """A note, which may be pinned as a warning up to a day."""
 
@@ -44,10 +67,11 @@ class NoteForm(StaffForm):
 
 
 class FollowUpForm(StaffForm):
-    """Something to do by a day."""
+    """Something to do by a day, by oneself or a colleague."""
 
     title = TextField(label="Task", max_length=200)
     due = FutureDayField(label="By")
+    owner = ColleagueField(label="For", required=False, empty_label="Me")
 
 
 @requires("notes.add")
@@ -70,17 +94,28 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
 
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
-    """Add a follow-up about a borrower, owned by its author."""
+    """Add a follow-up about a borrower, for its author or a colleague."""
     record = get_object_or_404(Record, kind="borrower", uuid=borrower_uuid)
     form, about = FollowUpForm(request.POST or None), audit_subject(record)
 
     def save(actor: Actor) -> None:
-        owner = {"owner_id": actor.id or 0, "owner_name": actor.name}
-        FollowUp.objects.create(borrower_uuid=borrower_uuid, **owner, **form.cleaned_data)
-        append(actor, "notes.add_follow_up", subject_label=str(record), **about)
+        plan_follow_up(actor, record, **form.cleaned_data)
 
     crumb = ("Borrowers", reverse("borrowers:index"))
     return _form_page(request, form, "follow-up", record, crumb, about, save)
+
+
+def plan_follow_up(actor: Actor, record: Record, *, title: str, due: date, owner: User | None) -> None:
+    """Save a follow-up of the owner, or of the person who acts."""
+    FollowUp.objects.create(
+        borrower_uuid=record.borrower_uuid,
+        title=title,
+        due=due,
+        owner_id=owner.pk if owner else actor.id or 0,
+        owner_name=owner.audit_name() if owner else actor.name,
+    )
+    detail = {"for": owner.audit_name()} if owner else {}
+    append(actor, "notes.add_follow_up", subject_label=str(record), detail=detail, **audit_subject(record))
 
 
 def _form_page(

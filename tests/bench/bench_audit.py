@@ -32,7 +32,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, own(Path(folder) / "audit.sqlite3") as name:
         sow(ENTRIES)
-        return [appending(name), *verifying(name), comparing(name), *viewing(name)]
+        return [appending(name), *verifying(name), comparing(name), *viewing(name), administering(name)]
 
 
 def appending(name: str) -> Row:
@@ -82,6 +82,41 @@ def viewing(name: str) -> list[Row]:
         compared(f"a signed-in view that is recorded as a list, {beside}", first, bare, 4),
         compared(f"the same view again, which is only counted, {beside}", again, bare, 2),
     ]
+
+
+def administering(name: str) -> Row:
+    """The first page of all entries in the administration, beside a bare view of the same rows."""
+    from django.conf import settings
+    from django.test import Client
+
+    import portal.urls
+    from portal.accounts.models import User
+
+    portal.urls.urlpatterns.insert(0, path("bench/rows/", rows_view))
+    settings.ROOT_URLCONF = "portal.urls"
+    user, _ = User.objects.get_or_create(username="auditor", defaults={"role": "auditor"})
+    browser = Client()
+    browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+
+    def ask(address: str) -> None:
+        for _ in range(VIEWS):
+            assert browser.get(address).status_code == 200
+
+    asks = [partial(ask, "/admin/audit/entry/"), partial(ask, "/bench/rows/")]
+    for each in asks:
+        each()
+    ours, least = timed(*asks, rounds=VIEW_ROUNDS, clock=time.process_time)
+    what = f"a page of {ENTRIES:,} entries in the administration, CPU beside a bare view of its rows, {name}"
+    return compared(what, ours, least, 5)
+
+
+def rows_view(request: Any) -> HttpResponse:
+    """The newest entries, without frame, words or counts."""
+    from portal.audit.models import Entry
+    from tests.bench.plain import bare
+
+    columns = ("at", "actor_name", "action", "subject_label", "reason", "result", "request_id")
+    return HttpResponse(bare(Entry.objects.values_list(*columns), 50)())
 
 
 def bare_view(request: Any) -> HttpResponse:

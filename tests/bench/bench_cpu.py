@@ -111,7 +111,7 @@ def add_references(kinds: set[str]) -> None:
     draw = bare(active_records("borrower").order_by("-updated_at", "-id").values_list(*COLUMNS))
     addresses = [path("bench/bare/", lambda request: HttpResponse(draw()))]
     plain: dict[str, Any] = {"list_filter": ["kind", "state"], "search_fields": ["search_text"]}
-    root = User(username="root", role="admin")
+    root = User.objects.get(username="admin")
     for kind in kinds:
         for way, options in (("plain", plain), ("tuned", {"show_full_result_count": False})):
 
@@ -157,13 +157,14 @@ def get(browser: Any, page: Page) -> None:
 
 
 def nobody_asks_the_service() -> None:
-    """As if everything had been asked for just now: what is measured is the page."""
+    """As if the service had just answered for everything: what is measured is the page."""
     from django.utils import timezone
 
     from portal.jobs.models import Worker
     from portal.registry.models import Record
 
     Record.objects.update(asked_at=timezone.now())
+    Record.objects.exclude(answer="").update(checked_at=timezone.now())
     Worker.objects.update(beat_at=timezone.now())
 
 

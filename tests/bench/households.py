@@ -15,6 +15,7 @@ from portal.registry.models import Source
 from portal.registry.query import MARK
 from portal.registry.rollup import DECIDED, OPEN
 from portal.registry.search.texts import search_text
+from portal.runtime.business_date import business_date_at
 from servicing import rules
 from servicing.figures import FOREVER
 
@@ -54,7 +55,7 @@ INSTALLMENT: Final = "1052.20"
 PRODUCTS: Final = ["LOAN", "LINE_OF_CREDIT"]
 DEFAULTS: Final[dict[str, Any]] = {
     **dict.fromkeys(["kind", "uuid", "borrower_uuid", "parent_uuid", "label", "search_text", "answer"], ""),
-    **dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"]),
+    **dict.fromkeys(["answer_at", "answer_day", "checked_at", "created_at", "updated_at"]),
     "source": Source.SERVICE.value,
     "failure": "",
     "created_by": "",
@@ -81,7 +82,8 @@ class Households:
 
     def rows(self, number: int) -> Iterator[list[Any]]:
         """The values of :data:`COLUMNS` for a borrower and for everything that belongs to it."""
-        at = f"{self._now - timedelta(seconds=number * 20):%Y-%m-%d %H:%M:%S}"
+        moment = self._now - timedelta(seconds=number * 20)
+        at = f"{moment:%Y-%m-%d %H:%M:%S}"
         owner, loan = self._uuid(), self._uuid()
         is_late = number % 40 == 0
         people = [self._person(number), self._person(number)]
@@ -103,7 +105,7 @@ class Households:
             position["status"] = application["status"] if application["status"] in DECIDED else OPEN
         borrower = self._borrower(number, owner, people) | position
         common = DEFAULTS | dict.fromkeys(["answer_at", "checked_at", "created_at", "updated_at"], at)
-        common["borrower_uuid"] = owner
+        common |= {"borrower_uuid": owner, "answer_day": business_date_at(moment).isoformat()}
         for row in (borrower, *people, *accounts):
             made = {"figures_from": at} if row["kind"] in ("loan", "line") else {}
             yield [*(common | row | made).values()]

@@ -38,9 +38,9 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
     return draw
 
 
-def bare(rows: Any) -> Callable[[], str]:
+def bare(rows: Any, number: int = ROWS) -> Callable[[], str]:
     """Draws the first rows of a query of tuples, without frame, words or counts."""
     from django.template import Context, Engine
 
     template = Engine().from_string(BARE)
-    return lambda: template.render(Context({"rows": list(rows.all()[:ROWS])}))
+    return lambda: template.render(Context({"rows": list(rows.all()[:number])}))

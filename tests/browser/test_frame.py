@@ -101,3 +101,26 @@ def test_a_short_page_does_not_scroll_and_shows_the_foot_of_the_navigation(page:
     page.goto("/approvals/")
     assert page.evaluate("document.documentElement.scrollHeight") == 900
     expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_in_viewport(ratio=1)
+
+
+def test_panels_come_with_one_answer_and_a_failing_one_changes_the_header(
+    page: Page, portal_service: Sandbox
+) -> None:
+    loan = given.loan(portal_service, given.borrower(portal_service), amount="12000.00")
+    page.context.add_cookies([{"name": "js", "value": "1", "url": page.request.get("/").url}])
+    page.goto(f"{loan.get_absolute_url()}?refresh=1")
+    expect(page.locator("#loan")).to_contain_text("$12,000.00")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    portal_service.fail_next("loans.get", delay=0.5, status=500)
+    portal_service.fail_next("repayments.of_loan", delay=0.5)
+    asked: list[str] = []
+    page.on("request", lambda one: "panel=" in one.url and asked.append(one.url))
+    page.goto(f"{loan.get_absolute_url()}?refresh=1")
+    expect(page.locator("#loan-age")).to_contain_text("Not responding since")
+    expect(page.locator("#loan-repayments-age")).to_contain_text("From the service")
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    expect(page.locator("#health")).to_contain_text("Loans failing since")
+    assert len(asked) == 1
+    page.locator("#loan-age").get_by_role("link", name="Retry").click()
+    expect(page.locator("#loan-age")).to_contain_text("From the service")
+    expect(page.locator("#health")).to_contain_text("All systems responding")

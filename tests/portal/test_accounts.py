@@ -193,8 +193,8 @@ class TestAdmin:
     @pytest.mark.parametrize(
         ("role", "status"),
         [
-            (Role.VIEWER, 302),
-            (Role.SERVICER, 302),
+            (Role.VIEWER, 403),
+            (Role.SERVICER, 403),
             (Role.SUPERVISOR, 200),
             (Role.AUDITOR, 200),
             (Role.ADMIN, 200),

@@ -77,12 +77,28 @@ def test_a_view_waits_in_a_file_until_it_can_be_recorded(
     with VIEWS.path.open("ab") as file:
         file.write(b'answer 90 1\n{"actor": {"name": "cut o')
     assert not looks.filter(subject_uuid=other.uuid).exists()
+    database._pause_ends_at = 0.0  # As some seconds later.
     page(viewer, given.borrower(portal_service).get_absolute_url())
     late = looks.filter(subject_uuid=other.uuid).order_by("id")
     assert list(late.values_list("actor_name", flat=True)) == ["Viewer (viewer)", "Servicer (servicer)"]
     assert all("viewed_at" in entry.detail for entry in late)
     assert view_log.replay_views() == 0
     call_command("verify_audit", verbosity=0)
+
+
+def test_many_pages_seen_for_the_first_time_do_not_wait_one_after_the_other(
+    viewer: Browser, loan: Record, portal_service: Sandbox
+) -> None:
+    others = [given.borrower(portal_service) for _ in range(12)]
+    with databases.locked():
+        began = time.monotonic()
+        for other in others:
+            with timed():
+                assert other.label in page(viewer, other.get_absolute_url())
+        assert time.monotonic() - began < 3 * LONGEST_SECONDS
+    assert view_log.replay_views() == len(others)
+    recorded = Entry.objects.filter(action="borrowers.detail", actor_name="Viewer (viewer)")
+    assert {other.uuid for other in others} <= set(recorded.values_list("subject_uuid", flat=True))
 
 
 def test_a_view_that_was_recorded_before_a_kill_is_not_recorded_again(viewer: Browser, loan: Record) -> None:

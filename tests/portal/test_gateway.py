@@ -446,6 +446,20 @@ class TestOwnErrorPages:
         entry = Entry.objects.get(action="accounts.refused")
         assert (entry.actor_name, entry.subject_label) == ("Viewer (viewer)", "borrowers.create")
 
+    @pytest.mark.django_db
+    @pytest.mark.parametrize(
+        ("role", "address"),
+        [
+            (Role.VIEWER, "/admin/"),
+            (Role.SERVICER, "/admin/audit/entry/"),
+            (Role.AUDITOR, "/admin/accounts/user/add/"),
+            (Role.AUDITOR, "/admin/audit/entry/add/"),
+        ],
+    )
+    def test_a_refusal_in_the_admin_is_recorded_with_its_address(self, role: Role, address: str) -> None:
+        assert browser_of(role).get(address).status_code == 403
+        assert Entry.objects.get(action="accounts.refused").detail == {"path": address}
+
     @pytest.mark.parametrize(
         ("address", "status"), [("/trial/submit/", 403), ("/nowhere/", 404), ("/trial/breaks/", 500)]
     )

@@ -26,7 +26,7 @@ def test_hostile_text_stays_text_in_every_cell(viewer: Browser, list_page: ListP
     answer = {
         "uuid": EVIL,
         "product": EVIL,
-        "status": {"decision": EVIL} if list_page.kind == Kind.APPLICATION else EVIL,
+        "status": {"decision": EVIL} if list_page.kinds == [Kind.APPLICATION] else EVIL,
         "created_at": EVIL,
         "payment_type": EVIL,
         "error_description": EVIL,
@@ -35,7 +35,7 @@ def test_hostile_text_stays_text_in_every_cell(viewer: Browser, list_page: ListP
         "amount": EVIL,
     }
     hostile = dict.fromkeys(WORDS, EVIL) | {"borrower_uuid": EVIL, "answer": json.dumps(answer)}
-    Record.objects.create(kind=list_page.kind, uuid="a-1", **hostile)
+    Record.objects.create(kind=list_page.kinds[0], uuid="a-1", **hostile)
     Record.objects.create(kind=Kind.BORROWER, uuid=EVIL, label=EVIL)
     Record.objects.create(kind=Kind.KEY_PERSON, uuid="p-1", borrower_uuid="a-1", label=EVIL)
     if list_page.optional_columns:

@@ -7,6 +7,7 @@ from django.test import Client as Browser
 
 from portal.applications.list_page import APPLICATIONS
 from portal.borrowers.list_page import BORROWERS
+from portal.collections.list_page import WORKLIST
 from portal.credit_lines.list_page import LINES
 from portal.lists.pages import ListPage
 from portal.loans.list_page import LOANS
@@ -14,7 +15,7 @@ from portal.repayments.list_page import REPAYMENTS
 from servicing.sandbox import Sandbox
 from tests import given
 
-LISTS = [BORROWERS, APPLICATIONS, LOANS, LINES, REPAYMENTS]
+LISTS = [BORROWERS, APPLICATIONS, LOANS, LINES, REPAYMENTS, WORKLIST]
 ORDERS = [
     pytest.param(one, f"{dash}{sort}", id=f"{one.area} {dash}{sort}")
     for one in LISTS

@@ -131,7 +131,7 @@ def test_what_is_wrong_is_named_beside_what_is_missing_and_nothing_is_made(tmp_p
         "SERVICING_TIME_ZONE": "Mars/Olympus",
         "SERVICING_TIMEOUT": "soon",
         "SECRET_KEY_FILE": str(tmp_path / "nothing"),
-        "UTILISATION_WARN": "full",
+        "UTILIZATION_WARN": "full",
         "APPROVAL_ACTS": "legal_name,everything",
         "CACHE_URL": "memcached",
         "SECURE_SSL_REDIRECT": "yse",
@@ -204,6 +204,20 @@ def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
         ("APPROVAL_ACTS", "legal_name,everything"),
         ("SECOND_FACTOR_REQUIRED", "everybody"),
         ("OIDC_URL", "https://id.example"),
+        ("ALLOWED_HOSTS", "https://desk.example"),
+        ("ALLOWED_HOSTS", "desk.example,desk.example:8000"),
+        ("CSRF_TRUSTED_ORIGINS", "desk.example"),
+        ("UTILIZATION_BAD", "900"),
+        ("UTILIZATION_WARN", "101"),
+        ("TASK_BACKEND", "nowhere.Backend"),
+        ("TASK_BACKEND", "django_tasks_db.Nothing"),
+        ("OTEL_TRACES_SAMPLER", "sometimes"),
+        ("OIDC_MATCH", "name"),
+        ("OIDC_ROLES", "Loan Servicing"),
+        ("OIDC_ROLES", "Loan Servicing=owner"),
+        ("OIDC_CREATE", "on"),
+        ("OIDC_SCOPES", "profile,email"),
+        ("OIDC_ORIGINS", "https://login.example/oauth2"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://me:{}@collector.example"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "Bearer {}"),
@@ -248,6 +262,10 @@ class TestFiles:
         given = rest | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
         assert shown("SERVICING_SECRET", **given) == SECRET
 
+    def test_settings_that_were_renamed_keep_their_old_names(self) -> None:
+        given = NEEDED | {"ORGANISATION": "Acme Lending", "UTILISATION_WARN": "60"}
+        assert (shown("ORGANIZATION", **given), shown("UTILIZATION_WARN", **given)) == ("Acme Lending", "60")
+
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
         sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
         assert sentence.startswith("SECRET_KEY cannot be read from the file that SECRET_KEY_FILE names")
@@ -258,12 +276,35 @@ class TestFiles:
 
     def test_settings_come_from_the_env_file_and_the_environment_wins(self, tmp_path: Path) -> None:
         lines = [f"{name}={value}" for name, value in NEEDED.items()]
-        (tmp_path / "env").write_text("\n".join([*lines, "DRAFT_DAYS=5", "ORGANISATION=Acme Lending"]))
+        (tmp_path / "env").write_text("\n".join([*lines, "DRAFT_DAYS=5", "ORGANIZATION=Acme Lending"]))
         given = {"ENV_FILE": str(tmp_path / "env"), "DRAFT_DAYS": "7"}
-        assert (shown("ORGANISATION", **given), shown("DRAFT_DAYS", **given)) == ("Acme Lending", "7")
+        assert (shown("ORGANIZATION", **given), shown("DRAFT_DAYS", **given)) == ("Acme Lending", "7")
 
     def test_an_env_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
         assert refusal(**NEEDED, ENV_FILE=str(tmp_path / "env")).startswith("ENV_FILE")
+
+
+def test_a_choice_is_read_in_any_case() -> None:
+    assert shown("LOG_LEVEL", **NEEDED, LOG_LEVEL="info") == "INFO"
+
+
+@pytest.mark.parametrize("command", [["upgrade"], ["restore", "copy", "--replace"], ["doctor"]])
+def test_a_folder_that_is_not_there_is_named_with_what_makes_it(command: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "none"
+    done = start(sys.executable, "manage.py", *command, **NEEDED, DATA_DIR=str(folder))
+    assert done.returncode == 1
+    words = done.stdout + done.stderr
+    assert f"DATA_DIR names the folder {folder}, where nothing can be written. Type: sudo install" in words
+    assert "Traceback" not in words
+
+
+def test_groups_are_read_in_their_order() -> None:
+    given = shown("OIDC_ROLES", **NEEDED, OIDC_ROLES="5f1c=supervisor, Loan Servicing = servicer,a=b=viewer")
+    assert ast.literal_eval(given) == [
+        ("5f1c", "supervisor"),
+        ("Loan Servicing", "servicer"),
+        ("a=b", "viewer"),
+    ]
 
 
 def test_a_secret_is_taken_as_it_is() -> None:

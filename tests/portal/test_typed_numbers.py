@@ -33,6 +33,7 @@ from portal.accounts.roles import Role
 from portal.approvals.models import Approval
 from portal.audit.models import WriteIntent
 from portal.borrowers.models import Draft, Step
+from portal.collections.models import Promise
 from portal.jobs.models import Job
 from portal.lists.models import SavedView
 from portal.notes.models import FollowUp, Note
@@ -180,6 +181,9 @@ def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
     person.browser.post("/registry/refresh/")
     upload = SimpleUploadedFile("ids.csv", b"kind,uuid,borrower_uuid,label\n")
     person.browser.post("/registry/import/", {"ids": upload, "exported_on": timezone.localdate().isoformat()})
+    promised = {"person": "Someone else", "channel": "phone", "outcome": "promised", "amount": "100"}
+    promised |= {"day": LATER.isoformat(), "is_confirmed": "on"}
+    person.browser.post(f"/collections/contacts/loan/{of[Kind.LOAN].uuid}/log/", promised)
     servicer = browser_of(Role.SERVICER)
     editor = Editor(servicer, borrower)
     editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles"}, "ask")
@@ -193,6 +197,7 @@ def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
         "person_uuid": of[Kind.KEY_PERSON].uuid, "repayment_uuid": "sample", "message_uuid": message,
         "draft_id": Draft.objects.get().pk, "step": Step.BUSINESS, "approval_id": Approval.objects.get().pk,
         "intent_id": WriteIntent.objects.get().pk, "view_id": SavedView.objects.get().pk, "pk": key.pk,
+        "promise_id": Promise.objects.get().pk, "address": "first-day",
         "note_id": Note.objects.get().pk, "follow_up_id": FollowUp.objects.get().pk, "upload_id": 1, "entry_id": 1,
         "job_id": Job.objects.latest("created_at").pk, "batch_id": uuid4(),
         "document_id": uuid4(), "code": "SD-SAMPLE", "object_id": user.pk,

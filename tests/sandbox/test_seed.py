@@ -11,6 +11,8 @@ import phonenumbers
 import pypdf
 import pytest
 
+from servicing import Loan, Repayment, codec
+from servicing.consistency import check_loan_repayments
 from servicing.sandbox import Sandbox, World, checks, documents
 from servicing.sandbox.seed import seed
 from servicing.sandbox.wire import dumps
@@ -170,8 +172,7 @@ def test_some_accounts_are_unusual(world: World) -> None:
     ]
     assert any(Decimal(0) < line["principal_balance"] < line["credit_limit"] for line in frozen)
     undated = [row for loan in loans for row in loan.body["installments"] if not row.get("due_date", "x")]
-    assert undated
-    assert {row["status"] for row in undated} == {"SCHEDULED"}
+    assert {row["status"] for row in undated} == {"SCHEDULED", "PAST_DUE"}
     late = [
         (loan.body, row)
         for loan in loans
@@ -188,6 +189,21 @@ def test_some_accounts_are_unusual(world: World) -> None:
         and payment.body["amount"] * 2 < loan_payment(loan.body)
     ]
     assert parts
+    yesterday = TODAY - timedelta(days=1)
+    returns = [one for one in world.messages() if one["event"] == "payment.failed_after_success"]
+    assert any(one["created_at"][:10] == yesterday.isoformat() for one in returns)
+    contradictory = [
+        loan
+        for loan in loans
+        if check_loan_repayments(
+            codec.decode(Loan, dumps(loan.body)),
+            codec.decode_list(
+                Repayment, dumps([one.body for one in world.store.all("repayment", owner=loan.uuid)])
+            ),
+            TODAY,
+        )
+    ]
+    assert any(loan.body["delinquent"] for loan in contradictory)
 
 
 def test_a_delinquent_loan_is_cured_by_its_next_payment(tmp_path: Path) -> None:
