@@ -8,6 +8,7 @@ follows rules of an earlier version.
 from django.db import connection, transaction
 
 from portal.registry import store
+from portal.registry.columns import columns_from
 from portal.registry.figures import ACCOUNTS, FIGURE_COLUMNS, FIGURES_VERSION, Lateness, save_changes
 from portal.registry.models import Kind, Record
 from portal.registry.records import records_by_key, update_records
@@ -70,7 +71,7 @@ def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False)
 def recalculate(record: Record, repayments: Record | None) -> None:
     """Set the figures of an account from its saved answer and the saved list of its repayments."""
     answer = store.account_answer(record)
-    columns = store.columns_from(answer) if answer else {"figures_good_through": FOREVER}
+    columns = columns_from(answer) if answer else {"figures_good_through": FOREVER}
     for name in (*FIGURE_COLUMNS, "opened_on"):
         if name in columns:
             setattr(record, name, columns[name])

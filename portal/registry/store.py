@@ -8,8 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,36 +17,31 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from portal.registry.columns import Answer, columns_from, non_uuid_identifier
 from portal.registry.figures import (
     ACCOUNTS,
     FIGURE_COLUMNS,
     FIGURES_VERSION,
     Lateness,
-    figure_columns,
-    figures_of,
     repayment_columns,
     save_changes,
-    stored_amount,
 )
 from portal.registry.models import Kind, PastDueChange, Record, Snapshot, Source
-from portal.registry.query import is_uuid
 from portal.registry.records import create_records, records_by_key, unsaved_record, update_records
 from portal.registry.rollup import borrowers_with_totals, roll_up
 from portal.registry.search.texts import search_text
 from portal.registry.sources import KIND_OF_MODEL, Operation, operation_named
 from portal.runtime.business_date import business_date, business_date_at
 from portal.runtime.clocks import SKEW
-from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec, rules
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing.figures import FOREVER
 
-Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
 # Records by kind and identifier.
 Stored = Mapping[tuple[str, str], Record]
 Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
 
 BATCH_SIZE = 2_000
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
-MAX_DAYS = 10**6
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 
@@ -384,135 +378,7 @@ def _has_newer_answer(record: Record, at: datetime) -> bool:
     return record.answer_at is not None and at < record.answer_at <= timezone.now() + SKEW
 
 
-def _fit_column(name: str, value: Any) -> Any:
-    """The value as every database can store it: texts cut to length, amounts out of range left out."""
-    if isinstance(value, str):
-        longest = getattr(Record._meta.get_field(name), "max_length", None)
-        return value.replace("\0", "\ufffd")[:longest]
-    if isinstance(value, Decimal):
-        return value if name == "past_due_rank" else stored_amount(value)
-    return None if isinstance(value, int) and abs(value) >= MAX_DAYS else value
-
-
 def _snapshot(record: Record, text: str, at: datetime, source: str) -> Snapshot:
     return Snapshot(
         record=record, at=at, source=source, digest=hashlib.sha256(text.encode()).hexdigest(), answer=text
     )
-
-
-def columns_from(answer: Answer | list[Repayment]) -> dict[str, Any]:
-    """The columns by which lists filter, sort and search, from an answer."""
-    return {name: _fit_column(name, value) for name, value in _unbounded_columns(answer).items()}
-
-
-def _unbounded_columns(answer: Answer | list[Repayment]) -> dict[str, Any]:
-    match answer:
-        case list():
-            return {"search_text": ""}
-        case Borrower():
-            return _person_columns(answer) | {
-                "label": full_name(answer),
-                "category": (answer.user_type or ("BUSINESS" if answer.is_business else "PERSON")).upper(),
-                "subtype": str(answer.entity or ""),
-                "search_text": search_text(
-                    full_name(answer),
-                    non_uuid_identifier(answer.uuid),
-                    *_contact_texts(answer),
-                    *map(full_name, answer.key_people or ()),
-                ),
-            }
-        case KeyPerson():
-            return _person_columns(answer) | {
-                "label": full_name(answer),
-                "category": str(answer.title or ""),
-                "search_text": search_text(
-                    full_name(answer), non_uuid_identifier(answer.uuid), *_contact_texts(answer)
-                ),
-            }
-        case Application():
-            decision = answer.status.decision if answer.status else None
-            found = search_text(
-                non_uuid_identifier(answer.uuid),
-                answer.product,
-                decision,
-                *(offer.uuid for offer in answer.offers),
-            )
-            return _credit_columns(answer.uuid, answer.product, decision) | {
-                "amount": answer.amount,
-                "search_text": found,
-            }
-        case Loan():
-            return _credit_columns(answer.uuid, answer.product, answer.status) | {
-                "amount": answer.amount,
-                "state": answer.state or "",
-                "rate": answer.interest_rate,
-                "search_text": search_text(
-                    non_uuid_identifier(answer.uuid), *_other_loan_ids(answer), answer.product, answer.status
-                ),
-                "opened_on": answer.opening_date,
-                **figure_columns(figures_of(answer)),
-            }
-        case Statement():
-            return {"amount": answer.credit_limit, **figure_columns(figures_of(answer))}
-        case Repayment():
-            found = search_text(
-                non_uuid_identifier(answer.uuid),
-                answer.ach_id,
-                answer.ach_batch_id,
-                answer.borrower_bank_account_uuid,
-                str(answer.amount),
-            )
-            has_failed = (answer.status or "").upper().startswith("FAILED")
-            return _credit_columns(answer.uuid, answer.product, answer.status) | {
-                "amount": answer.amount,
-                "key_date": _calendar_date(answer.effective_date),
-                "subtype": answer.payment_type or "",
-                "flagged": has_failed or bool((answer.error_description or "").strip()),
-                "search_text": found,
-            }
-
-
-def non_uuid_identifier(uuid: str) -> str:
-    """The ID if it is not a UUID: then it is searched for like any other text."""
-    return "" if is_uuid(uuid) else uuid
-
-
-def full_name(person: Borrower | KeyPerson) -> str:
-    """First, middle and last name; for a business, the legal name."""
-    parts = (person.first_name, person.middle_name, person.last_name)
-    return " ".join(part for part in parts if part)
-
-
-def _person_columns(person: Borrower | KeyPerson) -> dict[str, Any]:
-    address = person.address
-    return {
-        "state": (address.state or "") if address else "",
-        "city": (address.city or "") if address else "",
-        "phone": person.phone or "",
-        "email": person.email or "",
-    }
-
-
-def _contact_texts(person: Borrower | KeyPerson) -> tuple[str | None, ...]:
-    address = person.address
-    place = (address.city, address.zip, rules.US_STATES.get(address.state or "")) if address else ()
-    return (person.email, person.phone, *place)
-
-
-def _other_loan_ids(loan: Loan) -> list[str]:
-    """The loan's other IDs, whose form the service does not define."""
-    return [str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int)]
-
-
-def _credit_columns(uuid: str, product: str | None, status: str | None) -> dict[str, Any]:
-    return {
-        "category": product or "",
-        "status": status or "",
-        "search_text": search_text(non_uuid_identifier(uuid), product, status),
-    }
-
-
-def _calendar_date(value: Any) -> date | None:
-    if isinstance(value, datetime):
-        return value.date()
-    return value if isinstance(value, date) else None

@@ -1,0 +1,132 @@
+"""The columns by which lists filter, sort and search, from a saved answer."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from portal.registry.figures import figure_columns, figures_of, stored_amount
+from portal.registry.models import Record
+from portal.registry.query import is_uuid
+from portal.registry.search.texts import search_text
+from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, rules
+
+Answer = Borrower | KeyPerson | Application | Loan | Statement | Repayment
+
+MAX_DAYS = 10**6
+
+
+def columns_from(answer: Answer | list[Repayment]) -> dict[str, Any]:
+    """The columns of an answer, as every database can store them; those of a list find nothing."""
+    if isinstance(answer, list):
+        return {"search_text": ""}
+    return {name: _fit_column(name, value) for name, value in _columns_of(answer).items()}
+
+
+def non_uuid_identifier(uuid: str) -> str:
+    """The ID if it is not a UUID: then it is searched for like any other text."""
+    return "" if is_uuid(uuid) else uuid
+
+
+def _columns_of(answer: Answer) -> dict[str, Any]:
+    match answer:
+        case Borrower():
+            return _borrower_columns(answer)
+        case KeyPerson():
+            return _person_columns(answer) | {"category": str(answer.title or "")}
+        case Application():
+            return _application_columns(answer)
+        case Loan():
+            return _loan_columns(answer)
+        case Statement():
+            return {"amount": answer.credit_limit, **figure_columns(figures_of(answer))}
+        case Repayment():
+            return _repayment_columns(answer)
+
+
+def _person_columns(person: Borrower | KeyPerson, *more_names: str) -> dict[str, Any]:
+    address = person.address
+    state, city, postal_code = (address.state, address.city, address.zip) if address else (None, None, None)
+    contacts = (person.email, person.phone, city, postal_code, rules.US_STATES.get(state or ""))
+    name = _full_name(person)
+    return {
+        "label": name,
+        "state": state or "",
+        "city": city or "",
+        "phone": person.phone or "",
+        "email": person.email or "",
+        "search_text": search_text(name, non_uuid_identifier(person.uuid), *contacts, *more_names),
+    }
+
+
+def _borrower_columns(borrower: Borrower) -> dict[str, Any]:
+    return _person_columns(borrower, *map(_full_name, borrower.key_people or ())) | {
+        "category": (borrower.user_type or ("BUSINESS" if borrower.is_business else "PERSON")).upper(),
+        "subtype": str(borrower.entity or ""),
+    }
+
+
+def _application_columns(application: Application) -> dict[str, Any]:
+    decision = application.status.decision if application.status else None
+    offers = (offer.uuid for offer in application.offers)
+    return {
+        **_product_columns(application, decision, *offers),
+        "amount": application.amount,
+    }
+
+
+def _loan_columns(loan: Loan) -> dict[str, Any]:
+    # Their form is not defined.
+    other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
+    return {
+        **_product_columns(loan, loan.status, *other_ids),
+        "amount": loan.amount,
+        "state": loan.state or "",
+        "rate": loan.interest_rate,
+        "opened_on": loan.opening_date,
+        **figure_columns(figures_of(loan)),
+    }
+
+
+def _repayment_columns(repayment: Repayment) -> dict[str, Any]:
+    texts = (repayment.ach_id, repayment.ach_batch_id, repayment.borrower_bank_account_uuid)
+    has_failed = (repayment.status or "").upper().startswith("FAILED")
+    return {
+        **_product_columns(repayment, repayment.status),
+        "search_text": search_text(non_uuid_identifier(repayment.uuid), *texts, str(repayment.amount)),
+        "amount": repayment.amount,
+        "key_date": _calendar_date(repayment.effective_date),
+        "subtype": repayment.payment_type or "",
+        "flagged": has_failed or bool((repayment.error_description or "").strip()),
+    }
+
+
+def _product_columns(
+    answer: Application | Loan | Repayment, status: str | None, *texts: str | None
+) -> dict[str, Any]:
+    return {
+        "category": answer.product or "",
+        "status": status or "",
+        "search_text": search_text(non_uuid_identifier(answer.uuid), answer.product, status, *texts),
+    }
+
+
+def _full_name(person: Borrower | KeyPerson) -> str:
+    """First, middle and last name; for a business, the legal name."""
+    parts = (person.first_name, person.middle_name, person.last_name)
+    return " ".join(part for part in parts if part)
+
+
+def _calendar_date(value: Any) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else None
+
+
+def _fit_column(name: str, value: Any) -> Any:
+    """The value as every database can store it: texts cut to length, amounts out of range left out."""
+    if isinstance(value, str):
+        longest = getattr(Record._meta.get_field(name), "max_length", None)
+        return value.replace("\0", "\ufffd")[:longest]
+    if isinstance(value, Decimal):
+        return value if name == "past_due_rank" else stored_amount(value)
+    return None if isinstance(value, int) and abs(value) >= MAX_DAYS else value
