@@ -491,7 +491,9 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed": "5/5m/key",
     "login_failed_by_address": "10/m/ip",
     "login_failed_by_name": "100/h/key",
+    "reset_password": "10/m/ip",
 }
+PASSWORD_RESET_TIMEOUT = 24 * 60 * 60
 ACCOUNT_FORMS = {"login": "portal.accounts.forms.SignInForm"}
 
 #: Who must set up a second factor: everyone, or these roles.

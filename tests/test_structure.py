@@ -37,6 +37,8 @@ OPEN = {
     "/sign-in/",
     "/sign-in/second-factor/",
     "/sign-in/passkey/",
+    "/sign-in/password/",
+    "/sign-in/password/1/sample/",
     "/sign-in/inactive/",
     "/sign-in/cancelled/",
     "/sign-in/failed/",

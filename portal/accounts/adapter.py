@@ -4,7 +4,7 @@ import ipaddress
 from typing import Any
 from urllib.parse import unquote_plus
 
-from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -30,6 +30,12 @@ def is_below_limit(request: HttpRequest, action: str, key: str = "", *, dry_run:
     """Count one try against a limit of ``ACCOUNT_RATE_LIMITS``, or with ``dry_run`` only check it."""
     found = ratelimit.consume(request, app="allauth.account", action=action, key=key, dry_run=dry_run)
     return found is not None
+
+
+def forget_wrong_passwords(request: HttpRequest, name: str) -> None:
+    """Let a person who has a new password sign in at once from this address."""
+    key = get_adapter(request)._get_login_attempts_cache_key(request, username=name)
+    ratelimit.clear(request, app="allauth.account", action="login_failed", key=key)
 
 
 class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]

@@ -13,8 +13,10 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.views import redirect_to_login
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
+from portal.accounts import password_links
 from portal.accounts.forms import StaffAddForm, StaffChangeForm
 from portal.accounts.models import User
 from portal.accounts.roles import Role, RoleMissing, can
@@ -154,7 +156,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
             },
         ),
     )
-    actions = ["end_sessions", "remove_second_factors"]
+    actions = ["send_password_links", "end_sessions", "remove_second_factors"]
 
     @admin.display(description="Name", ordering="first_name")
     def display_name(self, user: User) -> str:
@@ -189,6 +191,25 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
             messages.error(request, "One of the chosen accounts doesn't exist. Nothing was changed.")
             return HttpResponseRedirect(request.get_full_path())
         return super().response_action(request, queryset, *args, **kwargs)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        found = super().get_actions(request)
+        if not password_links.are_enabled():
+            found.pop("send_password_links", None)
+        return found
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Save an account, and send the link of a new one."""
+        super().save_model(request, obj, form, change)
+        if getattr(form, "sends_link", False) and password_links.send_link_for_admin(obj):
+            messages.success(request, f"A link to set the password goes to {obj.email}.")
+
+    @admin.action(description="Send a link to set the password")
+    def send_password_links(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        count = sum(map(password_links.send_link_for_admin, queryset))
+        messages.success(request, f"{count} link{pluralize(count)} will be sent.")
+        if left_out := len(queryset) - count:
+            messages.warning(request, f"{left_out} not: inactive, or without an email address.")
 
     @admin.action(description="End all sessions")
     def end_sessions(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

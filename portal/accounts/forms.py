@@ -15,6 +15,7 @@ from django.conf import settings
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.http import HttpRequest, HttpResponse
 
+from portal.accounts import password_links
 from portal.accounts.adapter import account_with_second_factor, is_below_limit
 from portal.accounts.models import User
 from portal.ui.forms import StaffForm
@@ -60,11 +61,36 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class StaffAddForm(GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg]
-    """A new account, in the admin."""
+    """A new account, in the admin; its person can be sent a link to set the password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sends_link = False
+        if password_links.are_enabled():
+            link = {"link": "Set by its person, with a link by email"}
+            choice: Any = self.fields["usable_password"]
+            choice.choices, choice.initial = link | dict(choice.choices), "link"
+
+    def clean_usable_password(self) -> str:
+        """Django knows two choices: until the link is used, the account has no password."""
+        chosen: str = self.cleaned_data["usable_password"]
+        self.sends_link = chosen == "link"
+        return "false" if self.sends_link else chosen
+
+    def clean(self) -> dict[str, Any] | None:
+        if self.sends_link and not self.cleaned_data.get("email") and "email" not in self.errors:
+            self.add_error("email", "Enter the address that gets the link.")
+        return super().clean()
 
 
 class StaffChangeForm(GuardedForm, UserChangeForm):  # type: ignore[type-arg]
     """An account, in the admin."""
+
+
+class ForgottenPasswordForm(GuardedForm, forms.Form):
+    """The address of whoever forgot a password."""
+
+    email = forms.EmailField(label="Email address")
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]

@@ -31,13 +31,15 @@ KEPT = timedelta(days=30)
 REPORTED = timedelta(days=7)
 
 
-def put(key: str, address: str, subject: str, text: str) -> None:
-    """Have a message sent, unless there was one with this key."""
+def put(key: str, address: str, subject: str, text: str) -> bool:
+    """Have a message sent. False if there was one with this key, or none can be sent."""
     if not (settings.HAS_MAIL and address):
-        return
+        return False
     sealed = encrypt(json.dumps([" ".join(subject.split()), text]))
-    if OutgoingMail.objects.get_or_create(key=key, defaults={"address": address, "sealed": sealed})[1]:
+    is_new = OutgoingMail.objects.get_or_create(key=key, defaults={"address": address, "sealed": sealed})[1]
+    if is_new:
         start_job(send_mail)
+    return is_new
 
 
 @job("accounts.send_mail", label="Send mail", single=True, every="MAIL_MINUTES")

@@ -1,4 +1,4 @@
-"""The pages of signing in, which are allauth's under our addresses: what is not listed here does not exist.
+"""The pages of signing in, most of them allauth's under our addresses: what is not listed here does not exist.
 
 Whatever needs a person is behind an act like every other view.
 """
@@ -28,6 +28,8 @@ urlpatterns = [
     path("sign-in/", account.login, name="account_login"),
     path("sign-in/second-factor/", views.readable_passkeys(mfa.authenticate), name="mfa_authenticate"),
     path("sign-in/passkey/", passkeys.login_webauthn, name="mfa_login_webauthn"),
+    path("sign-in/password/", views.forgot_password, name="account_forgot_password"),
+    path("sign-in/password/<int:pk>/<str:token>/", views.choose_password, name="account_choose_password"),
     path("sign-in/inactive/", account.account_inactive, name="account_inactive"),
     path("sign-in/cancelled/", social.login_cancelled, name="socialaccount_login_cancelled"),
     path("sign-in/failed/", social.login_error, name="socialaccount_login_error"),

@@ -1,5 +1,6 @@
 """What accounts do in the background."""
 
 from portal.accounts.outbox import send_mail
+from portal.accounts.password_links import send_requested_links
 
-__all__ = ["send_mail"]
+__all__ = ["send_mail", "send_requested_links"]

@@ -7,18 +7,29 @@ from typing import Any, cast
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.usersessions.models import UserSession
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import SetPasswordForm
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.middleware.csrf import get_token
-from django.shortcuts import resolve_url
+from django.shortcuts import render, resolve_url
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from portal.accounts import expired_forms
-from portal.accounts.forms import ProfileForm, ThemeForm
+from portal.accounts import expired_forms, password_links
+from portal.accounts.adapter import forget_wrong_passwords, is_below_limit
+from portal.accounts.forms import ForgottenPasswordForm, ProfileForm, ThemeForm
 from portal.accounts.models import User
 from portal.accounts.roles import requires
 from portal.accounts.sessions import browser_in_words, end_other_sessions
@@ -93,6 +104,45 @@ def no_password(request: HttpRequest) -> HttpResponse:
     """Where somebody would set a first password."""
     toast(request, "This account uses single sign-on. An administrator can set a password.")
     return finish_action(request, reverse("accounts:profile"))
+
+
+# --- Without a session ---
+
+
+@login_not_required
+def forgot_password(request: HttpRequest) -> HttpResponse:
+    """Ask for a link by email; the answer is the same whether the address has an account or not."""
+    if not password_links.are_enabled():
+        raise Http404
+    form = ForgottenPasswordForm(request.POST or None)
+    is_sent = form.is_valid()
+    if is_sent and not is_below_limit(request, "reset_password"):
+        form.add_error(None, "Too many requests. Wait a minute, then try again.")
+        is_sent = False
+    if is_sent:
+        password_links.request_link(request, form.cleaned_data["email"])
+    context = {"form": form, "is_sent": is_sent, "hours": password_links.LINK_HOURS}
+    status = 422 if form.is_bound and not is_sent else 200
+    return render(request, "account/forgot_password.html", context, status=status)
+
+
+@sensitive_post_parameters()
+@login_not_required
+def choose_password(request: HttpRequest, pk: int, token: str) -> HttpResponse:
+    """Set a password with a link from a message."""
+    if not password_links.are_enabled():
+        raise Http404
+    person = password_links.find_person(pk, token)
+    form = SetPasswordForm(person, request.POST or None) if person else None
+    if person and form and form.is_valid():
+        if password_links.use_link(pk, token, form.cleaned_data["new_password1"]):
+            forget_wrong_passwords(request, person.username)
+            messages.success(request, "Your password is set. Sign in with it.", extra_tags="sign-in")
+            return HttpResponseRedirect(reverse("account_login"))
+        form = None
+    context = {"form": form, "person": person}
+    status = 404 if not form else 422 if form.is_bound else 200
+    return render(request, "account/choose_password.html", context, status=status)
 
 
 def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:

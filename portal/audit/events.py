@@ -15,7 +15,12 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from portal.accounts.models import PREFERENCES, User
-from portal.accounts.signals import session_ended, staff_changed
+from portal.accounts.signals import (
+    password_link_requested,
+    password_link_sent,
+    session_ended,
+    staff_changed,
+)
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.ui.guard import number_found
@@ -62,6 +67,16 @@ def record_failed_second_factor(request: HttpRequest, user: User, **kwargs: Any)
 def record_session_end(request: HttpRequest, user: User, count: int, why: str, **kwargs: Any) -> None:
     detail = {"sessions": count, "why": why}
     append(Actor.of(request), "accounts.session_ended", subject_label=user.username, detail=detail)
+
+
+@receiver(password_link_requested, dispatch_uid="audit")
+def record_password_link_request(request: HttpRequest, address: str, **kwargs: Any) -> None:
+    append(Actor.of(request), "accounts.password_link_requested", subject_label=address[:150])
+
+
+@receiver(password_link_sent, dispatch_uid="audit")
+def record_password_link(user: User, **kwargs: Any) -> None:
+    _record("accounts.password_link_sent", user)
 
 
 @receiver(number_found, dispatch_uid="audit")

@@ -172,6 +172,8 @@ _VERBS = {
     "accounts.staff_changed": "changed the account",
     "accounts.session_ended": "ended sessions of",
     "accounts.password_changed": "changed the password of",
+    "accounts.password_link_requested": "asked for a password link for",
+    "accounts.password_link_sent": "sent a password link to",
     "accounts.single_sign_on_connected": "connected single sign-on to",
     "accounts.single_sign_on_changed": "changed the single sign-on of",
     "accounts.single_sign_on_removed": "disconnected single sign-on from",

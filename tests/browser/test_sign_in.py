@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 from allauth.usersessions.models import UserSession
+from django.conf import LazySettings
+from django.contrib.auth.tokens import default_token_generator
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -13,9 +15,11 @@ from portal.accounts.models import User
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.conftest import existing_user
 from tests.portal.test_sign_in import PASSWORD, code
 
 pytestmark = pytest.mark.browser
+NEW_PASSWORD = "copper-lantern-42"
 PAGES = (
     "mfa_index",
     "mfa_view_recovery_codes",
@@ -71,6 +75,43 @@ def test_axe_finds_nothing_on_any_page_of_an_account(page: Page, portal_service:
     sign_in(page, PASSWORD)
     expect(page.locator("[name=code]")).to_be_visible()
     look("a code to enter")
+    assert found == []
+
+
+def test_a_link_sets_a_password_and_axe_finds_nothing_on_its_pages(
+    page: Page, portal_service: Sandbox, settings: LazySettings
+) -> None:
+    settings.HAS_MAIL, settings.PORTAL_URL = True, ""
+    person = existing_user("maya", PASSWORD, email="maya@desk.example", role="servicer")
+    found: list[str] = []
+
+    def look(where: str) -> None:
+        found.extend(f"{where}: {one}" for one in complaints(page))
+
+    page.context.clear_cookies()
+    page.goto(reverse("account_login"))
+    page.get_by_role("link", name="Forgot your password?").click()
+    look("an address to type")
+    page.fill("[name=email]", "312-09-9931@desk.example")
+    enter(page)
+    look("an address that was refused")
+    page.fill("[name=email]", "maya@desk.example")
+    enter(page)
+    expect(page.get_by_role("heading", name="Check your email")).to_be_visible()
+    look("what happens next")
+    link = reverse("account_choose_password", args=[person.pk, default_token_generator.make_token(person)])
+    page.goto(link)
+    look("a password to choose")
+    for name in ("new_password1", "new_password2"):
+        page.fill(f"[name={name}]", NEW_PASSWORD)
+    enter(page)
+    expect(page.get_by_role("status")).to_have_text("Your password is set. Sign in with it.")
+    look("sign-in with the new password")
+    page.goto(link)
+    expect(page.get_by_role("heading", name="This link no longer works")).to_be_visible()
+    look("a used link")
+    sign_in(page, NEW_PASSWORD)
+    expect(page.get_by_role("heading", level=1)).not_to_have_text("Sign in")
     assert found == []
 
 

@@ -201,7 +201,8 @@ def arranged(portal_service: Sandbox, person: Person) -> dict[str, Any]:
         "note_id": Note.objects.get().pk, "follow_up_id": FollowUp.objects.get().pk, "upload_id": 1, "entry_id": 1,
         "job_id": Job.objects.latest("created_at").pk, "batch_id": uuid4(),
         "document_id": uuid4(), "code": "SD-SAMPLE", "object_id": user.pk,
-        "id": user.pk, "provider_id": "sample", "content_type_id": 1, "app_label": "accounts", "url": "sample",
+        "id": user.pk, "token": "sample", "provider_id": "sample", "content_type_id": 1,
+        "app_label": "accounts", "url": "sample",
     }  # fmt: skip
 
 

@@ -3,9 +3,11 @@
 from django import template
 from django.template import RequestContext
 
+from portal.accounts import password_links
 from portal.accounts.roles import can, reason_for, why_not_to
 
 register = template.Library()
+register.simple_tag(password_links.are_enabled, name="has_password_links")
 
 
 @register.simple_tag(takes_context=True)

@@ -160,7 +160,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
     ),
     "signing in and out": frozenset(
         {
-            "account_inactive", "account_login", "account_logout", "mfa_authenticate", "mfa_login_webauthn",
+            "account_choose_password", "account_forgot_password", "account_inactive", "account_login",
+            "account_logout", "mfa_authenticate", "mfa_login_webauthn",
             "openid_connect_callback", "openid_connect_login", "socialaccount_login_cancelled",
             "socialaccount_login_error",
         }
