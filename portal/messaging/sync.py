@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from django.conf import settings
 from django.db import Error as DatabaseFailure
 from django.db import transaction
-from django.db.models import Max, Min
+from django.db.models import Max, Min, Q
 from django.utils import timezone
 
 from portal.audit.chain import append
@@ -122,6 +122,7 @@ class Sync:
             self._require_filters()
             self._start(run.since, run.until, Message.objects.between(run.since, run.until))
             self._complete(self.first, self.last)
+            self._read_days_beyond()
         except FiltersIgnored:
             run.filters_ignored = True
             self._start(None, None, Message.objects.at_service())
@@ -189,6 +190,13 @@ class Sync:
             middle = first + (last - first) // 2
             self._complete(middle + ONE_DAY, last)
             self._complete(first, middle)
+
+    def _read_days_beyond(self) -> None:
+        """Read saved days before the first and after the last of the service: it may have dropped all of them."""
+        beyond = Q(day__gte=EARLIEST, day__lt=self.first) | Q(day__gt=self.last, day__lt=service_today() + FAR_AHEAD)
+        saved = Message.objects.between(self.run.since, self.run.until).filter(beyond)
+        for day in saved.order_by("-day").values_list("day", flat=True).distinct():
+            self._read(Day.objects.filter(day=day).first() or Day(day=day, claimed=0))
 
     def _is_read(self, known: Day, saved: Fingerprint) -> bool:
         """Whether a reading to the end, not too long ago, listed exactly what is saved."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from portal.audit.models import Actor
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.messaging.models import Run
+from portal.messaging.models import Message, Run
 from portal.messaging.sync import Sync
 from portal.ui import wording
 
@@ -34,4 +34,6 @@ def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     limit = datetime.fromisoformat(read_before) if read_before else None
     run = Sync(Actor.system("sync"), report=report, read_before=limit).read_missing()
     new = progress.job.done
-    return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": run.gone}
+    # An attempt before this one may have marked some.
+    gone = Message.objects.filter(gone_at__gte=progress.job.started_at).count()
+    return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": gone}

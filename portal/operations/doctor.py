@@ -144,7 +144,7 @@ def files() -> Findings:
     for path in others:
         yield bad(f"Others on this machine may read {path}. Type: chmod 600 {path}")
     if not others:
-        yield ok("Files with secrets and data are their owner's single.")
+        yield ok("Only their owner can read the files with secrets and data.")
 
 
 def static_files() -> Findings:
@@ -415,7 +415,7 @@ def trail() -> Findings:
         yield warn("The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
         entries = found.checked.detail.get("entries", 0)
-        yield ok(f"The audit trail held when it was last checked: {entries:,} entries.")
+        yield ok(f"The audit trail was unbroken at its last full check ({entries:,} entries; {found.entries:,} now).")
     if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
         yield warn("The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:

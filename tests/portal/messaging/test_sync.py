@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models.signals import post_save
 from django.utils import timezone
 
 from portal import gateway
@@ -191,6 +192,19 @@ def test_late_messages_of_a_day_hide_none_that_it_lost(
 def test_and_by_every_sync_once_the_last_comparison_is_a_day_old(service: Sandbox, lost: str) -> None:
     Day.objects.update(read_at=timezone.now() - timedelta(hours=25))
     assert synced().gone == 1
+    assert is_whole(service)
+
+
+@pytest.mark.parametrize("days", [-500, 40])
+def test_days_are_compared_of_which_the_service_has_nothing_left(service: Sandbox, days: int) -> None:
+    emit(service, 4, at=timezone.now() + days * DAY)
+    dropped = service_has(service)
+    emit(service, 5)
+    synced()
+    for uuid in dropped:
+        service.world.remove_message(uuid)
+    run = synced(read_before=timezone.now())
+    assert (run.added, run.already_here, run.claimed, run.gone) == (0, 5, 5, 4)
     assert is_whole(service)
 
 
@@ -382,6 +396,26 @@ class TestCommand:
         early, whole = Run.objects.order_by("id")
         assert (early.failure, whole.failure) == ("It was stopped; the next run goes on there.", "")
         assert is_whole(service)
+
+    def test_a_second_attempt_also_counts_what_the_first_found_gone(
+        self, service: Sandbox, lost: str
+    ) -> None:
+        def reject(instance: Run, **_: Any) -> None:
+            if instance.gone:
+                service.fail_next("messages.list", status=403, times=None)
+
+        browser_of(Role.SERVICER).post("/messages/sync/", {"whole": "1"})
+        post_save.connect(reject, sender=Run)
+        call_command("work", batch=True)
+        post_save.disconnect(reject, sender=Run)
+        service.heal()
+        job = Job.latest("messaging.sync")
+        assert job
+        assert (job.state, job.attempts) == ("waiting", 1)
+        Job.objects.update(due_at=timezone.now())
+        call_command("work", batch=True)
+        job.refresh_from_db()
+        assert (job.state, job.result) == ("done", {"new": 1, "already here": 38, "total": 39, "gone": 1})
 
     def test_a_service_that_is_gone_is_said(self, service: Sandbox) -> None:
         service.fail_next("messages.list", status=403, times=None)
