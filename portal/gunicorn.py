@@ -5,6 +5,7 @@ for the lending service or for a write, so that neither kind takes the other's t
 an address may hold what somebody searched for.
 """
 
+import ctypes
 import os
 import re
 import signal
@@ -40,6 +41,13 @@ limit_request_line = 8190
 # Heartbeats go to memory: a disk may be read-only or slow.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 control_socket_disable = True
+
+M_ARENA_MAX = -8
+MAX_ARENAS = 2
+# glibc gives almost each thread a heap of its own and never returns its peak: 32 threads held 420 MB instead of 250,
+# and kept growing. Other C libraries have no such setting.
+with suppress(OSError, AttributeError):
+    ctypes.CDLL(None).mallopt(M_ARENA_MAX, MAX_ARENAS)
 
 HEAD_BYTES = 16 * 1024
 CHECKS = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz|metrics)[ ?]")

@@ -1,15 +1,17 @@
-"""Runs every accident at length and prints one table: `python -m tests.faults [part …]`.
+"""Run the fault drills and print one table: `python -m tests.faults [part …]`.
 
-The parts are load, writes, answers, rivals, held, processes, kills, batches, syncs, silence, inputs and wire, all of
-them where none is named. Load and silence measure, so they want a machine of their own. A proxy between portal and
-sandbox brings every fault of the network; beside ``docker/postgres.py`` the database is also restarted and stopped.
+The parts are load, writes, answers, rivals, held, processes, kills, batches, syncs, silence, inputs and wire; without
+a name all of them run. Load and silence measure time, so run them on an idle machine. A proxy between portal and
+sandbox injects network faults. Under ``docker/postgres.py`` the parts use PostgreSQL, which is also restarted and
+stopped.
 
-FAULTS_ROUNDS is how often each write meets each accident, and rivals, held and processes are repeated (5),
-FAULTS_KILLS how often the portal is killed (200),
-FAULTS_SUMMARIES of how many borrowers a batch is printed whose worker is killed FAULTS_WORKERS times (300, 6),
-FAULTS_SYNCS how many syncs of messages are killed of which two run at once (20),
-FAULTS_INPUTS how many hostile inputs are sent (10,000), FAULTS_MUTANTS how many answers are mutated (1,000),
-FAULTS_LOAD for how many minutes fifty people click (10).
+FAULTS_ROUNDS: repetitions of writes, rivals, held and processes (5)
+FAULTS_KILLS: kills of the portal (200)
+FAULTS_SUMMARIES, FAULTS_WORKERS: borrowers in a printed batch, and kills of its worker (300, 6)
+FAULTS_SYNCS: kills of message syncs, two running at once (20)
+FAULTS_INPUTS: hostile inputs (10,000)
+FAULTS_MUTANTS: mutated answers (1,000)
+FAULTS_LOAD: minutes that fifty people click (10)
 """
 
 import os
@@ -49,7 +51,7 @@ CLIENT_ID, SECRET = "faults-desk", "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"
 
 @contextmanager
 def temporary_database() -> Iterator[None]:
-    """The portal of this process on a database of its own."""
+    """Set up Django on a temporary database, or on the one of DATABASE_URL."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {
             "DEBUG": "on",
@@ -65,7 +67,7 @@ def temporary_database() -> Iterator[None]:
         import django
 
         django.setup()
-        logging.disable()  # Every accident is logged as one; the table says what came of it.
+        logging.disable()  # The table reports the results.
         from django.core.management import call_command
         from django.db import connections
 
@@ -83,7 +85,7 @@ def main(wanted: list[str]) -> int:
 
             settings.SERVICING_URL = service.url
             rows = [row for name in wanted or PARTS if name in PARTS for row in PARTS[name](service)]
-    print("| fault | tries | lost | doubled | untrue | stuck |")  # noqa: T201 - the table is what this is for.
+    print("| fault | tries | lost | doubled | untrue | stuck |")  # noqa: T201 - a command line tool
     print("|---|---:|---:|---:|---:|---:|")  # noqa: T201
     for name, *figures in rows:
         print(f"| {name} | {' | '.join(map(str, figures))} |")  # noqa: T201
@@ -94,7 +96,7 @@ Figures = tuple[str, int, int, int, int, int]
 
 
 def accidents(service: "ProxiedSandbox") -> list[Figures]:
-    """Every write under every accident, ROUNDS times."""
+    """Each write under each network fault, ROUNDS times."""
     from django.conf import settings
 
     from portal import gateway
@@ -108,7 +110,7 @@ def accidents(service: "ProxiedSandbox") -> list[Figures]:
         whole = Verdict()
         for operation in list(WRITES) * ROUNDS:
             found = judged(operation, accident, browser, service)
-            # As if it was found out: what stays unknown stands in the way of the next one, and should.
+            # Unknown writes block the next one, so release them.
             WriteIntent.objects.filter(state="unknown").update(state="released")
             Outage.objects.all().delete()
             say(f"{accident.name}, {operation}", found.words)
@@ -118,7 +120,7 @@ def accidents(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def answers(service: "ProxiedSandbox") -> list[Figures]:
-    """Every write whose answer finds the database held, full or restarted, or the portal killed."""
+    """Each write while the database is locked, full or restarted, or the portal is killed, as the answer arrives."""
     from django.conf import settings
     from django.db import connection
 
@@ -139,7 +141,7 @@ def answers(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def rivals(service: "ProxiedSandbox") -> list[Figures]:
-    """Two changes of one record at once, and approved changes whose answer is lost."""
+    """Two simultaneous changes of one record, and approved changes whose answer is lost."""
     from tests.faults.rivals import LOST, approved_and_lost, changed_at_once
 
     races, approvals = changed_at_once(service, 10 * ROUNDS), approved_and_lost(service, ROUNDS)
@@ -152,7 +154,7 @@ def rivals(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def held(service: "ProxiedSandbox") -> list[Figures]:
-    """The database held by another program; on PostgreSQL also stopped."""
+    """The database locked by another program; on PostgreSQL also stopped."""
     from django.db import connection
 
     from tests.faults.held import away
@@ -166,7 +168,7 @@ def held(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def processes(service: "ProxiedSandbox") -> list[Figures]:
-    """Clocks set back, processes replaced, stopped and restored under: their own tests, ROUNDS times."""
+    """The tests of clocks, restarts, recycling and restores, ROUNDS times."""
     from tests.faults.writes import Verdict
 
     found, tries = Verdict(), 0
@@ -194,7 +196,7 @@ def processes(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def clean_environment() -> dict[str, str]:
-    """What pytest begins with: nothing that is set for this process."""
+    """The environment without this process's own settings, for pytest."""
     return {name: value for name, value in os.environ.items() if name not in SETTLED_HERE}
 
 
@@ -222,7 +224,7 @@ def batches(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def syncs(service: "ProxiedSandbox") -> list[Figures]:
-    """Two syncs at once, and SYNCS of them killed."""
+    """Two message syncs at once, SYNCS of them killed."""
     from tests.faults.syncs import killed
 
     found = killed(service, SYNCS)
@@ -231,7 +233,7 @@ def syncs(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def silence(service: "ProxiedSandbox") -> list[Figures]:
-    """The service silent, and then away, for a whole run each."""
+    """The service silent for a whole run, and down for another."""
     from tests.faults.away import WAYS, left_alone
 
     rows = []
@@ -243,7 +245,7 @@ def silence(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def inputs(service: "ProxiedSandbox") -> list[Figures]:
-    """What nobody should send, to every form and query string."""
+    """Hostile input to every form and query string."""
     from tests import given
     from tests.faults.hostile import attacked
     from tests.faults.writes import Verdict
@@ -260,7 +262,7 @@ def inputs(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def wire(service: "ProxiedSandbox") -> list[Figures]:
-    """What no server should send, to the client alone."""
+    """Malformed HTTP answers to the client library alone."""
     from tests.faults.wire import ALL, MAX_BOMB_MEGABYTES, bombs, drill
 
     found = drill(mutants=MUTANTS)
@@ -277,7 +279,7 @@ def wire(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def load(service: "ProxiedSandbox") -> list[Figures]:
-    """Fifty people who click for LOAD minutes; what is lost is an answer, what is untrue a limit that is missed."""
+    """Fifty people click for LOAD minutes. `lost` counts failed requests, `untrue` missed limits."""
     from tests.faults.load import STAFF, THINK, loaded
 
     found = loaded(service, LOAD * 60)
@@ -305,7 +307,7 @@ PARTS: dict[str, Callable[["ProxiedSandbox"], list[Figures]]] = {
 
 
 def staff(role: str = "servicer") -> "Browser":
-    """The browser of somebody with this role, or of nobody."""
+    """A browser signed in with this role, or not at all."""
     from django.conf import settings
     from django.test import Client as Browser
 
@@ -324,7 +326,7 @@ def counted(name: str, tries: int, verdict: "Verdict") -> Figures:
 
 
 def say(where: str, words: list[str]) -> None:
-    """What is wrong, at once, beside the table."""
+    """Print problems to stderr as they are found."""
     for one in words:
         sys.stderr.write(f"{where}: {one}\n")
 

@@ -1,7 +1,7 @@
-"""The database goes away, fills up or restarts, or the portal is killed, while the answer of a write arrives.
+"""The database is locked, full or restarted, or the portal is killed, while the answer of a write arrives.
 
-The service runs in this process, the portal in one of its own. The database is taken away the moment the service has
-the request, so that the answer finds none; afterwards the portal's host replays its spool, twice.
+The service runs in this process, the portal in another. The database goes away once the service has the request.
+Afterwards the spool is replayed twice.
 """
 
 import shlex
@@ -34,16 +34,16 @@ from tests.faults.killing import TOKEN, Portal
 from tests.faults.writes import WRITES, Sending, Verdict
 
 ANSWER_SECONDS = 1.5
-"""How long the service takes, so that the database is gone when its answer comes."""
+"""The service's delay, so that the database is gone when the answer arrives."""
 HOLD_SECONDS = 20.0
 PAGE_SECONDS = 10.0
-"""No page takes longer than that beside the service's own time."""
+"""The limit of a page besides the service's delay."""
 DOWN_SECONDS = 0.4
 CREATIONS = {"borrowers.create_commercial": "user", "applications.submit": "loan_application"}
 
 
 class RemoteBrowser:
-    """Somebody who is signed in to the portal of the other process; asked as Django's own test browser is."""
+    """A session in the portal of the other process, with the methods of Django's test client."""
 
     def __init__(self, portal: Portal, name: str = "durable") -> None:
         user, _ = User.objects.get_or_create(username=name, role=Role.SUPERVISOR)
@@ -65,19 +65,19 @@ class RemoteBrowser:
 
 @dataclass
 class Loss:
-    """One way in which the database, or the portal, goes away."""
+    """One way in which the database or the portal goes away."""
 
     name: str
     take_away: Callable[[], Any]
-    """A block for as long as it is away."""
+    """A context manager that takes it away."""
     is_killed: bool = False
     is_saved: bool = False
-    """Whether the answer reaches the database while a person waits."""
+    """Whether the answer is saved while the person waits."""
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Somebody else writes, and does not end."""
+    """Hold a write lock."""
     holder = connections["default"].copy()
     if holder.vendor == "postgresql":
         holder.settings_dict["OPTIONS"].pop("pool", None)
@@ -94,7 +94,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def full() -> Iterator[None]:
-    """No outcome enters the database any more."""
+    """Make the database reject outcomes as if the disk were full."""
     new = "NEW.phase = 'outcome'"
     databases.fill_the_disk("audit_entry", new)
     connection.close()
@@ -107,7 +107,7 @@ def full() -> Iterator[None]:
 
 @contextmanager
 def restarted() -> Iterator[None]:
-    """The server of PostgreSQL stops at once and comes back: one that ``docker/postgres.py`` made for us."""
+    """Restart the PostgreSQL server that ``docker/postgres.py`` started."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW data_directory")
         folder = Path(cursor.fetchone()[0])
@@ -128,7 +128,7 @@ _servers: list["subprocess.Popen[bytes]"] = []
 
 
 def stop_servers() -> None:
-    """What was begun here ends here."""
+    """Stop the servers started here."""
     databases.forget_connections()
     for server in _servers:
         server.send_signal(signal.SIGINT)
@@ -145,7 +145,7 @@ RESTART = Loss("restarted", restarted, is_saved=True)
 
 
 def judged(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verdict:
-    """One write whose answer meets the loss for so long; then all is well again, and both sides are compared."""
+    """Send one write under a loss, then compare the portal with the service."""
     portal, found = Portal(service.url, APPROVAL_ACTS="none"), Verdict()
     databases.forget_connections()
     portal.start()
@@ -169,7 +169,7 @@ def judged(operation: str, loss: Loss, service: Sandbox, seconds: float) -> Verd
 def _lose(
     portal: Portal, sending: Sending, loss: Loss, service: Sandbox, seconds: float, found: Verdict
 ) -> None:
-    """Send, take the database away before the answer comes, and look at the page, if there still is one."""
+    """Send, take the database away before the answer arrives, and check the page if there is one."""
     service.fail_next("*", delay=ANSWER_SECONDS)
     answers: list[Any] = []
 
@@ -200,7 +200,7 @@ def _lose(
 
 
 def _look(answers: list[Any], loss: Loss, sending: Sending, found: Verdict) -> None:
-    """The page says what was done and what was not, and the file of this host is its owner's and holds no secret."""
+    """Check that the page says what was done, and that the spool is private and holds no secret."""
     if not answers:
         found.stuck.append("no page came")
         return

@@ -1,7 +1,7 @@
-"""The service is away for a whole run: every page that is read answers from its copies, at once, and says so.
+"""The service is down for a whole run: every page answers quickly from saved copies and says so.
 
-The portal runs in two processes of its own. People with and without scripts walk every page, and panels load as they
-do; then the service is back, and nobody does anything for the pages to be fresh again.
+The portal runs in two processes. People with and without JavaScript open every page; then the service is back, and
+pages must refresh without help.
 """
 
 import time
@@ -23,9 +23,9 @@ from tests.faults.proxy import ProxiedSandbox
 from tests.faults.writes import Verdict
 
 LONGEST = 1.0
-"""Seconds for any page, whatever the service does."""
+"""The limit for any page, in seconds."""
 TIMEOUT = 5
-"""Seconds that the portal waits for an answer here, so that the run is short."""
+"""The portal's timeout for calls, in seconds; short to shorten the run."""
 KNOWN_BY = 40.0
 BACK_BY = 30.0
 LISTS = [
@@ -43,12 +43,12 @@ SAID = ("No response since", "Loading…")
 
 
 WAYS: dict[str, dict[str, Any]] = {"silent": {"delay": 60}, "away": {"cut_before": True}}
-"""It takes what is asked and says nothing, or closes every connection."""
+"""It never answers, or closes every connection."""
 SECONDS = 40.0
 
 
 class Staff:
-    """Somebody who is signed in to the portal of the other processes."""
+    """A session in the portal of the other processes."""
 
     def __init__(self, url: str, *, scripts: bool) -> None:
         user, _ = User.objects.get_or_create(username="away", role=Role.SUPERVISOR)
@@ -63,7 +63,7 @@ class Staff:
             self.session.cookies["js"] = "1"
 
     def get(self, address: str, panel: str = "") -> tuple[str, int, float]:
-        """The page or panel, its status, and after how many seconds it came."""
+        """The text of a page or panel, its status and seconds."""
         headers = {"HX-Request": "true", "HX-Target": panel} if panel else {}
         began = time.monotonic()
         answer = self.session.get(self.url + address, headers=headers, timeout=60)
@@ -71,7 +71,7 @@ class Staff:
 
 
 def left_alone(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]:
-    """Walk every page while the service is away; what was slow, what did not say so, and how long each page took."""
+    """Open every page while the service is down; the findings and the seconds of each page."""
     records = known(service)
     portal = Portal(service.url, SERVICING_TIMEOUT=str(TIMEOUT), WEB_CONCURRENCY="2")
     staff = [Staff(portal.url, scripts=True), Staff(portal.url, scripts=False)]
@@ -91,7 +91,7 @@ def left_alone(service: ProxiedSandbox, way: str) -> tuple[Verdict, list[float]]
 
 
 def known(service: ProxiedSandbox) -> list[Record]:
-    """A borrower with a loan and a line, of which there are copies."""
+    """A borrower, a loan and a line with saved copies."""
     owner = given.borrower(service)
     loan, line = given.loan(service, owner, paid=3), given.line(service, owner)
     with_copies = Browser(SERVER_NAME="localhost")
@@ -103,7 +103,7 @@ def known(service: ProxiedSandbox) -> list[Record]:
 
 
 def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterator[tuple[str, Staff, bool]]:
-    """Pages one after the other for so long, and whether it must be known by then that the service is away."""
+    """Pages in turn for this long, each with whether the portal must know by then that the service is down."""
     end, waited_until = time.monotonic() + seconds, time.monotonic() + KNOWN_BY
     details = [record.get_absolute_url() for record in records]
     while time.monotonic() < end or (current_outage() is None and time.monotonic() < waited_until):
@@ -115,7 +115,7 @@ def walked(staff: list[Staff], records: list[Record], seconds: float) -> Iterato
 
 
 def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
-    """One page with what it must hold; after how many seconds it came."""
+    """Check one page and return its seconds."""
     text, status, seconds = person.get(page)
     if status != 200:
         found.lost.append(f"{page} answers {status}")
@@ -127,7 +127,7 @@ def look(page: str, person: Staff, found: Verdict, *, says_so: bool) -> float:
 
 
 def _asked_seldom(service: ProxiedSandbox, found: Verdict) -> None:
-    """Nobody hammers: a few tries for each pause, whatever is walked."""
+    """Check that the service is called about once per pause."""
     before, began = service.proxy.asked, time.monotonic()
     time.sleep(3 * PAUSE.total_seconds())
     tries, pauses = service.proxy.asked - before, (time.monotonic() - began) / PAUSE.total_seconds()
@@ -136,11 +136,11 @@ def _asked_seldom(service: ProxiedSandbox, found: Verdict) -> None:
 
 
 def _well_again(person: Staff, records: list[Record], found: Verdict) -> None:
-    """People go on looking, and the first answer ends it."""
+    """Check that the first answer ends the outage."""
     end = time.monotonic() + BACK_BY
     while current_outage() and time.monotonic() < end:
         Record.objects.update(asked_at=None)
         person.get(records[1].get_absolute_url(), panel="loan")
         time.sleep(0.5)
     if current_outage():
-        found.stuck.append(f"{BACK_BY:.0f} s after the service was back it is still left alone")
+        found.stuck.append(f"{BACK_BY:.0f} s after the service was back it is still not called")

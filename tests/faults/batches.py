@@ -1,4 +1,4 @@
-"""Kills the worker in the middle of a batch of summaries, again and again, and counts what became of each borrower."""
+"""Kills the worker repeatedly while it prints a batch of summaries, and checks each borrower's document."""
 
 import io
 import os
@@ -22,7 +22,7 @@ from tests.databases import database_url
 from tests.faults.writes import Verdict
 
 PATIENCE = 1200
-"""Seconds that a worker may take for its share of a batch."""
+"""Seconds that a worker may take for its share."""
 QUICK = {
     "JOB_LEASE_SECONDS": "3",
     "REFRESH_MINUTES": "0",
@@ -32,7 +32,7 @@ QUICK = {
 
 
 def killed(batch: Batch, times: int) -> Verdict:
-    """Kill the worker so often while it draws the batch, let a last one end it, and look at every borrower."""
+    """Kill the worker ``times`` times, let a last one finish the batch, and check each borrower."""
     waiting = batch.items.filter(state=Item.State.WAITING)
     whole = waiting.count()
     for number in range(1, times + 1):
@@ -43,7 +43,7 @@ def killed(batch: Batch, times: int) -> Verdict:
 
 
 def _work(enough: Callable[[], bool], *, alone: bool) -> None:
-    """A worker until it is enough; then it is killed alone, or as a machine dies: with all that it started."""
+    """Run a worker until ``enough``, then kill it, alone or with its children as when a machine dies."""
     service = {
         "SERVICING_URL": settings.SERVICING_URL,
         "SERVICING_CLIENT_ID": settings.SERVICING_CLIENT_ID,
@@ -58,14 +58,14 @@ def _work(enough: Callable[[], bool], *, alone: bool) -> None:
             if time.monotonic() > until or worker.poll() is not None:
                 raise AssertionError("the batch does not go on, or its worker ended by itself")
             time.sleep(0.05)
-        time.sleep(random.uniform(0, 0.3))  # anywhere in the drawing or the recording of a document
+        time.sleep(random.uniform(0, 0.3))  # anywhere between rendering and recording
     finally:
         (worker.kill if alone else lambda: os.killpg(worker.pid, signal.SIGKILL))()
         worker.wait()
 
 
 def _judged(batch: Batch, whole: int) -> Verdict:
-    """Each borrower has one document, one code and one audit entry, all of the same bytes, and the job says so."""
+    """Check that each borrower has one document and one audit entry with its hash, and the job's result."""
     found = Verdict()
     entries = Entry.objects.filter(action="summaries.print", request_id=batch.actor.request_id)
     printed = Counter(entries.values_list("subject_uuid", flat=True))

@@ -1,7 +1,7 @@
-"""The database is held by somebody else, or its server is stopped: pages come, say so, and no thread stays behind.
+"""The database is locked, or its server is stopped: pages answer in time and say so, and no thread stays blocked.
 
-The portal runs in a process of its own. While nothing can be written, people read, type and ask whether it is healthy;
-then the database is back, and everything works at once.
+The portal runs in its own process. While nothing can be written, people read pages and send forms, and the health
+check is called. Then the database is back, and everything must work at once.
 """
 
 import os
@@ -33,7 +33,7 @@ BACK_SECONDS = 10.0
 
 @contextmanager
 def stopped() -> Iterator[None]:
-    """Every process of PostgreSQL stopped, as in a container that was paused; one that ``docker/postgres.py`` made."""
+    """Stop every process of the server that ``docker/postgres.py`` started, as a paused container would be."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW data_directory")
         main = int((Path(cursor.fetchone()[0]) / "postmaster.pid").read_text().split()[0])
@@ -50,7 +50,7 @@ def stopped() -> Iterator[None]:
 
 
 def away(service: ProxiedSandbox, way: str, rounds: int) -> tuple[Verdict, int]:
-    """Everybody works while the database is away, so many times; what was found, and how many requests were made."""
+    """Send requests while the database is away, ``rounds`` times; the findings and the number of requests."""
     deployment = deployed(service) | {"SECOND_FACTOR_REQUIRED": "none", "WEB_CONCURRENCY": "1"}
     portal, found = Portal(service.url, **deployment), Verdict()
     loan = given.loan(service, given.borrower(service), paid=3)
@@ -111,7 +111,7 @@ def _work(portal: Portal, person: RemoteBrowser, loan: str, way: str, found: Ver
 
 
 def _is_back(person: RemoteBrowser, loan: str, found: Verdict) -> int:
-    """Every thread is free again, and what was typed can be saved."""
+    """Check that pages and forms work again."""
     end = time.monotonic() + BACK_SECONDS
     typed, status = {"text": f"Called again at {time.monotonic()}."}, 0
     while status != 303 and time.monotonic() < end:

@@ -1,8 +1,7 @@
-"""Sends what nobody should send to every form and every query string that pages offer, and counts answers of 500.
+"""Sends hostile input to every form and query string that pages link to, and counts answers of 500.
 
-Pages are followed as a person would, and every form and every linked query on them is a door. Through a door go the
-fields that it has, some of them spoilt: bytes that are no text, numbers beyond every limit, dates that never were,
-markup, very long words, several values for one name, names that nobody offers.
+A crawler follows links and collects forms and queries. They are sent with some fields replaced: invalid UTF-8, huge
+numbers, impossible dates, markup, very long words, repeated and unknown names.
 """
 
 import html
@@ -19,7 +18,7 @@ FORM = re.compile(r"<form\b([^>]*)>(.*?)</form>", re.DOTALL)
 FIELD = re.compile(r"<(?:input|select|textarea|button)\b([^>]*)>")
 LINK = re.compile(r'\b(?:href|hx-get)="([^"]*)"')
 ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
-# What would end the session from which everything is sent, and documents: their pages have the same choices.
+# Signing out would end the run; PDFs are slow, and their pages take the same parameters.
 LEAVE = re.compile(r"/sign-out/|/sessions/|/accounts/session/|\.pdf\b|/pdf/")
 WORDS = [
     "", " ", "\0", "a\0b", "\r\nSet-Cookie: a=b", "\u202e\u2066", "\ufeff", "\u2028",
@@ -83,7 +82,7 @@ TARGETS = [
 
 @dataclass(frozen=True)
 class Door:
-    """Where something can be sent: a form, or a link with a query."""
+    """A form, or a link with a query."""
 
     method: str
     path: str
@@ -92,7 +91,7 @@ class Door:
 
 @dataclass
 class Attack:
-    """One input, as it was sent, and what was wrong with the answer."""
+    """One input as it was sent, and the error."""
 
     door: Door
     sent: str
@@ -104,7 +103,7 @@ class Attack:
 
 @dataclass
 class Crawl:
-    """The pages that links lead to, and the doors on them."""
+    """Follows links and collects the forms and queries of each page."""
 
     browser: Browser
     pages: int
@@ -145,7 +144,7 @@ class Crawl:
 def attacked(
     browser: Browser, starts: Iterable[str], count: int, *, pages: int = 250, seed: int = 0
 ) -> Iterator[Attack]:
-    """Send so many inputs through the doors that are found from these pages; those that were answered with an error."""
+    """Send ``count`` inputs to the forms and queries reachable from these pages; yield those answered with a 500."""
     chance = random.Random(seed)
     browser.raise_request_exception = False
     doors = Crawl(browser, pages)(starts)
@@ -167,7 +166,7 @@ def _send(browser: Browser, method: str, path: str, sent: str, headers: dict[str
 
 
 def _spoilt(chance: random.Random, door: Door) -> str:
-    """The door's fields with some of them spoilt, as they go over the wire."""
+    """The URL-encoded fields, some of them replaced."""
     fields = [(name, value) for name, value in door.fields if chance.random() < 0.9]
     for _ in range(chance.randint(0, 2)):
         fields.append((chance.choice([*NAMES, *(name for name, _ in door.fields)]), ""))
@@ -179,7 +178,7 @@ def _spoilt(chance: random.Random, door: Door) -> str:
 
 
 def _hostile(chance: random.Random, value: str) -> str:
-    """Something instead of the value, percent-encoded: out of the lists, or the value with a piece of them in it."""
+    """A hostile value, percent-encoded, sometimes inserted into the original one."""
     if chance.random() < 0.15:
         return (
             quote(chance.choice(BYTES)) if chance.random() < 0.5 else chance.choice(BYTES).decode("latin-1")
@@ -192,7 +191,7 @@ def _hostile(chance: random.Random, value: str) -> str:
 
 
 def _spoilt_path(chance: random.Random, path: str) -> str:
-    """The path, now and then with something else in one of its parts."""
+    """The path, sometimes with one part replaced."""
     parts = path.split("/")
     if chance.random() < 0.1 and len(parts) > 2:
         word = chance.choice([word for word in WORDS if len(word) < 500])
@@ -201,7 +200,7 @@ def _spoilt_path(chance: random.Random, path: str) -> str:
 
 
 def _headers(chance: random.Random) -> dict[str, str]:
-    """Those of a page, or of a region that HTMX loads."""
+    """The headers of a plain request or of an HTMX one."""
     if chance.random() < 0.6:
         return {}
     return {

@@ -1,7 +1,7 @@
-"""Kills the portal at random moments while staff write through it, and counts what became of every write.
+"""Kills the portal at random moments while staff send forms, and checks what became of each write.
 
-The service runs in this process, the portal in one of its own that is killed and started again; eight members of staff
-press the button, and press it again when the answer was lost. Afterwards each form is held against both databases.
+The service runs in this process, the portal in another, which is killed and restarted. Eight people send forms, and
+send them again if no answer came. Afterwards each form is compared with both databases.
 """
 
 import os
@@ -37,12 +37,12 @@ HOST = "127.0.0.1"
 STAFF = 8
 TOKEN = "t" * 32
 LONGEST = 5.0
-"""Seconds after which a press is given up: the portal is dead, and nobody waits longer for a page."""
+"""Seconds to wait for an answer: the portal may be dead."""
 
 
 @dataclass
 class Form:
-    """One form that somebody sends until the portal answers."""
+    """One form that is sent until the portal answers."""
 
     borrower: str
     cents: int
@@ -55,7 +55,7 @@ class Form:
 
 
 class Portal:
-    """The portal in a process of its own, with everything it started."""
+    """The portal in its own process group."""
 
     def __init__(self, service: str, *options: str, log: str | Path = os.devnull, **settled: str) -> None:
         self.options, self.log = options, log
@@ -76,7 +76,7 @@ class Portal:
         return f"http://{HOST}:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it and wait until it answers."""
         command = [
             sys.executable,
             "-m",
@@ -105,14 +105,14 @@ class Portal:
         raise RuntimeError("the portal did not start")
 
     def kill(self) -> None:
-        """End every one of its processes in the middle of whatever they do."""
+        """Kill all of its processes."""
         if self.process:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
     @property
     def megabytes(self) -> float:
-        """What it keeps in memory, with everything it started; pages of files are the machine's to give and take."""
+        """Anonymous memory of it and its children; mapped files don't count."""
         return _kept(self.process.pid) if self.process else 0.0
 
 
@@ -123,7 +123,7 @@ def _kept(pid: int) -> float:
 
 
 def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:
-    """Kill the portal so often under load: what was lost, doubled and told wrong, and how many forms were sent."""
+    """Kill the portal ``times`` times under load; the verdict and the number of forms sent."""
     portal, stopping = Portal(service.url), threading.Event()
     staff = [_member(service, number) for number in range(STAFF)]
     connection.close()
@@ -149,7 +149,7 @@ def killed(service: Sandbox, times: int) -> tuple[Verdict, int]:
 
 
 def _member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
-    """A servicer who is signed in, a borrower, and the forms they will send."""
+    """The session of a new servicer, a borrower, and a list for the forms sent."""
     user = User.objects.create(username=f"staff-{number}", role=Role.SERVICER)
     browser = Browser()
     browser.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
@@ -159,7 +159,7 @@ def _member(service: Sandbox, number: int) -> tuple[str, Record, list[Form]]:
 def _work(
     portal: Portal, cookie: str, owner: Record, number: int, forms: list[Form], stopping: threading.Event
 ) -> None:
-    """Send one form after the other; one without an answer is sent again, as a person does."""
+    """Send forms one by one, repeating each until it is answered."""
     while not stopping.is_set():
         form = Form(owner.uuid, 100_000 + number + STAFF * len(forms))
         forms.append(form)
@@ -169,7 +169,7 @@ def _work(
 
 
 def _press(portal: Portal, cookie: str, form: Form) -> int | None:
-    """The status of the answer, none if there was no answer."""
+    """The status of the answer, or None without one."""
     typed = {"submit_id": form.submit_id, "amount": f"{form.amount:.2f}", "confirmed": "yes"}
     cookies = {settings.SESSION_COOKIE_NAME: cookie, settings.CSRF_COOKIE_NAME: TOKEN}
     address = f"{portal.url}/borrowers/{form.borrower}/applications/new/"
@@ -189,7 +189,7 @@ def _press(portal: Portal, cookie: str, form: Form) -> int | None:
 
 
 def _judged(service: Sandbox, forms: list[Form]) -> Verdict:
-    """Hold every form against what the service has and what the trail says."""
+    """Compare each form with the service and the trail."""
     WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at="2020-01-01T00:00:00Z")
     close_stale_writes()
     found, made = Verdict(), _made(service)
@@ -208,7 +208,7 @@ def _judged(service: Sandbox, forms: list[Form]) -> Verdict:
 
 
 def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict) -> None:
-    """One form: at most one application, none without its rows, and a state that fits."""
+    """Check that one form made at most one application, its trail entries, and a state that fits."""
     if count > 1:
         found.doubled.append(f"{form.amount} was created {count} times")
     if intent is None:
@@ -226,7 +226,7 @@ def _compare(form: Form, intent: WriteIntent | None, count: int, found: Verdict)
 
 
 def _made(service: Sandbox) -> dict[tuple[str, Decimal], int]:
-    """How many applications the service has for each borrower and amount."""
+    """The number of applications at the service by borrower and amount."""
     made: dict[tuple[str, Decimal], int] = {}
     for record in service.world.store.all("loan_application"):
         key = (record.owner, Decimal(str(record.body["amount"])))

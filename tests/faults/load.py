@@ -1,6 +1,6 @@
-"""Fifty people at once through a scripted day, on two web processes: errors, the portal's own time, and its memory.
+"""Fifty people work through a scripted day on two web processes: errors, response times and memory.
 
-The portal is set up as it is deployed: without DEBUG, with hashed static files and a second factor for everybody.
+The portal runs as deployed: without DEBUG, with hashed static files and second factors.
 """
 
 import json
@@ -34,22 +34,23 @@ THINK = (2.0, 10.0)
 COOKIES = ("__Host-sessionid", "__Host-csrftoken")
 MOST_MS = 300
 MOST_MB = 16
-"""Growth of both processes together in 10,000 requests."""
+"""Megabytes that both processes together may grow by in 10,000 requests."""
+REQUEST = b'"logger": "portal.requests"'
 SETTLED = 0.4
-"""So much of the run is over before memory is looked at: until then caches fill."""
+"""The share of the run before memory counts: caches fill first."""
 
 
 class Load(NamedTuple):
-    """What requests under load cost."""
+    """The results of a run."""
 
     requests: int
     errors: list[str]
     median: int
     p95: int
     growth: float
-    """Megabytes for 10,000 requests."""
+    """Megabytes per 10,000 requests."""
     views: dict[str, int]
-    """The same time of each view."""
+    """The 95th percentile of each view, in milliseconds."""
 
     def __str__(self) -> str:
         return (
@@ -59,7 +60,7 @@ class Load(NamedTuple):
 
     @property
     def missed(self) -> list[str]:
-        """The limits that did not hold."""
+        """The limits that were missed."""
         held = {
             f"p95 is {self.p95} ms": self.p95 < MOST_MS,
             f"memory grows by {self.growth:.1f} MB": self.growth < MOST_MB,
@@ -68,11 +69,11 @@ class Load(NamedTuple):
 
 
 def loaded(service: Sandbox, seconds: float) -> Load:
-    """Let everybody click for so long."""
+    """Run the day for this long."""
     with TemporaryDirectory() as folder:
         log = Path(folder) / "portal.log"
         told = {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "WEB_CONCURRENCY": "2"}
-        # A process that is replaced would hide what it held on to.
+        # Recycling would hide a leak.
         portal = Portal(service.url, "--max-requests", "0", log=log, **told, **deployed(service))
         people = [_person(service, portal.url, number) for number in range(STAFF)]
         connection.close()
@@ -91,7 +92,7 @@ def loaded(service: Sandbox, seconds: float) -> Load:
 
 
 def deployed(service: Sandbox) -> dict[str, str]:
-    """The settings of a deployment, but for the proxy that would speak TLS, and its static files."""
+    """Collect static files; the settings of a deployment without the TLS proxy."""
     told = {
         "DEBUG": "off",
         "SECRET_KEY": settings.SECRET_KEY,
@@ -106,19 +107,19 @@ def deployed(service: Sandbox) -> dict[str, str]:
 
 
 def _within(times: list[int], share: int) -> int:
-    """The time within which so many of a hundred were answered."""
+    """This percentile."""
     return sorted(times)[len(times) * share // 100]
 
 
 class Person:
-    """Somebody who goes through their day, again and again, until it is over."""
+    """A signed-in person who repeats the same steps."""
 
     def __init__(self, session: requests.Session, url: str, loan: Record, line: Record) -> None:
         self.session, self.url, self.loan, self.line = session, url, loan, line
         self.errors: list[str] = []
 
     def work(self, end: float, chance: random.Random) -> None:
-        """One step after the other, with a thought between two."""
+        """Do the steps in turn, with pauses."""
         steps = [self.look, self.borrower, self.account, self.line_of_credit, self.messages, self.apply]
         time.sleep(chance.uniform(0, THINK[1]))
         while time.monotonic() < end:
@@ -150,7 +151,7 @@ class Person:
         self.note(self.session.post(self.url + address, typed, allow_redirects=False, timeout=60), 303)
 
     def open(self, address: str, *panels: str) -> None:
-        """A page, and its panels as they load themselves."""
+        """Get a page and then its panels."""
         self.get(address)
         for panel in panels:
             self.get(address, {"HX-Request": "true", "HX-Target": panel})
@@ -180,7 +181,7 @@ def _person(service: Sandbox, url: str, number: int) -> Person:
 def _day(
     portal: Portal, people: list[Person], log: Path, seconds: float
 ) -> tuple[list[str], list[tuple[int, float]]]:
-    """Everybody's errors, and requests with memory as they grew."""
+    """All errors, and samples of requests so far with megabytes."""
     began = time.monotonic()
     threads = [
         threading.Thread(target=one.work, args=[began + seconds, random.Random(number)])
@@ -192,18 +193,18 @@ def _day(
     while any(thread.is_alive() for thread in threads):
         time.sleep(2)
         if time.monotonic() - began > seconds * SETTLED:
-            memory.append((len(_times(log)), portal.megabytes))
+            memory.append((log.read_bytes().count(REQUEST), portal.megabytes))
     return [error for one in people for error in one.errors], memory
 
 
 def _times(log: Path) -> list[tuple[str, int]]:
-    """The view and the milliseconds of each request, as the portal counted them."""
+    """View and milliseconds of each request, from the portal's log."""
     lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
     return [(line["view"], line["ms"]) for line in lines if line.get("logger") == "portal.requests"]
 
 
 def _growth(memory: list[tuple[int, float]]) -> float:
-    """The slope of the straight line that fits best, for 10,000 requests."""
+    """The slope of a least-squares line, per 10,000 requests."""
     count = len(memory)
     mean_x, mean_y = sum(x for x, _ in memory) / count, sum(y for _, y in memory) / count
     spread = sum((x - mean_x) ** 2 for x, _ in memory)

@@ -1,7 +1,7 @@
-"""A proxy between the portal and the sandbox that loses, spoils and delays what passes through it.
+"""A proxy between the portal and the sandbox that drops, truncates and delays answers.
 
-It speaks HTTP with Python's own server and client, and shares no code with the portal, the client or the sandbox. The
-sandbox behind it does what it is asked, so that both sides can be compared afterwards.
+It uses Python's own HTTP server and client and shares no code with the portal, the client library or the sandbox. The
+sandbox behind it works normally, so both sides can be compared afterwards.
 """
 
 import http.client
@@ -24,7 +24,7 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes requests on; the next ones that match meet a fault."""
+    """Forwards requests; matching ones get a fault."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -37,14 +37,14 @@ class Proxy(ThreadingHTTPServer):
         self.asked = 0
         self.in_flight: Counter[str] = Counter()
         self.overlaps: list[str] = []
-        """The addresses to which two changes were under way at once."""
+        """Addresses that had two changes in flight at once."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
 
     def fault_for(self, method: str, path: str) -> dict[str, Any]:
-        """What the next request meets; nothing for most."""
+        """The fault of the next request, if any."""
         with self.lock:
             self.asked += 1
             for number, (matches, fault, times) in enumerate(self.faults):
@@ -67,11 +67,11 @@ class Proxy(ThreadingHTTPServer):
             self.in_flight[change] -= 1
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A portal that is killed hangs up; that is what is tried here."""
+        """Ignore: a killed portal hangs up."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection of the portal, and one to the service."""
+    """A connection of the portal, and one to the service."""
 
     server: Proxy
     protocol_version = "HTTP/1.1"
@@ -86,7 +86,7 @@ class Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def handle_one_request(self) -> None:
         self.raw_requestline = self.rfile.readline(65537)
@@ -103,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
             self.server.leave(change) if change else None
 
     def answer(self, body: bytes, fault: dict[str, Any]) -> None:
-        """The service's answer, or what the fault makes of it."""
+        """Send the service's answer, or what the fault makes of it."""
         is_made_up = bool({"status", "html", "body"} & fault.keys())
         is_passed_on = not fault.get("cut_before") and (not is_made_up or fault.get("commit"))
         answer = self.ask(body) if is_passed_on else (502, [], b"")
@@ -116,9 +116,9 @@ class Handler(BaseHTTPRequestHandler):
         self.give(answer, cut=bool(fault.get("truncate")))
 
     def ask(self, body: bytes) -> Answer:
-        """Pass the request on as it came."""
+        """Forward the request unchanged."""
         if self.command != "GET":
-            self.service.close()  # A connection that the service just closed would be a fault that nobody asked for.
+            self.service.close()  # A connection that the service just closed would be an extra fault.
         for is_last in (False, True):
             try:
                 self.service.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
@@ -147,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def made_up(fault: dict[str, Any]) -> Answer:
-    """An answer that the service did not give."""
+    """An invented answer."""
     if fault.get("html"):
         return 200, [("Content-Type", "text/html")], HTML
     body = fault.get("body", b'{"message": "something broke"}')
@@ -155,7 +155,7 @@ def made_up(fault: dict[str, Any]) -> Answer:
 
 
 class ProxiedSandbox(Sandbox):
-    """The sandbox as the portal reaches it: through the proxy, which brings every fault."""
+    """The sandbox behind the proxy."""
 
     proxy: Proxy
 
@@ -177,7 +177,7 @@ class ProxiedSandbox(Sandbox):
         return self.proxy.url
 
     def fail_next(self, operation: str, *, times: int | None = 1, **fault: Any) -> None:
-        """Let the next calls of an operation, or of any with ``*``, meet this fault on the wire."""
+        """Give the next calls of an operation, or of all with ``*``, this fault."""
         self.proxy.faults.append((matcher(operation), fault, times))
 
     def heal(self) -> None:

@@ -1,7 +1,7 @@
-"""Two people change one record at the same moment, and approved changes are lost or killed on their way.
+"""Two people change one record at the same moment, and answers of approved changes are lost.
 
-The portal runs in a process of its own behind the proxy, which delays, cuts and spoils answers. Afterwards the copy,
-the approval and what pages say are compared with what the service has.
+The portal runs in its own process behind the proxy, which delays and cuts answers. Afterwards the saved copy, the
+approval and the pages are compared with the service.
 """
 
 import random
@@ -35,7 +35,7 @@ LOST: dict[str, dict[str, Any]] = {
 
 
 def changed_at_once(service: ProxiedSandbox, rounds: int) -> Verdict:
-    """So many times two people send a change of one borrower together; some of the answers are lost."""
+    """Let two people change the same borrower at once, and lose some of the answers."""
     portal, chance, found = Portal(service.url, APPROVAL_ACTS="none"), random.Random(20261122), Verdict()
     forget_connections()
     portal.start()
@@ -102,7 +102,7 @@ def _copy(record: Record) -> str:
 
 
 def approved_and_lost(service: ProxiedSandbox, rounds: int) -> Verdict:
-    """An approved change whose sending is lost or killed: its approval says so, and sends again only when told to."""
+    """Lose the answer of approved changes: the approval must say so, and only resend when asked."""
     found = Verdict()
     for name in LOST:
         for _ in range(rounds):
@@ -179,7 +179,7 @@ def _send_and_kill(
 
 
 def _make_stale() -> None:
-    """As if the time in which an answer may come were over."""
+    """Move the write past its deadline."""
     past = timezone.now() - timedelta(minutes=5)
     WriteIntent.objects.filter(state=WriteIntent.State.SENDING).update(created_at=past)
     Approval.objects.update(decided_at=past - timedelta(minutes=1))

@@ -1,4 +1,4 @@
-"""Kills syncs of messages of which two run at once, again and again, and compares what is kept with what there is."""
+"""Kills message syncs while two run at once, and compares the saved messages with the service."""
 
 import os
 import random
@@ -17,15 +17,15 @@ from tests.databases import database_url
 from tests.faults.writes import Verdict
 
 ARRIVING = 600
-"""So many messages arrive before every two runs, over so many days."""
+"""Messages that arrive before each pair of runs, spread over DAYS."""
 LEAVING = 40
-"""So many leave the list before every two runs."""
+"""Messages that the service drops before each pair of runs."""
 DAYS = 4
 PATIENCE = 600
 
 
 def killed(service: Sandbox, times: int) -> Verdict:
-    """Kill so many runs, each while it reads; then let two at once read to the end."""
+    """Kill ``times`` runs while they read, then let two finish at once."""
     struck, chance = 0, random.Random(20261121)
     while struck < times:
         _arrive(service, chance)
@@ -40,7 +40,7 @@ def killed(service: Sandbox, times: int) -> Verdict:
 
 
 def _arrive(service: Sandbox, chance: random.Random) -> None:
-    """Messages of all of these days, as if they had come now; others leave the list."""
+    """Add messages on random days, and drop others."""
     for message in chance.sample(service.world.messages(), LEAVING) if service.world.messages() else ():
         service.world.remove_message(message["uuid"])
     for number in range(ARRIVING):
@@ -64,7 +64,7 @@ def _run() -> "subprocess.Popen[str]":
 
 
 def _is_killed(run: "subprocess.Popen[str]", later: float) -> bool:
-    """Kill it a moment after it said that it reads, unless it was done before."""
+    """Kill it shortly after its first line; false if it had finished."""
     assert run.stdout
     run.stdout.readline()
     time.sleep(later)
@@ -73,7 +73,7 @@ def _is_killed(run: "subprocess.Popen[str]", later: float) -> bool:
 
 
 def _judged(service: Sandbox, failed: list[str]) -> Verdict:
-    """As many as the service has, each once, and two runs at once that end well; the others are gone there."""
+    """Compare saved messages with the service's; the last two runs must succeed."""
     found, told = Verdict(), {message["uuid"] for message in service.world.messages()}
     kept = list(Message.objects.at_service().values_list("uuid", flat=True))
     found.lost = [f"{uuid} is missing" for uuid in told - set(kept)]

@@ -1,7 +1,7 @@
-"""A lending service of raw sockets that breaks every rule of HTTP, and what the client makes of it.
+"""A lending service on raw sockets that violates HTTP in many ways, to test the client library.
 
-It shares no code with the client or the sandbox. The request id of a call names the fault that its answer meets, so
-that calls of many threads can share connections. A write is carried out unless its fault is a plain refusal.
+It shares no code with the client or the sandbox. The request ID of a call names its fault, so threads can share
+connections. A write counts as done unless its fault is a plain rejection.
 """
 
 import gzip
@@ -30,7 +30,7 @@ MAX_BOMB_MEGABYTES = 300
 
 Send = Callable[[bytes], None]
 Fault = Callable[[Send, bytes], bool]
-"""Answers with a body; whether the connection stays open."""
+"""Sends an answer; returns whether the connection stays open."""
 
 
 def answer(body: bytes, status: str = "200 OK", *fields: str) -> bytes:
@@ -257,7 +257,7 @@ PLAIN = {ord(character): None for character in "/%,.()"}
 
 
 def drill(*, mutants: int, threads: int = 16, seed: int = 20261122) -> Findings:
-    """Every fault for a read and a write, each followed by a plain read, and so many mutated answers."""
+    """Each fault for a read and a write, each followed by a plain read, and randomly mutated answers."""
     service, findings, chance = HostileService(), Findings(), random.Random(seed)
     numbers = count()
     with (
@@ -292,7 +292,7 @@ def drill(*, mutants: int, threads: int = 16, seed: int = 20261122) -> Findings:
 
 
 def attempt(client: Client, service: HostileService, findings: Findings, act: str, call: str) -> None:
-    """Make one call, and hold its outcome against what the service did."""
+    """Make one call and compare its outcome with what the service did."""
     caller = client.with_watcher(None, request_id=call)
     started, result = time.monotonic(), ""
     try:
@@ -326,7 +326,7 @@ def attempt(client: Client, service: HostileService, findings: Findings, act: st
 
 
 def mutated(content: bytes, chance: random.Random) -> bytes:
-    """The answer with a few bytes changed, left out or doubled, but for its status, which would be another answer."""
+    """The answer with some bytes after the status changed, removed or repeated."""
     head, rest = content[:12], bytearray(content[12:])
     for _ in range(chance.randint(1, 4)):
         at, size = chance.randrange(len(rest)), chance.randint(1, 12)
@@ -370,7 +370,7 @@ with service.running(), Client(service.url, auth="none", time_limit=20, max_trie
 
 
 def bombs() -> Iterator[tuple[str, int, str]]:
-    """For each bomb how many megabytes the process grew by, and what the call raised."""
+    """For each bomb the growth of the process in megabytes, and the exception of the call."""
     for name, text in BOMBS.items():
         program = [sys.executable, "-c", _BOMB.format(text=text)]
         found = subprocess.run(

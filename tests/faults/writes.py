@@ -1,4 +1,4 @@
-"""Every write of the portal under every accident of the service, and what is there afterwards on both sides."""
+"""Each write of the portal under each fault of the service, compared on both sides afterwards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from tests import given
 from tests.portal.borrowers.editor import SSN, TWICE, WITH_SSN, Editor
 from tests.portal.borrowers.wizard import EIN, SIGNED, Wizard
 
-# How long the portal waits for an answer while the service is silent here.
+# Seconds that the portal waits for a silent service here.
 PATIENCE = 1
 
 
 @dataclass(frozen=True)
 class Accident:
-    """One way of losing an answer, and whether the service has done what was asked."""
+    """One way of losing an answer, and whether the service did the write."""
 
     name: str
     is_done: bool
@@ -41,15 +41,15 @@ ACCIDENTS = [
 
 @dataclass
 class Sending:
-    """A form that is ready to be sent, and where to look afterwards."""
+    """A form ready to send, and what to check afterwards."""
 
     send: Callable[[], Any]
     done: Callable[[], int]
-    """How often the service did it."""
+    """How many times the service did it."""
     typed: str
-    """Something that was typed and must be found again."""
+    """A typed value that must be found again."""
     found_on: Callable[[], Any] | None = None
-    """The page where it is found again; without one that of the write."""
+    """The page to find it on; by default that of the write."""
     secrets: list[str] = field(default_factory=list)
 
 
@@ -57,7 +57,7 @@ def creation(browser: Browser, service: Sandbox) -> Sending:
     """A borrower."""
     email = new_email()
     wizard = Wizard(browser).fill(email=email, first_name=f"Bakery {email[:8]} LLC")
-    # Needed once an earlier one with the same phone is on file.
+    # An earlier borrower may have the same phone.
     typed = wizard.hidden() | SIGNED | {"reason": "Another branch of the same bakery."}
     return Sending(
         lambda: wizard.post("review", typed),
@@ -106,7 +106,7 @@ WRITES = {
 
 
 def new_email() -> str:
-    """One that nobody typed before."""
+    """A unique email."""
     return f"{uuid4().hex[:8]}@typed.example"
 
 
@@ -125,7 +125,7 @@ def _edit(editor: Editor, email: Callable[[], str], *, secret: bool = False) -> 
 
 @dataclass
 class Verdict:
-    """What was lost, what was done twice, what a page said that is not so, and what never ended; each in words."""
+    """Lost data, doubled writes, untrue statements and stuck work, each in words."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -143,12 +143,12 @@ class Verdict:
 
     @property
     def words(self) -> list[str]:
-        """All of it."""
+        """All findings."""
         return [*self.lost, *self.doubled, *self.untrue, *self.stuck]
 
 
 def judged(operation: str, accident: Accident, browser: Browser, service: Sandbox) -> Verdict:
-    """Send under the accident, send the very same form again, and look at both sides."""
+    """Send under the fault, send the same form again, and compare both sides."""
     sending, found = WRITES[operation](browser, service), Verdict()
     service.fail_next(operation, **accident.fault)
     answer = sending.send()
@@ -174,7 +174,7 @@ def judged(operation: str, accident: Accident, browser: Browser, service: Sandbo
 
 
 def _lost(sending: Sending, intent: WriteIntent, browser: Browser) -> list[str]:
-    """What should be kept and is not, and what should not be kept and is."""
+    """What is missing, and secrets that were stored."""
     lost = []
     rows = list(Entry.objects.filter(intent_id=intent.pk).order_by("id").values_list("phase", "result"))
     if rows != [("attempt", ""), ("outcome", "unknown")]:

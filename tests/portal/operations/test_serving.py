@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,6 +86,30 @@ def test_a_request_under_way_is_answered_and_then_nobody_is_left(
         assert server.wait(40) == 0
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{base}/healthz", timeout=5)
+
+
+def arenas(pid: int) -> int:
+    """How many heaps the allocator made for threads: each is aligned to 64 MB, and the unused rest is not readable."""
+    maps = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    spans = [(*(int(edge, 16) for edge in fields[0].split("-")), fields[1]) for fields in maps]
+    heap = 64 * 2**20
+    return sum(
+        start % heap == 0 and (access, rest) == ("rw-p", "---p") and end == follows and stop == start + heap
+        for (start, end, access), (follows, stop, rest) in pairwise(spans)
+    )
+
+
+def test_threads_share_their_memory(viewer: Browser, portal_service: Sandbox) -> None:
+    port = free_port()
+    cookies = {"sessionid": viewer.cookies["sessionid"].value}
+    with serving(portal_service, port, WEB_CONCURRENCY="1") as server, ThreadPoolExecutor(32) as beside:
+        paths = ["/loans/", "/messages/?source=copy"] * 32
+        for answer in beside.map(
+            lambda path: requests.get(f"http://127.0.0.1:{port}{path}", cookies=cookies, timeout=60), paths
+        ):
+            assert answer.ok
+        (process,) = children(server)
+        assert arenas(process) <= 1
 
 
 def test_pages_and_checks_do_not_wait_for_panels_and_writes(
