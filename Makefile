@@ -57,7 +57,7 @@ bench-quick: setup-test
 
 faults: setup-test
 	missed=0; $(BIN)/python -m tests.faults || missed=1; \
-	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.faults answers rivals held || missed=1; exit $$missed
+	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.faults answers rivals held kills syncs || missed=1; exit $$missed
 
 trial: setup-test
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.trial

@@ -125,12 +125,14 @@ _DAY, _MONTH, _YEAR, _DASH = (
     "[-\u2010-\u2015\u2212]",
 )
 _MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_NAMED_DAY: Final = (
+    rf"{_DAY}[ -]{_MONTH_NAME}[ -,]{{1,2}}{_YEAR}|{_MONTH_NAME} ?{_DAY}(?:st|nd|rd|th)?[, ]{{1,2}}{_YEAR}"
+)
 # IDs, days and times are never an SSN or EIN.
 _ID_OR_TIME: Final = re.compile(
     r"(?<![^\W_])(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|(?=\d*[a-f])[\da-f]{16,})(?![^\W_])"
-    rf"|(?<!\d)(?:{_YEAR}(?P<a>[-/.]){_MONTH}(?P=a){_DAY}|{_MONTH}(?P<b>[-/.]){_DAY}(?P=b)(?:{_YEAR}|\d\d)"
-    rf"|{_DAY}[ -]{_MONTH_NAME}[ -,]{{1,2}}{_YEAR})(?!\d)"
-    rf"|(?<![a-z]){_MONTH_NAME} ?{_DAY}(?:st|nd|rd|th)?[, ]{{1,2}}{_YEAR}(?!\d)"
+    rf"|(?<!\d)(?:{_YEAR}(?P<a>[-/.]){_MONTH}(?P=a){_DAY}|{_MONTH}(?P<b>[-/.]){_DAY}(?P=b)(?:{_YEAR}|\d\d))(?!\d)"
+    rf"|(?<![a-z\d])(?:{_NAMED_DAY})(?!\d)"
     r"|(?<![\d:])\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?![\d:])",
     re.IGNORECASE,
 )
@@ -143,6 +145,13 @@ _AMOUNT_OR_CODE: Final = re.compile(
     rf"|(?<![\d.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?!\.?\d)|(?<!\d)(?<!\d[^\w])\d{{3}}{_DASH}\d{{4}}(?!\d)"
 )
 _ONLY_AMOUNT: Final = re.compile(_AMOUNT)
+_BIRTH_WORDS: Final = ("birth", "born", "dob", "d.o.b")
+# A day in any order, within a few characters after a word that says whose.
+_BIRTH_DATE: Final = re.compile(
+    rf"(?P<word>(?<![^\W_])(?:(?:date|day)[\W_]?of[\W_]?)?(?:birth(?:[\W_]?(?:date|day)s?)?|born|dob|d\.o\.b)(?![a-z])\D{{0,{_WORD_REACH}}}?)"
+    rf"(?:\d{{1,4}}(?P<gap>[-/. \u2010-\u2015\u2212])\d{{1,2}}(?P=gap)\d{{2,4}}|\d{{8}}|{_NAMED_DAY})(?!\d)",
+    re.IGNORECASE,
+)
 
 
 class Sensitive(str):
@@ -396,9 +405,10 @@ def _mask_field_in_text(found: re.Match[str]) -> str:
 
 
 def _hide(text: str, numbers: Iterable[TaxNumber]) -> str:
+    """Hide these numbers, and every date of birth."""
     for number in sorted(numbers, reverse=True):
         text = f"{text[: number.start]}{HIDDEN}{text[number.end :]}"
-    return text
+    return _BIRTH_DATE.sub(rf"\g<word>{HIDDEN}", text)
 
 
 def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
@@ -414,7 +424,7 @@ def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
         lists = [node for node in nodes if isinstance(node, list)]
         if lists and kind not in _KEPT_KINDS:
             for items in lists:
-                if _may_hold_number({item for item in items if isinstance(item, str)}):
+                if not _is_harmless({item for item in items if isinstance(item, str)}):
                     items[:] = [_scrubbed_text(item) if isinstance(item, str) else item for item in items]
         if inner := [item for items in lists for item in items if isinstance(item, dict | list)]:
             groups.append((kind, inner))
@@ -422,10 +432,11 @@ def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
         names = set().union(*objects)
         for name in names:
             groups += _scrub_field(name, objects)
-        if _may_hold_number(names):
-            for node in objects:
-                for name in [name for name in node if _scrubbed_text(name) != name]:
-                    node[_scrubbed_text(name)] = node.pop(name)
+        if not _is_harmless(names):
+            hidden = {name: safe for name in names if (safe := _scrubbed_text(name)) != name}
+            for node in objects if hidden else ():
+                for name in node.keys() & hidden:
+                    node[hidden[name]] = node.pop(name)
 
 
 def _scrub_field(name: str, objects: list[dict[str, Any]]) -> Iterator[tuple[Kind, list[Any]]]:
@@ -442,7 +453,7 @@ def _scrub_field(name: str, objects: list[dict[str, Any]]) -> Iterator[tuple[Kin
         values = [node.get(name) for node in objects]
     types = set(map(type, values))
     is_text = str in types and kind not in _KEPT_KINDS
-    if is_text and _may_hold_number(set(values) if len(types) == 1 else set(filter(_is_text, values))):
+    if is_text and not _is_harmless({item for item in values if isinstance(item, str)}):
         for node in objects:
             if isinstance(item := node.get(name), str) and not (
                 kind is Kind.MONEY and _NUMBER.fullmatch(item)
@@ -452,18 +463,15 @@ def _scrub_field(name: str, objects: list[dict[str, Any]]) -> Iterator[tuple[Kin
         yield kind, [item for item in values if isinstance(item, dict | list)]
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _may_hold_number(texts: set[str]) -> bool:
-    """Whether one of these texts may hold nine digits close together, or a field inside it."""
+def _is_harmless(texts: set[str]) -> bool:
+    """Whether none of these texts can hold nine digits close together, a date of birth, or a field inside it."""
     text = "a".join(texts)
-    return bool(
-        not text.isascii()
-        or any(mark in text for mark in '"&%\\')
-        or _NINE_DIGITS.search(_TIMESTAMP.sub("", text) if "-" in text else text)
-    )
+    if not text.isascii() or any(mark in text for mark in '"&%\\'):
+        return False
+    if _NINE_DIGITS.search(_TIMESTAMP.sub("", text) if "-" in text else text):
+        return False
+    text = text.lower()
+    return not any(word in text for word in _BIRTH_WORDS)
 
 
 def _scrubbed_text(text: str) -> str:

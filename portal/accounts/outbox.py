@@ -20,7 +20,7 @@ from portal.accounts.models import OutgoingMail
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
 from portal.jobs.queue import start_job
-from portal.runtime.clocks import match_future
+from portal.runtime.clocks import match_future, match_recent
 
 State = OutgoingMail.State
 MAX_AGE = timedelta(days=1)
@@ -111,10 +111,9 @@ def name_of(error: Exception) -> str:
 
 def give_up() -> None:
     """End what could not be sent for a day, and what a worker left behind while it was handed over."""
-    now = timezone.now()
-    old = OutgoingMail.objects.filter(state=State.WAITING, created_at__lt=now - MAX_AGE)
+    old = OutgoingMail.objects.filter(state=State.WAITING, created_at__lt=timezone.now() - MAX_AGE)
     old.update(state=State.FAILED, sealed="")
-    left = OutgoingMail.objects.filter(state=State.SENDING, due_at__lt=now - MAX_HANDOVER)
+    left = OutgoingMail.objects.filter(~match_recent("due_at", MAX_HANDOVER), state=State.SENDING)
     left.update(state=State.UNKNOWN, sealed="", problem="the worker stopped")
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry
-from servicing.masking import masked, masked_text
+from servicing.masking import HIDDEN, is_sensitive, masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904
 # The fields that the hash covers, by the format that an entry names. Entries are never hashed again, so a format in use
@@ -31,8 +31,8 @@ _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
     """Append one entry to the chain, in the caller's transaction if there is one."""
     safe = {name: masked(value) if name in FREE_TEXT_FIELDS else value for name, value in fields.items()}
-    # By value, not by field name: for an SSN the value only says that one was sent.
-    safe["changes"] = {masked_text(name): masked(value) for name, value in fields.get("changes", {}).items()}
+    changes = fields.get("changes", {})
+    safe["changes"] = {masked_text(name): _masked_change(name, value) for name, value in changes.items()}
     entry = Entry(
         at=timezone.now(),
         actor_id=actor.id,
@@ -52,6 +52,14 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         entry.hash = entry_hash(entry)
         entry.save(force_insert=True)
     return entry
+
+
+def _masked_change(name: str, value: Any) -> Any:
+    """The values of a changed field; of an EIN, SSN or date of birth only whether one was sent."""
+    if not is_sensitive(name):
+        return masked(value)
+    values = value if isinstance(value, list | tuple) else [value]
+    return [HIDDEN if any(map(str.isdigit, str(one))) else masked(one) for one in values]
 
 
 def entry_hash(entry: Entry) -> str:

@@ -26,7 +26,7 @@ from portal.gateway import client_for
 from portal.messaging.models import WHOLE_LIST, Day, Fingerprint, Message, MessageQuerySet, Run
 from portal.messaging.store import ONE_DAY, save_messages, service_today, storage_uuid
 from portal.registry.table_statistics import ANALYZE_AFTER_ROWS, analyze
-from portal.runtime.clocks import is_recent
+from portal.runtime.clocks import SKEW, is_recent
 from portal.runtime.database import is_unavailable, release_connection
 from servicing import Client, IncompleteList, Page, ProtocolError, Rejected, Unavailable
 from servicing import Message as RemoteMessage
@@ -193,14 +193,18 @@ class Sync:
 
     def _read_days_beyond(self) -> None:
         """Read saved days before the first and after the last of the service: it may have dropped all of them."""
-        beyond = Q(day__gte=EARLIEST, day__lt=self.first) | Q(day__gt=self.last, day__lt=service_today() + FAR_AHEAD)
+        beyond = Q(day__gte=EARLIEST, day__lt=self.first) | Q(
+            day__gt=self.last, day__lt=service_today() + FAR_AHEAD
+        )
         saved = Message.objects.between(self.run.since, self.run.until).filter(beyond)
         for day in saved.order_by("-day").values_list("day", flat=True).distinct():
             self._read(Day.objects.filter(day=day).first() or Day(day=day, claimed=0))
 
     def _is_read(self, known: Day, saved: Fingerprint) -> bool:
         """Whether a reading to the end, not too long ago, listed exactly what is saved."""
-        if not known.read_at or (self.read_before and known.read_at < self.read_before):
+        if not known.read_at or (
+            self.read_before and not self.read_before <= known.read_at < timezone.now() + SKEW
+        ):
             return False
         period = timedelta(minutes=settings.MESSAGE_FULL_SYNC_MINUTES)
         return known.agrees_with(saved) and (not period or is_recent(known.read_at, period))

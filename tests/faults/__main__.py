@@ -224,12 +224,12 @@ def batches(service: "ProxiedSandbox") -> list[Figures]:
 
 
 def syncs(service: "ProxiedSandbox") -> list[Figures]:
-    """Two message syncs at once, SYNCS of them killed."""
-    from tests.faults.syncs import killed
+    """Message syncs at once, SYNCS of them killed."""
+    from tests.faults.syncs import AT_ONCE, killed
 
     found = killed(service, SYNCS)
     say("kill -9 of syncs", found.words)
-    return [counted("kill -9 of one or both of two syncs", SYNCS, found)]
+    return [counted(f"kill -9 of one or both of two syncs, then {AT_ONCE} at once", SYNCS, found)]
 
 
 def silence(service: "ProxiedSandbox") -> list[Figures]:

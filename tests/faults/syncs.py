@@ -21,11 +21,12 @@ ARRIVING = 600
 LEAVING = 40
 """Messages that the service drops before each pair of runs."""
 DAYS = 4
+AT_ONCE = 6
 PATIENCE = 600
 
 
 def killed(service: Sandbox, times: int) -> Verdict:
-    """Kill ``times`` runs while they read, then let two finish at once."""
+    """Kill ``times`` runs, one or both of two at once, while they read; then let AT_ONCE runs finish together."""
     struck, chance = 0, random.Random(20261121)
     while struck < times:
         _arrive(service, chance)
@@ -34,7 +35,8 @@ def killed(service: Sandbox, times: int) -> Verdict:
             struck += _is_killed(run, chance.uniform(0, 0.5))
         for run in runs:
             run.communicate(timeout=PATIENCE)
-    last = [_run(), _run()]
+    _arrive(service, chance)
+    last = [_run() for _ in range(AT_ONCE)]
     ends = [(run.communicate(timeout=PATIENCE)[0], run.returncode) for run in last]
     return _judged(service, [words for words, code in ends if code])
 
@@ -73,7 +75,7 @@ def _is_killed(run: "subprocess.Popen[str]", later: float) -> bool:
 
 
 def _judged(service: Sandbox, failed: list[str]) -> Verdict:
-    """Compare saved messages with the service's; the last two runs must succeed."""
+    """Compare saved messages with the service's; the last runs must succeed."""
     found, told = Verdict(), {message["uuid"] for message in service.world.messages()}
     kept = list(Message.objects.at_service().values_list("uuid", flat=True))
     found.lost = [f"{uuid} is missing" for uuid in told - set(kept)]

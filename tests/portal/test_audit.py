@@ -61,6 +61,16 @@ class TestChain:
         setattr(entry, field, value)
         assert entry_hash(entry) != entry.hash
 
+    def test_a_changed_ssn_or_date_of_birth_says_only_that_one_was_sent(self) -> None:
+        changes = {
+            "date_of_birth": ["1987-04-19", "sent"],
+            "ssn": ["", "AbC/9="],
+            "email": ["a@b.example", "c4"],
+        }
+        append(MAYA, "lookup.correct", changes=changes)
+        safe = {"date_of_birth": ["[hidden]", "sent"], "ssn": ["", "[hidden]"]}
+        assert Entry.objects.get().changes == changes | safe
+
     def test_entries_are_appended_and_nothing_else(self) -> None:
         entry = append(MAYA, "lookup.add")
         with pytest.raises(IntegrityError):

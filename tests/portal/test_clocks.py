@@ -12,6 +12,8 @@ from django.db.models import QuerySet
 from django.test import Client as Browser
 from django.utils import timezone
 
+from portal.accounts.models import OutgoingMail
+from portal.accounts.outbox import give_up
 from portal.audit.models import Entry
 from portal.audit.service_health import MAX_UNANSWERED_TRIES, CircuitBreaker, current_outage
 from portal.jobs import queue
@@ -88,6 +90,16 @@ def test_what_is_remembered_for_seconds_is_forgotten(viewer: Browser) -> None:
         viewer.get("/healthz")
         assert cache.get("test") == "new"
     cache.clear()
+
+
+@pytest.mark.django_db
+def test_mail_that_a_worker_left_is_closed() -> None:
+    OutgoingMail.objects.create(key="a", address="a@b.example", sealed="x", state="sending")
+    give_up()
+    assert OutgoingMail.objects.get().state == "sending"
+    with set_back():
+        give_up()
+    assert OutgoingMail.objects.get().state == "unknown"
 
 
 def test_days_of_messages_are_counted_again(portal_service: Sandbox, service_client: Client) -> None:

@@ -178,6 +178,43 @@ def test_other_numbers_are_not_masked(text: str) -> None:
     assert masked_text(text) == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("DOB: 4/19/1987", "dob=1987-04-19", "D.O.B. 04.19.87", "DOB 19870419", "DOB on file: 04191987"),
+        *("date of birth is 19 April 1987", "Date_of_birth April 19, 1987", "born on Apr 19th, 1987"),
+        *(
+            "Birthday \u2013 4\u20111\u20111987",
+            "birthDate: 19/04/1987",
+            "Birth date does not match 1987/04/19",
+        ),
+    ],
+)
+def test_dates_of_birth_in_text_are_hidden(text: str) -> None:
+    answer = {"error_description": [f"{text}, rejected"], f"{text}": 1}
+    shown = [masked_text(f"{text}, rejected"), *masked(answer)["error_description"]]
+    scrub(answer)
+    for words in [*shown, *answer["error_description"]]:
+        assert words.endswith(f"{HIDDEN}, rejected")
+        assert not any(digit.isdecimal() for digit in words)
+    assert not any(digit.isdecimal() for digit in "".join(answer))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dobson paid on 4/19/2026",
+        "newborn 2026-04-19",
+        "DOB missing",
+        "birth certificate, sent to us on 4/19/2026",
+    ],
+)
+def test_other_dates_in_text_are_shown(text: str) -> None:
+    answer = {"note": text}
+    scrub(answer)
+    assert masked_text(text) == answer["note"] == text
+
+
 GAPS = ["-", " ", ".", "/", "\u2013", "\u00a0", "\u200b", "\u3164", "&#45;", "%2D", " - ", "\r\n", "_"]
 
 

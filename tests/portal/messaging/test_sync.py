@@ -13,6 +13,8 @@ from string import ascii_letters
 from typing import Any
 
 import pytest
+import time_machine
+from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models.signals import post_save
@@ -174,6 +176,14 @@ def test_one_message_removed_and_one_added_are_found_by_comparing_all(service: S
     assert Message.objects.count() == 40
     assert is_whole(service)
     assert {bar.state for bar in coverage(date(2026, 11, 1), date(2026, 11, 3)).bars} == {"complete"}
+
+
+def test_comparing_all_does_so_after_the_clock_was_set_back(
+    service: Sandbox, lost: str, settings: LazySettings
+) -> None:
+    settings.MESSAGE_FULL_SYNC_MINUTES = 0
+    with time_machine.travel(timezone.now() - timedelta(hours=1)):
+        assert synced(read_before=timezone.now()).gone == 1
 
 
 def test_late_messages_of_a_day_hide_none_that_it_lost(
