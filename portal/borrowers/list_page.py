@@ -1,7 +1,7 @@
 """The list of borrowers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -126,7 +126,7 @@ COLUMNS: Final = [
         css="sd-num sd-wide",
     ),
     value_column("decision", "Latest decision", "totals.decision", ui.status_badge, "sd-widest"),
-    CHECKED,
+    replace(CHECKED, is_default=False),
     value_column("activity", "Last activity", "record.updated_at", cells.age, "sd-wide", is_default=False),
     value_column("created", "Added", "record.created_at", day, "sd-wide", is_default=False),
     value_column("owner", "Added by", "record.created_by", css="sd-wide", is_default=False),
@@ -147,7 +147,6 @@ BORROWERS: Final = ListPage(
     ],
     covered="accounts",
     actions=[
-        Action("New borrower", "borrowers:create", "borrowers.create", icon="plus", css="sd-btn-primary"),
         Action("Add by ID", "lookup:add", "lookup.add", "?kind=borrower"),
     ],
     tools=[
@@ -182,13 +181,12 @@ BORROWERS: Final = ListPage(
         ),
         flag_filter("past_due", "Past due", Q(flagged__in=[True])),
         flag_filter("application", "Application", Q(status=OPEN), value="open", prompt="Open application"),
-        *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True, is_extra=True),
+        *date_filters("created_at", labels=("Added from", "Added to"), is_moment=True),
         choice_filter(
             "onboarding",
             "Onboarding",
             {"incomplete": ("incomplete", lambda: Q(uuid__in=incomplete_borrowers()))},
             prompt="Any onboarding status",
-            is_extra=True,
         ),
         choice_filter(
             "checked",
@@ -203,7 +201,6 @@ BORROWERS: Final = ListPage(
                 "never": ("never", lambda: Q(checked_at__isnull=True)),
             },
             prompt="Updated any time",
-            is_extra=True,
         ),
         Filter(
             name="owner",
@@ -213,7 +210,6 @@ BORROWERS: Final = ListPage(
             options=lambda: [
                 (one, f"Added by {one}") for one in distinct_values(Kind.BORROWER, "created_by", MAX_OWNERS)
             ],
-            is_extra=True,
         ),
     ],
     presets={

@@ -151,7 +151,6 @@ FILTERS = [
         "No contact",
         {str(days): (f"in {days} days", partial(_contacted, days)) for days in (3, 7, 14)},
         prompt="Any contact",
-        is_extra=True,
     ),
 ]
 
@@ -225,19 +224,21 @@ def _account(row: WorklistRow) -> SafeString:
     )
     name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
     more = format_html(
-        '<a href="{0}" hx-get="{0}?beside=1" hx-target="#contacts" aria-label="Contacts with {1}">Contacts</a>',
+        '<a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet sd-contacts" href="{0}" hx-get="{0}?beside=1"'
+        ' hx-target="#contacts" title="Contacts" aria-label="Contacts with {1}">{2}</a>',
         reverse("collections:contacts", args=[record.kind, record.uuid]),
         name,
+        ui.icon("phone"),
     )
     return format_html(
-        '<a href="{}"><b>{}</b></a><small>{} {}{} · {} {}</small>',
+        '<a href="{}"><b>{}</b></a><small>{} {}{} {}</small>{}',
         account_url(record, row.state),
         name,
         NOUNS[Kind(record.kind)],
         record.uuid[:8],
         cells.changed_badge(row.has_changed),
-        more,
         marks,
+        more,
     )
 
 
@@ -282,7 +283,8 @@ def _owner(row: WorklistRow) -> str:
     if not row.owner:
         return ""
     left = "" if row.owner.is_active else ui.badge("warn", "Left")
-    return cells.joined(row.owner.display_name(), left)
+    name = row.owner.display_name()
+    return cells.joined(format_html('<span class="sd-owner sd-cut" title="{0}">{0}</span>', name), left)
 
 
 def _changed_columns(columns: Sequence[Column], **changes: Mapping[str, Any]) -> Iterator[Column]:

@@ -29,10 +29,10 @@ def account_link(row: Any, noun: str) -> SafeString:
         record.label or record.uuid,
         noun,
         record.uuid[:8],
-        format_html(MORE, f"opened {wording.day(record.opened_on)}") if record.opened_on else "",
         format_html(MORE, format_html('<a href="{}">Borrower</a>', row.borrower.get_absolute_url()))
         if row.borrower
         else "",
+        format_html(MORE, f"opened {wording.day(record.opened_on)}") if record.opened_on else "",
     )
 
 

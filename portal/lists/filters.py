@@ -51,8 +51,6 @@ class Filter:
     options: Callable[[], Options] = field(default=tuple, repr=False)
     """The values of a select or a checkbox, in words."""
     range_end: RangeEnd | None = None
-    is_extra: bool = False
-    """Whether it is folded away under "More filters"."""
 
     def control_for(self, state: QueryDict) -> dict[str, Any]:
         """What the template needs to draw the control."""
@@ -135,9 +133,7 @@ def aging_filter(*kinds: Kind) -> Filter:
     return choice_filter("aging", "Aging", choices, prompt="Any aging")
 
 
-def date_filters(
-    column: str, *, labels: tuple[str, str], is_moment: bool = False, is_extra: bool = False
-) -> tuple[Filter, Filter]:
+def date_filters(column: str, *, labels: tuple[str, str], is_moment: bool = False) -> tuple[Filter, Filter]:
     """The first and the last day of a range; of a ``is_moment`` column, in the zone of the person who filters."""
 
     def bound(value: str, days: int) -> Any:
@@ -152,7 +148,6 @@ def date_filters(
             words=lambda value: wording.day(value) or value,
             control="date",
             prompt=label,
-            is_extra=is_extra,
             **more,
         )
 

@@ -281,9 +281,7 @@ class ListPage:
         return {
             "list_page": self,
             "listing": found,
-            "controls": [one.control_for(found.state) for one in self.filters if not one.is_extra],
-            "extra_controls": [one.control_for(found.state) for one in self.filters if one.is_extra],
-            "has_extra_filter": any(one.is_extra for one in found.chosen),
+            "controls": [one.control_for(found.state) for one in self.filters],
             "heads": [
                 (column, self.sort_link(name, found) if name in self.sorts else None)
                 for column in columns

@@ -128,6 +128,7 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
 
     page.get_by_role("link", name="Repayments", exact=True).click()
+    page.get_by_role("button", name="Filters").click()
     page.get_by_label("Status", exact=True).select_option("FAILED_AFTER_SUCCESS")
     page.get_by_role("button", name="Apply").click()
     page.locator(".sd-repayments [data-row] a").first.click()

@@ -1,0 +1,103 @@
+"""Lists in a real browser: how many rows a screen shows, and that the longest data widen none of them."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from portal import live
+from portal.audit.models import Actor
+from portal.registry import store
+from portal.registry.models import Kind, Record, Source
+from portal.runtime.business_date import business_date
+from servicing import Application, codec
+from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
+from tests import given
+
+pytestmark = pytest.mark.browser
+LISTS = ["borrowers", "loans", "lines", "applications", "repayments", "collections"]
+NAMES = [
+    "Hollingsworth-Vandermeer, Castellanos, Abernathy and Thibodeaux Consulting Engineers of North Carolina LLP",
+    "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft",
+    "Bob's",
+]
+LONG_WORD = "REFERRED_TO_EXTERNAL_COUNSEL_UNDER_REVIEW"
+MANY = "987654321.09"
+
+
+def apply_for_loan(service: Sandbox, owner: Record, **overrides: object) -> None:
+    answer = service.world.loan_application(owner.uuid, amount="98765.43", **overrides)
+    store.save(
+        store.observe(codec.decode(Application, dumps(answer)), borrower_uuid=owner.uuid),
+        source=Source.SERVICE,
+    )
+
+
+def read(*accounts: Record) -> None:
+    for account in accounts:
+        for record in live.account_records(account):
+            assert live.read_live(Actor(name="Maya Chen"), record)
+
+
+@pytest.fixture
+def longest(page: Page, portal_service: Sandbox) -> None:
+    """Accounts with the longest names, words and amounts, past due and not known, with payments to come."""
+    world, today = portal_service.world, business_date()
+    for name in NAMES:
+        owner = given.borrower(portal_service, first_name=name)
+        terms = {"amount": MANY, "opened": today - timedelta(days=200)}
+        late = given.loan(portal_service, owner, status=LONG_WORD, product=LONG_WORD, **terms)
+        unknown = given.loan(portal_service, owner, autopay_enabled=False, **terms)
+        rows = world.store.require("loan", unknown.uuid).body["installments"]
+        world.amend(unknown.uuid, installments=[row | {"due_date": None} for row in rows], delinquent=True)
+        balances = dict.fromkeys(("principal_balance", "past_due_balance", "available_credit"), Decimal(MANY))
+        line = given.line(portal_service, owner, limit=MANY, **balances, days_past_due=1234)
+        world.amend(
+            line.uuid, payment_amount_due=Decimal(MANY), payment_due_date=f"{today + timedelta(days=3)}"
+        )
+        for account in (late, unknown, line):
+            for days, status in ((-3, "SUCCEEDED"), (3, "SCHEDULED"), (-1, "FAILED"), (-2, LONG_WORD)):
+                day = today + timedelta(days=days)
+                reason = "R29 - Corporate customer advises that it is not authorized " * 3
+                world.repayment(
+                    account.uuid,
+                    amount=MANY,
+                    status=status,
+                    effective_date=day,
+                    error_description=reason if status == "FAILED" else None,
+                )
+        apply_for_loan(portal_service, owner, product=LONG_WORD, status={"decision": LONG_WORD})
+        read(late, unknown, line)
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: None, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for name in LISTS:
+        page.goto(f"/{name}/")
+        expect(page.locator(".sd-list [data-row]").first).to_be_visible()
+        inner, outer = page.locator(".sd-list .sd-table-region").evaluate(
+            "region => [region.scrollWidth, region.clientWidth]"
+        )
+        assert (name, inner) == (name, outer)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_the_first_screen_of_a_list_shows_eighteen_rows(page: Page, portal_service: Sandbox) -> None:
+    opened = business_date() - timedelta(days=70)
+    for number in range(20):
+        owner = given.borrower(portal_service, first_name=f"Harbor Bakery {number:02} LLC")
+        read(given.loan(portal_service, owner, opened=opened), given.line(portal_service, owner))
+        apply_for_loan(portal_service, owner)
+    assert Record.objects.filter(kind=Kind.LOAN, flagged=True).count() == 20
+    for name in ("borrowers", "loans", "lines", "applications"):
+        page.goto(f"/{name}/")
+        rows = page.locator(".sd-list [data-row]")
+        expect(rows).to_have_count(20)
+        places = rows.evaluate_all(
+            "rows => rows.map(row => row.getBoundingClientRect()).map(box => [box.height, box.bottom])"
+        )
+        assert (name, sum(bottom <= 900 for _, bottom in places) >= 18) == (name, True)
+        assert (name, all(40 <= height <= 44 for height, _ in places)) == (name, True)
