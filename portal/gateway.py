@@ -42,6 +42,7 @@ class StaffRequest(HttpRequest):
     servicing: Client
     request_id: str
     can: Callable[[str], bool]
+    health: tuple[str, str] | None
 
 
 @functools.cache

@@ -14,7 +14,6 @@ from django.core.cache import cache
 from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from portal.accounts.models import User
@@ -37,6 +36,7 @@ from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
+from portal.ui.markup import format_html
 from portal.ui.templatetags import ui
 from servicing.figures import Aging, aging
 

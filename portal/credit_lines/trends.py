@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.models import Record
 from portal.ui.charts import across, polyline
+from portal.ui.markup import format_html_join
 from portal.ui.templatetags.ui import moment, money
 from servicing import Statement, codec
 

@@ -179,7 +179,7 @@ def attention(user: User) -> Attention:
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
     found = {source: _items(source, snoozed, user) for source in IN_ORDER}
-    sources = [items for items in found.values() if items.items]
+    sources = [items for items in found.values() if items.has_any]
     personal = _total([found[source] for source in PERSONAL])
     counts = {SHARED_COUNT: _total(sources) - personal, _personal_count(user): personal}
     cache.set_many(counts, COUNT_CACHE_SECONDS)

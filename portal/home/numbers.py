@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
+from portal.lists.paging import cached_count
 from portal.live import Coverage, coverage
 from portal.registry.models import Kind
 from portal.registry.records import active_records
@@ -113,7 +114,7 @@ def numbers(today: date) -> Numbers:
                 span.by_product[product].amounts.append(amount)
             if has_failed:
                 span.failed.amounts.append(amount)
-    return Numbers(list(days.values()), week, repayments.count(), coverage())
+    return Numbers(list(days.values()), week, cached_count(repayments), coverage())
 
 
 def _bar(index: int, day: Day, largest: Decimal) -> Bar:

@@ -1,7 +1,7 @@
 """Saved views on the home page, each with how many records it has now."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.core.cache import cache
@@ -34,9 +34,9 @@ class PinnedView(NamedTuple):
     number: str
 
 
-def pinned(user: User) -> list[PinnedView]:
-    """The views that this person pinned; until they choose, the presets of the list of borrowers."""
-    chosen = [(one.name, one.list, one.query) for one in views(user).filter(pin__owner=user)[:MAX_PINS]]
+def pinned(choices: Iterable[tuple[SavedView, bool]]) -> list[PinnedView]:
+    """The chosen views; until any is, the presets of the list of borrowers."""
+    chosen = [(one.name, one.list, one.query) for one, is_pinned in choices if is_pinned][:MAX_PINS]
     chosen = chosen or [(name, "borrowers:index", query) for name, query in BORROWERS.presets.items()]
     return [
         PinnedView(name, f"{reverse(page)}?{query}", _number(page, query)) for name, page, query in chosen

@@ -59,7 +59,7 @@ def index(request: StaffRequest) -> HttpResponse:
 def health_section(request: StaffRequest) -> dict[str, Any]:
     """How the service answers each group of calls."""
     groups = cached_health()
-    words = summarize(groups)
+    words = request.health = summarize(groups)  # The header shows the same.
     has_failures = words is not None and words[0] in ("bad", "warn")
     return {"services": groups, "health_words": words, "has_failures": has_failures}
 
@@ -92,13 +92,14 @@ def attention_section(request: StaffRequest) -> dict[str, Any]:
 
 def work_section(request: StaffRequest) -> dict[str, Any]:
     """Where this person left off."""
+    views = choices(request.user)
     follow_ups = FollowUp.objects.filter(owner_id=request.user.pk, done_at=None)
     return {
         "drafts": Draft.objects.filter(owner=request.user)[:MAX_RECENT],
         "follow_ups": with_borrowers(follow_ups[:MAX_RECENT]),
         "recent": recent_borrowers(request.user.pk),
-        "pinned": pinned(request.user),
-        "choices": choices(request.user),
+        "pinned": pinned(views),
+        "choices": views,
     }
 
 

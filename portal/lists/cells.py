@@ -3,12 +3,12 @@
 from typing import Any
 
 from django.template.defaultfilters import truncatechars
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.registry.figures import days_of
 from portal.registry.models import Record
 from portal.ui import wording
+from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags import ui
 
 LONGEST_WORD = 24
@@ -99,6 +99,30 @@ def last_checked(row: Any) -> SafeString:
     """When the service last answered for a record, and that it doesn't answer now."""
     failing = format_html(" {}", ui.badge("warn", "Not responding")) if row.record.failing_since else ""
     return format_html("{}{}", age(row.record.checked_at), failing)
+
+
+def choice(record: Record, noun: str, is_chosen: bool) -> SafeString:
+    """The checkbox that selects a row."""
+    return format_html(
+        '<td class="sd-choice"><input type="checkbox" name="uuid" value="{}" form="refresh-chosen" '
+        'aria-label="Select {} {}"{}></td>',
+        record.uuid,
+        noun,
+        record.uuid[:8],
+        SafeString(" checked") if is_chosen else "",
+    )
+
+
+def menu_button(record: Record) -> SafeString:
+    """The button that opens the one menu of all rows."""
+    return format_html(
+        '<td class="sd-row-tools"><a class="sd-btn sd-btn-quiet sd-btn-sm sd-btn-icon" href="{}" role="button" '
+        'data-menu-of="{}" aria-label="More for {}">{}</a></td>',
+        record.get_absolute_url(),
+        record.uuid,
+        record,
+        ui.icon("dots"),
+    )
 
 
 def changed_badge(has_changed: bool) -> SafeString:

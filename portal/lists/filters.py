@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils.safestring import SafeString
 
 from portal.registry.figures import aging_of_kinds
 from portal.registry.models import Kind
@@ -17,6 +18,7 @@ from portal.registry.query import NotUnderstood, calendar_day, midnight, read
 from portal.registry.records import distinct_values
 from portal.ui import wording
 from portal.ui.forms import MoneyField
+from portal.ui.markup import format_html_join
 from servicing.figures import Aging
 
 Options = Iterable[tuple[str, str]]
@@ -54,8 +56,20 @@ class Filter:
 
     def control_for(self, state: QueryDict) -> dict[str, Any]:
         """What the template needs to draw the control."""
-        value = state.get(self.name, "")
-        return {"filter": self, "value": value, "options": list(self.options())}
+        value, options = state.get(self.name, ""), tuple(self.options())
+        is_select = self.control == "select" and options
+        html = select_options(options, value) if is_select else ""
+        return {"filter": self, "value": value, "options": options, "options_html": html}
+
+
+@lru_cache(256)
+def select_options(options: Options, value: str) -> SafeString:
+    """The choices of a select, rendered once for the same choices."""
+    return format_html_join(
+        "",
+        '<option value="{}"{}>{}</option>',
+        ((one, SafeString(" selected" if one == value else ""), words) for one, words in options),
+    )
 
 
 def value_filter(

@@ -9,9 +9,7 @@ from typing import Any
 from django.core.paginator import Page
 from django.db.models import Expression, F, OrderBy, Q, QuerySet
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
-from django.urls import reverse
-from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django_htmx.http import push_url
 
@@ -29,8 +27,10 @@ from portal.registry.models import Kind, Record
 from portal.registry.query import read
 from portal.registry.records import active_records, with_borrowers
 from portal.registry.search.find import narrowed, of_borrowers
+from portal.ui.addresses import page_url
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
+from portal.ui.markup import escaped
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
 from portal.ui.templatetags.ui import explain_missing
 
@@ -51,7 +51,7 @@ class Row:
     """Whether this person last saw another answer."""
     state: str = ""
     """The query string of the list."""
-    cells: SafeString | str = ""
+    html: SafeString | str = ""
 
 
 def rows_with_borrowers(records: Sequence[Record]) -> Iterator[Row]:
@@ -90,7 +90,7 @@ class Action:
 
     @property
     def url(self) -> str:
-        return f"{reverse(self.url_name)}{self.query}"
+        return f"{page_url(self.url_name)}{self.query}"
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,15 @@ class ListPage:
 
     @property
     def url(self) -> str:
-        return reverse(f"{self.area}:index")
+        return page_url(f"{self.area}:index")
 
     @property
     def export_url(self) -> str:
-        return reverse(f"{self.area}:export")
+        return page_url(f"{self.area}:export")
 
     @property
     def refresh_url(self) -> str:
-        return reverse(f"{self.area}:refresh")
+        return page_url(f"{self.area}:refresh")
 
     @property
     def optional_columns(self) -> list[Column]:
@@ -287,20 +287,24 @@ class ListPage:
                 for column in columns
                 for name in [column.sort or column.name]
             ],
-            "rows": self._rendered_rows(found, columns, Actor.of(request)) if columns else [],
+            "rows": self._rendered_rows(request, found, columns) if columns else [],
             "optional_columns": [(column, column in columns) for column in self.optional_columns],
             "coverage": coverage(*self.covered_kinds),
             "views": saved_views_menu(request.user, f"{self.area}:index", found.query_string, self.presets),
             "max_selected": MAX_SELECTED,
         }
 
-    def _rendered_rows(self, found: "Listing", columns: Sequence[Column], actor: Actor) -> list[Row]:
-        rows = list(self.rows(found.page))
-        changed = _changed_for(actor, [row.record for row in rows]) if self.can_refresh else set()
-        for row in rows:
+    def _rendered_rows(self, request: StaffRequest, found: "Listing", columns: Sequence[Column]) -> list[Row]:
+        rows, state = list(self.rows(found.page)), found.query_string
+        records = [row.record for row in rows]
+        changed = _changed_for(Actor.of(request), records) if self.can_refresh else set()
+        chosen = MAX_SELECTED if "choose" in request.GET else 0
+        for number, row in enumerate(rows):
             row.has_changed = row.record.uuid in changed
-            row.state = found.query_string
-            row.cells = render_cells(columns, row)
+            row.state = state
+            choice = cells.choice(row.record, self.noun, number < chosen) if self.can_refresh else ""
+            menu = cells.menu_button(row.record) if self.row_menu else ""
+            row.html = SafeString(f"<tr data-row>{choice}{render_cells(columns, row)}{menu}</tr>")
         return rows
 
     def _save_columns(self, request: StaffRequest) -> None:
@@ -396,11 +400,11 @@ class Listing:
 
 def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
     """The cells of a row, the first of which heads it; missing values say why."""
-    shown = [(column.css, conditional_escape(column.cell(row))) for column in columns if column.cell]
+    shown = [(column.css, escaped(column.cell(row))) for column in columns if column.cell]
     (_, first), *others = shown
     head = f'<th scope="row">{first}{cells.changed_badge(row.has_changed)}</th>'
     rest = "".join(f'<td class="{css}">{cell}</td>' for css, cell in others)
-    return explain_missing(mark_safe(head + rest), lambda: row.record.why_null)  # noqa: S308 - escaped above
+    return explain_missing(SafeString(head + rest), lambda: row.record.why_null)
 
 
 def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:

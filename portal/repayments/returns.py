@@ -48,7 +48,8 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
     if not found:
         return {}
     told: dict[str, date] = {}
-    for message in Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]):
+    messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found])
+    for message in messages.only("subject_uuid"):
         day = business_date_at(message.recorded_at)
         told[message.subject_uuid] = min(day, told.get(message.subject_uuid, day))
     copies: dict[int, list[Snapshot]] = {}

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest
-from django.urls import reverse
 
 from portal.live import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
@@ -22,6 +21,7 @@ from portal.registry.models import Kind, Record
 from portal.repayments.history import HistoryEntry, payment_history
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.addresses import page_url
 from servicing import Repayment, codec, consistency
 from servicing.schedules import total
 from servicing.values import decimal_or_none
@@ -55,7 +55,7 @@ class RepaymentRow:
 
     @property
     def url(self) -> str:
-        return reverse("repayments:detail", args=[self.repayment.uuid])
+        return page_url("repayments:detail", self.repayment.uuid)
 
     @property
     def status(self) -> str:

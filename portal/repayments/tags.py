@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 from django import template
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.gateway import StaffRequest
@@ -12,6 +11,7 @@ from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
 from portal.repayments.table import RepaymentRow, RepaymentTable
+from portal.ui.markup import format_html, format_html_join
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
 from servicing import Repayment

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
 
 from portal.runtime.business_date import business_date
+from portal.ui.addresses import page_url
 from portal.ui.help import NEWS_COOKIE, VERSION
 
 
@@ -167,7 +167,7 @@ class Frame:
         namespace = area.url_name.partition(":")[0]
         is_current = bool(match and match.namespace == namespace)
         waiting = getattr(self._request, "waiting", {}).get(area.url_name, 0)
-        return Link(area.label, area.icon, reverse(area.url_name), area.key, is_current, waiting)
+        return Link(area.label, area.icon, page_url(area.url_name), area.key, is_current, waiting)
 
 
 def frame(request: HttpRequest) -> dict[str, Frame]:

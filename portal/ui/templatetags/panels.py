@@ -1,8 +1,9 @@
 """The attributes of a region that is loaded again after the page (loaded everywhere)."""
 
 from django import template
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from portal.ui.markup import format_html
 
 register = template.Library()
 
