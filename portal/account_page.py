@@ -20,7 +20,7 @@ from portal.repayments.table import repayment_table, rows_of_lists
 from servicing import Loan, Statement
 
 MAX_NOTES = 50
-ContextBuilder = Callable[[StaffRequest, LiveCopy], dict[str, Any]]
+ContextBuilder = Callable[[StaffRequest, LiveCopy, LiveCopy], dict[str, Any]]
 
 
 def account_page(
@@ -34,9 +34,9 @@ def account_page(
 ) -> HttpResponse:
     """Render the page from saved copies, or one of its panels after a call to the service.
 
-    ``build_context`` adds what only this kind of account has. Two panels call the service: one named like the
-    noun, and its repayments under the same name with ``-repayments`` appended. ``followers`` are the parts of the page
-    that change with the first.
+    ``build_context`` adds what only this kind of account has, from its copy and that of its repayments. Two panels call
+    the service: one named like the noun, and its repayments under the same name with ``-repayments`` appended.
+    ``followers`` are the parts of the page that change with the first.
     """
     area, noun = list_page.area, list_page.noun
     repayments_panel = f"{noun}-repayments"
@@ -57,7 +57,7 @@ def account_page(
         "newest_messages": cache(partial(messages_of_account, record)),
     }
     if panels.draws(noun):
-        context |= build_context(request, copy)
+        context |= build_context(request, copy, repayments_copy)
     return panels.render(f"{area}/detail.html", context, partial=parts)
 
 

@@ -22,11 +22,13 @@ from django.utils.functional import cached_property
 from portal.audit.models import Actor
 from portal.gateway import client_for
 from portal.registry import store
+from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
 from portal.registry.sources import LISTS, READS, REPAYMENTS_OF
 from portal.runtime.clocks import SKEW, is_recent, match_recent
 from portal.runtime.database import relaxed_durability, release_connection, write_if_possible
 from servicing import Application, Loan, Rejected, Repayment, ServicingError, Statement
+from servicing.figures import Figures
 
 FRESH_FOR = timedelta(seconds=30)
 NO_SCRIPT_WAIT_SECONDS = 0.8
@@ -63,6 +65,11 @@ class LiveCopy:
             case Kind.LINE:
                 return store.last_answer(self.record, Statement)
         return None
+
+    @cached_property
+    def figures(self) -> Figures:
+        """The figures of an account today."""
+        return figures_of(self.answer)
 
     @cached_property
     def repayments(self) -> list[Repayment]:
@@ -151,6 +158,8 @@ def saved_copies(accounts: Sequence[Record]) -> tuple[list[LiveCopy], list[LiveC
 
 def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:
     wanted = set(keys)
+    if not wanted:
+        return {}
     kinds, uuids = {kind for kind, _ in wanted}, {uuid for _, uuid in wanted}
     stored = Record.objects.filter(kind__in=kinds, uuid__in=uuids)
     return {(record.kind, record.uuid): record for record in stored}

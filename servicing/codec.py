@@ -361,11 +361,12 @@ def _read_other(kind: Any, source: Any) -> Any:
 
 def exact_decimal(value: object) -> Decimal:
     """The exact number in a JSON value, which may be text; `ValueError` if there is none."""
-    if isinstance(value, bool | float) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
-        raise ValueError("is not an exact number")
-    if not isinstance(value, str | int | Decimal):
-        raise ValueError("is not a number")
-    value = Decimal(value)
+    if type(value) is not Decimal:  # Nearly always it is: a schedule has thousands.
+        if isinstance(value, bool | float) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
+            raise ValueError("is not an exact number")
+        if not isinstance(value, str | int | Decimal):
+            raise ValueError("is not a number")
+        value = Decimal(value)
     if not _is_bounded(value):
         raise ValueError("is a number out of bounds")
     return value

@@ -27,7 +27,6 @@ from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.panels import LOADER, Panels, show_panels
 from portal.registry import store
-from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.repayments.table import repayment_table, rows_of_lists
@@ -237,7 +236,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panel
         case "applications":
             context["applications"] = accounts[Kind.APPLICATION]
         case "loans" | "lines":
-            found = [(one, figures_of(one.answer)) for one in panels[f"card-{tab}"]]
+            found = [(one, one.figures) for one in panels[f"card-{tab}"]]
             context["shown"] = [
                 (one, figures, figures.days_past_due(business_date())) for one, figures in found
             ]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from portal.live import LiveCopy
 from portal.panels import Freshness
-from portal.registry.figures import figures_of, past_due_of, rank
+from portal.registry.figures import past_due_of, rank
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -116,7 +116,7 @@ class Position:
         return min(payments, key=lambda payment: payment.due_date, default=None)
 
     def _next_payment_of(self, copy: LiveCopy) -> NextPayment | None:
-        figures = figures_of(copy.answer)
+        figures = copy.figures
         if figures.is_closed or not figures.due_next:
             return None
         autopay = copy.answer.autopay_enabled if isinstance(copy.answer, Loan) else None
@@ -125,12 +125,12 @@ class Position:
     @cached_property
     def past_due(self) -> PastDue:
         """What is past due over all open accounts."""
-        return past_due_of((one.record.kind, one.answer) for one in self._accounts)
+        return past_due_of((one.record.kind, one.figures) for one in self._accounts)
 
     @cached_property
     def late_accounts(self) -> list[tuple[Record, Figures, int | None]]:
         """The accounts that are past due, worst first, with their figures and days."""
-        found = [(one.record, figures_of(one.answer)) for one in self._accounts]
+        found = [(one.record, one.figures) for one in self._accounts]
         late = [
             (record, figures, figures.days_past_due(self._today))
             for record, figures in found

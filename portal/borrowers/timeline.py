@@ -72,9 +72,12 @@ def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event]:
         day, meta = timezone.localdate(note.created_at), f"Note by {note.author_name}"
         yield Event("notes", day, note.created_at, "neutral", "sticker-2", f"“{note.text}”", meta)
     for copy in copies:
-        for repayment in copy.repayments:
-            if repayment.effective_date:
-                yield _payment_event(repayment, repayment.effective_date, copy.record)
+        if copy.repayments:
+            account = account_of_list(copy.record)
+            meta, url = f"{account.get_kind_display()} {account.uuid[:8]}", account.get_absolute_url()
+            for repayment in copy.repayments:
+                if repayment.effective_date:
+                    yield _payment_event(repayment, repayment.effective_date, meta, url)
         if isinstance(copy.answer, Statement):
             text, url = f"Statement of line {copy.record.uuid[:8]}", copy.record.get_absolute_url()
             for document in copy.answer.statements:
@@ -91,10 +94,9 @@ def _change_event(line: EntryLine) -> Event:
     return Event("changes", day, entry.at, state, icon, text, meta, changes=line.changes)
 
 
-def _payment_event(repayment: Repayment, day: date, record: Record) -> Event:
-    look, account = wording.status(repayment.status or "unknown"), account_of_list(record)
+def _payment_event(repayment: Repayment, day: date, meta: str, url: str) -> Event:
+    look = wording.status(repayment.status or "unknown")
     amount = wording.money(repayment.amount) or "an amount not provided"
     text = f"Repayment of {amount}: {look.word.lower()}"
-    meta = f"{account.get_kind_display()} {account.uuid[:8]}"
     meta += f". {repayment.error_description}" if repayment.error_description else ""
-    return Event("payments", day, None, look.state, look.icon, text, meta, account.get_absolute_url())
+    return Event("payments", day, None, look.state, look.icon, text, meta, url)

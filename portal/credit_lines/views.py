@@ -23,7 +23,6 @@ from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
 from portal.lists.refresh import refresh_selected
 from portal.live import LiveCopy
-from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -74,12 +73,12 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
     return account_page(request, LINES, record, build_context=build_context, parts=PARTS, followers=followers)
 
 
-def build_context(request: StaffRequest, copy: LiveCopy) -> dict[str, Any]:
+def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[str, Any]:
     """Balances, trends and statements; nothing while only the ID is on file."""
     line, record = copy.answer, copy.record
     if not isinstance(line, Statement):
         return {"line": None}
-    figures, today = figures_of(line), business_date()
+    figures, today = copy.figures, business_date()
     history = samples(record)
     chosen = request.GET.get("statement", "")
     return {

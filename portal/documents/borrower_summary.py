@@ -243,7 +243,7 @@ def _overview(positions: Sequence[Content]) -> Content:
         name: [one for one in positions if one["record"].kind == kind] for name, kind in TABLES.items()
     }
     open_ones = {name: [one for one in rows if not one["is_closed"]] for name, rows in of_kinds.items()}
-    past_due = past_due_of((one["record"].kind, one["copy"].answer) for one in positions)
+    past_due = past_due_of((one["record"].kind, one["copy"].figures) for one in positions)
     return of_kinds | {
         "past_due": wording.past_due(past_due),
         "days": past_due.days,

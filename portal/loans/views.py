@@ -12,17 +12,16 @@ from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.lists.refresh import refresh_selected
-from portal.live import LiveCopy, account_records
+from portal.live import LiveCopy
 from portal.loans.chart import chart
 from portal.loans.figures import figure_cards
 from portal.loans.list_page import LOANS
 from portal.loans.schedule import csv_rows, schedule_table
 from portal.registry import store
-from portal.registry.figures import figures_of
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.exports import list_file
-from servicing import Loan, Repayment, consistency
+from servicing import Loan, consistency
 from servicing.figures import is_partly_paid
 from servicing.schedules import schedule_of, total
 from servicing.values import decimal_or_none
@@ -58,14 +57,12 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
     return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
 
 
-def build_context(request: StaffRequest, reading: LiveCopy) -> dict[str, Any]:
+def build_context(request: StaffRequest, reading: LiveCopy, listed: LiveCopy) -> dict[str, Any]:
     """Figures, chart and schedule; nothing while only the ID is on file."""
     loan, today = reading.answer, business_date()
     if not isinstance(loan, Loan):
         return {"loan": None}
-    schedule, figures = schedule_of(loan, today), figures_of(loan)
-    listed = account_records(reading.record)[1]
-    repayments = store.last_list(listed, Repayment)
+    schedule, figures, repayments = schedule_of(loan, today), reading.figures, listed.repayments
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {
         "loan": loan,
@@ -83,7 +80,7 @@ def build_context(request: StaffRequest, reading: LiveCopy) -> dict[str, Any]:
             max_rows=len(schedule.rows) if request.GET.get("rows") == "all" else 0,
             subtotals=request.GET.get("subtotals") != "off",
         ),
-        "findings": consistency.check_account(loan, repayments if listed.answer else None, today),
+        "findings": consistency.check_account(loan, repayments if listed.record.answer else None, today),
         "adds_up": repaid if repaid is not None and repaid == promised else None,
         "other_owner": other_owner(loan, reading.record),
         "origin": origin(loan),

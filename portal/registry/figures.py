@@ -186,11 +186,10 @@ def part_of(record: SavedAccount) -> Part:
     return Part(record.kind == Kind.LINE, record.past_due, days_of(record), record.flagged, is_closed)
 
 
-def past_due_of(answers: Iterable[tuple[str, object]]) -> PastDue:
-    """The past due total of answers, each with the kind of its account."""
+def past_due_of(accounts: Iterable[tuple[str, Figures]]) -> PastDue:
+    """The past due total of accounts, each with its kind."""
     today = business_date()
-    found = [(kind, figures_of(answer)) for kind, answer in answers]
     return add_past_due(
         Part(kind == Kind.LINE, one.past_due, one.days_past_due(today), one.is_late, one.is_closed)
-        for kind, one in found
+        for kind, one in accounts
     )
