@@ -3,14 +3,15 @@
 There is no chart if a date or an amount is missing. The table on the same page has all figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
+from html import escape
+from operator import attrgetter
 from typing import NamedTuple
 
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from portal.ui import wording
 from portal.ui.charts import across, down, polyline, rounded
@@ -19,6 +20,7 @@ from servicing.schedules import Installment, Schedule, State
 TOP, HEIGHT = 22, 132
 """Pixels above the plot, where the label of today is, and of the plot."""
 BOTTOM = TOP + HEIGHT
+BOTTOM_LINE = Decimal(BOTTOM)
 MAX_MONTH_LABELS = 9
 MAX_BAR_PERCENT = Decimal(6)
 MANY_BARS = 60
@@ -50,14 +52,16 @@ class Bar(NamedTuple):
     @property
     def svg(self) -> SafeString:
         """The bar as SVG for the page."""
-        look = 'fill="url(#hatch-{})"' if self.is_paid else 'class="sd-bar-{}"'
-        blocks = [(look.format(one.kind), one.y, one.height) for one in self.blocks]
+        before, after = ('fill="url(#hatch-', ')"') if self.is_paid else ('class="sd-bar-', '"')
+        blocks = [(f"{before}{kind}{after}", y, height) for kind, y, height in self.blocks]
         if self.is_overdue:
             blocks.append(('class="sd-bar-overdue"', self.y, self.height))
         position = f'x="{self.x}%" width="{self.width}%"'
-        rects = "".join(f'<rect {look} {position} y="{y}" height="{height}"/>' for look, y, height in blocks)
+        rects = "".join(
+            [f'<rect {look} {position} y="{y}" height="{height}"/>' for look, y, height in blocks]
+        )
         # Numbers, words of ours, and a day with an amount: a schedule has hundreds of bars, so each is only joined.
-        return mark_safe(f"<g><title>{escape(self.words)}</title>{rects}</g>")  # noqa: S308
+        return SafeString(f"<g><title>{escape(self.words)}</title>{rects}</g>")
 
 
 class Tick(NamedTuple):
@@ -103,7 +107,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
     if not kinds or len(rows) != len(schedule.rows) or highest <= 0:
         return None
     scale, grid = _grid(highest)
-    bars = [_bar(row, states[id(row)], kinds, scale, index, len(rows)) for index, row in enumerate(rows)]
+    bars = _bars(rows, states, kinds, scale)
     return Chart(
         bars=bars,
         grid=grid,
@@ -148,22 +152,29 @@ def _short(amount: Decimal, step: Decimal) -> str:
     return f"${amount:,.{0 if step == step.to_integral_value() else 2}f}"
 
 
-def _bar(row: Installment, state: State, kinds: Sequence[str], scale: Decimal, index: int, count: int) -> Bar:
-    slot = Decimal(100) / count
-    width = min(slot * (Decimal("0.8") if count <= MANY_BARS else Decimal("0.72")), MAX_BAR_PERCENT)
-    blocks, below, ground = [], Decimal(0), Decimal(BOTTOM)
-    for kind in kinds:
-        above = below + getattr(row, kind)
-        y = _up(above, scale)
-        height = ground - y
-        gap = GAP_PIXELS if below and height > GAP_PIXELS else 0
-        if height:
-            blocks.append(Block(kind, y, height - gap))
-        below, ground = above, y
-    x, y = slot * index + (slot - width) / 2, ground
-    words = f"{wording.day(row.due_date)}: {wording.money(below)}"
-    is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
-    return Bar(rounded(x), rounded(width), blocks, is_paid, is_overdue, y, BOTTOM - y, words)
+def _bars(
+    rows: Sequence[Installment], states: Mapping[int, State], kinds: Sequence[str], scale: Decimal
+) -> list[Bar]:
+    slot = Decimal(100) / len(rows)
+    width = min(slot * (Decimal("0.8") if len(rows) <= MANY_BARS else Decimal("0.72")), MAX_BAR_PERCENT)
+    margin, shown_width = (slot - width) / 2, rounded(width)
+    amounts_of = [attrgetter(kind) for kind in kinds]
+    bars = []
+    for index, row in enumerate(rows):
+        blocks, below, ground = [], Decimal(0), BOTTOM_LINE
+        for kind, amount in zip(kinds, amounts_of, strict=True):
+            above = below + amount(row)
+            y = _up(above, scale)
+            height = ground - y
+            gap = GAP_PIXELS if below and height > GAP_PIXELS else 0
+            if height:
+                blocks.append(Block(kind, y, height - gap))
+            below, ground = above, y
+        words = f"{wording.day(row.due_date)}: {wording.money(below)}"
+        state, x = states[id(row)], rounded(slot * index + margin)
+        is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
+        bars.append(Bar(x, shown_width, blocks, is_paid, is_overdue, ground, BOTTOM_LINE - ground, words))
+    return bars
 
 
 def _months(rows: Sequence[Installment]) -> list[Tick]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -172,7 +173,7 @@ class RepaymentTable:
     """What the summary is about, such as "of this loan"."""
     opened: OpenRepayment | None = None
 
-    @property
+    @cached_property
     def part_columns(self) -> dict[str, str]:
         """The parts that any row of the page has an amount of other than zero, with their heads."""
         rows = [row.repayment for group in self.groups for row in group.rows]

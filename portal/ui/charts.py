@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
+HUNDREDTH = Decimal("0.01")
+
 
 def across(part: int, whole: int) -> Decimal:
     """Distance from the left as a percentage of the width, so that a chart fits any screen."""
@@ -22,4 +24,4 @@ def polyline(points: Iterable[tuple[Decimal, Decimal]], height: int, headroom: D
 
 
 def rounded(value: Decimal) -> Decimal:
-    return value.quantize(Decimal("0.01"))
+    return value.quantize(HUNDREDTH)
