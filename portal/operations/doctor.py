@@ -415,7 +415,9 @@ def trail() -> Findings:
         yield warn("The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
         entries = found.checked.detail.get("entries", 0)
-        yield ok(f"The audit trail was unbroken at its last full check ({entries:,} entries; {found.entries:,} now).")
+        yield ok(
+            f"The audit trail was unbroken at its last full check ({entries:,} entries; {found.entries:,} now)."
+        )
     if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
         yield warn("The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:
