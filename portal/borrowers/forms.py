@@ -400,10 +400,17 @@ class ProfileForm(AddressForm):
         self._warn_about_unsendable_names()
 
     @property
-    def groups(self) -> list[tuple[str, list[BoundField]]]:
-        """The fields as the profile shows them."""
+    def groups(self) -> list[tuple[str, list[tuple[BoundField, str, bool]]]]:
+        """The fields as the profile shows them, each with its last known text and whether it still holds that."""
         return [
-            (title, [self[name] for name in names if name in self.fields])
+            (
+                title,
+                [
+                    (self[name], self.shown(name), self.is_as_shown(name))
+                    for name in names
+                    if name in self.fields
+                ],
+            )
             for title, names in self.groups_of_fields.items()
         ]
 

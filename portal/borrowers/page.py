@@ -41,12 +41,12 @@ MAX_EVENTS = 1000
 TABS = {
     "overview": "Overview",
     "people": "People",
-    "applications": "Applications & offers",
+    "applications": "Applications",
     "loans": "Loans",
     "lines": "Lines of credit",
     "repayments": "Repayments",
     "messages": "Messages",
-    "notes": "Notes & follow-ups",
+    "notes": "Notes",
     "history": "History",
 }
 CARDS = ("card-loans", "card-lines", "card-last")

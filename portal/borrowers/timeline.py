@@ -32,6 +32,7 @@ class Event(NamedTuple):
     state: str
     icon: str
     text: str
+    amount: str = ""
     meta: str = ""
     url: str = ""
     changes: Sequence[FieldChange] = ()
@@ -44,9 +45,9 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """One page of events, grouped by day, and how many there are of each kind."""
+    """One page of events, grouped by month, and how many there are of each kind."""
 
-    days: list[tuple[date, list[Event]]]
+    months: list[tuple[date, list[Event]]]
     shown: int
     total: int
     counts: list[tuple[str, str, int]]
@@ -59,8 +60,9 @@ def timeline(
     events = sorted(_events(record, copies), key=lambda event: event.order, reverse=True)
     counts = [(name, label, sum(event.kind == name for event in events)) for name, label in KINDS.items()]
     chosen = [event for event in events if not kind or event.kind == kind]
-    days = [(day, list(group)) for day, group in groupby(chosen[:shown], key=lambda event: event.day)]
-    return Timeline(days, min(shown, len(chosen)), len(chosen), counts)
+    months = groupby(chosen[:shown], key=lambda event: event.day.replace(day=1))
+    grouped = [(month, list(group)) for month, group in months]
+    return Timeline(grouped, min(shown, len(chosen)), len(chosen), counts)
 
 
 def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event]:
@@ -70,7 +72,7 @@ def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event]:
     yield from map(_change_event, entry_lines(changes[:MAX_SOURCE_EVENTS]))
     for note in Note.objects.filter(borrower_uuid=record.uuid)[:MAX_SOURCE_EVENTS]:
         day, meta = timezone.localdate(note.created_at), f"Note by {note.author_name}"
-        yield Event("notes", day, note.created_at, "neutral", "sticker-2", f"“{note.text}”", meta)
+        yield Event("notes", day, note.created_at, "neutral", "sticker-2", f"“{note.text}”", meta=meta)
     for copy in copies:
         if copy.repayments:
             account = account_of_list(copy.record)
@@ -91,12 +93,12 @@ def _change_event(line: EntryLine) -> Event:
     icon = "help-circle" if entry.result == "unknown" else "pencil"
     reason = f"Reason: “{entry.reason}”. " if entry.reason else ""
     text, meta = f"{entry.actor_name} {line.sentence}", f"{reason}{entry.request_id}"
-    return Event("changes", day, entry.at, state, icon, text, meta, changes=line.changes)
+    return Event("changes", day, entry.at, state, icon, text, meta=meta, changes=line.changes)
 
 
 def _payment_event(repayment: Repayment, day: date, meta: str, url: str) -> Event:
     look = wording.status(repayment.status or "unknown")
-    amount = wording.money(repayment.amount) or "an amount not provided"
-    text = f"Repayment of {amount}: {look.word.lower()}"
+    amount = wording.money(repayment.amount) or "Amount not provided"
+    text = f"Repayment {look.word.lower()}"
     meta += f". {repayment.error_description}" if repayment.error_description else ""
-    return Event("payments", day, None, look.state, look.icon, text, meta, url)
+    return Event("payments", day, None, look.state, look.icon, text, amount, meta, url)

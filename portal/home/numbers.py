@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
-from portal.lists.paging import cached_count
 from portal.live import Coverage, coverage
 from portal.registry.models import Kind
 from portal.registry.records import active_records
@@ -85,12 +84,7 @@ class Numbers:
 
     days: Sequence[Day]
     week: Day
-    on_file: int
     coverage: Coverage
-
-    @property
-    def has_failures(self) -> bool:
-        return any(day.failed.count for day in self.days)
 
     @property
     def bars(self) -> list[Bar]:
@@ -114,7 +108,7 @@ def numbers(today: date) -> Numbers:
                 span.by_product[product].amounts.append(amount)
             if has_failed:
                 span.failed.amounts.append(amount)
-    return Numbers(list(days.values()), week, cached_count(repayments), coverage())
+    return Numbers(list(days.values()), week, coverage())
 
 
 def _bar(index: int, day: Day, largest: Decimal) -> Bar:

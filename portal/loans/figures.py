@@ -3,8 +3,11 @@
 from datetime import date
 from typing import NamedTuple
 
+from django.utils.html import format_html
+
+from portal.registry.models import Record
 from portal.ui import wording
-from portal.ui.templatetags.ui import NOT_PROVIDED, day, money
+from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, human, money, or_dash, rate
 from servicing import Loan
 from servicing.figures import Figures, NotKnown
 from servicing.schedules import Installment, Schedule, State
@@ -60,12 +63,12 @@ def _remaining(figures: Figures, schedule: Schedule) -> Figure:
     if figures.remaining is None:
         return Figure("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
     paid = sum(row.is_paid for row in schedule.rows)
-    words = f"{paid} of {counted(len(schedule.rows))} paid, per the schedule; interest included"
+    words = f"{paid} of {counted(len(schedule.rows))} paid, interest included"
     return Figure("Remaining payments", words, money(figures.remaining))
 
 
 def _principal(figures: Figures) -> Figure:
-    words = "Payoff isn’t provided by the service"
+    words = "Not the payoff, which isn’t provided"
     return Figure("Principal", words, NOT_KNOWN if figures.principal is None else money(figures.principal))
 
 
@@ -79,6 +82,44 @@ def _maturity(loan: Loan, schedule: Schedule, today: date) -> Figure:
     if schedule.has_days and (last := schedule.rows[-1].due_date):
         return Figure("Last installment", f"{distance(last, today)}; no maturity date", day(last))
     return Figure("Maturity", "Not provided by the service")
+
+
+class Term(NamedTuple):
+    """One term of a loan, ready to show."""
+
+    label: str
+    shown: str
+
+
+def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
+    """The terms that the service provides, without those in the page's title and figures; and those that it doesn't."""
+    link = (
+        format_html('<a class="sd-link" href="{}">{}</a>', origin.get_absolute_url(), origin)
+        if origin
+        else ""
+    )
+    period = or_dash(loan.term)
+    if loan.term is not None and loan.term_frequency:
+        period = format_html("{}, {}", period, human(loan.term_frequency))
+    every = [
+        Term("Interest rate", rate(loan.interest_rate)),
+        Term("APR", rate(loan.apr)),
+        Term("Term", period),
+        Term("Interest-only period", or_dash(loan.interest_only_period)),
+        Term("Origination fee", money(loan.origination_fee)),
+        Term("Finance charge", money(loan.finance_charge)),
+        Term("Interest amount", money(loan.interest_amount)),
+        Term("Total repayment", money(loan.total_repayment_amount)),
+        Term("Opened", day(loan.opening_date)),
+        Term("First repayment", day(loan.repayments_start_date)),
+        Term("Final repayment", day(loan.repayments_end_date)),
+        Term("State", or_dash(loan.state)),
+        Term("Risk grade", or_dash(loan.risk_grade)),
+        Term("External ID", or_dash(loan.external_id)),
+        Term("Origin loan", link or or_dash(loan.origin_loan_uuid)),
+    ]
+    missing = [term for term in every if UNSOURCED in str(term.shown)]
+    return [term for term in every if term not in missing], missing
 
 
 def distance(when: date, today: date) -> str:

@@ -14,7 +14,7 @@ from portal.gateway import StaffRequest
 from portal.lists.refresh import refresh_selected
 from portal.live import LiveCopy
 from portal.loans.chart import chart
-from portal.loans.figures import figure_cards
+from portal.loans.figures import figure_cards, terms
 from portal.loans.list_page import LOANS
 from portal.loans.schedule import csv_rows, schedule_table
 from portal.registry import store
@@ -63,6 +63,7 @@ def build_context(request: StaffRequest, reading: LiveCopy, listed: LiveCopy) ->
     if not isinstance(loan, Loan):
         return {"loan": None}
     schedule, figures, repayments = schedule_of(loan, today), reading.figures, listed.repayments
+    given_terms, missing_terms = terms(loan, origin(loan))
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {
         "loan": loan,
@@ -83,7 +84,8 @@ def build_context(request: StaffRequest, reading: LiveCopy, listed: LiveCopy) ->
         "findings": consistency.check_account(loan, repayments if listed.record.answer else None, today),
         "adds_up": repaid if repaid is not None and repaid == promised else None,
         "other_owner": other_owner(loan, reading.record),
-        "origin": origin(loan),
+        "terms": given_terms,
+        "missing_terms": missing_terms,
         "unrecognized": unrecognized_words(loan),
     }
 

@@ -10,6 +10,7 @@
 //   data-autosave="/url/"   a form that posts a draft there after 10 s without typing; the answer replaces #draft-state
 //   data-secret             an input whose value no draft ever holds
 //   data-phone              an input that shows ten digits as (512) 555-0143
+//   data-was="text"         a row whose field held the text; its data-was-words show once it differs, and data-undo puts it back
 //   data-groups="2-7"       an input that shows its digits in groups, as 12-3456789
 //   data-busy="Sending…"    a submit button's words while its form is on the way
 //   data-focus              what takes the focus once it is on the page
@@ -281,6 +282,18 @@
   on("change", "[data-phone]", (input) => {
     const digits = input.value.replace(/\D/g, "").replace(/^1(?=\d{10}$)/, "");
     if (digits.length === 10) input.value = digits.replace(/(\d{3})(\d{3})(\d{4})/, "($1) $2-$3");
+  });
+
+  const showWas = (row) => {
+    $("[data-was-words]", row).hidden = $("input, select", row).value === row.dataset.was;
+  };
+  on("input", "[data-was]", showWas);
+  on("change", "[data-was]", showWas);
+  on("click", "[data-undo]", (button) => {
+    const row = button.closest("[data-was]"), input = $("input, select", row);
+    input.value = row.dataset.was;
+    input.focus();
+    input.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
   on("change", "[data-groups]", (input) => {

@@ -55,6 +55,21 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(
     assert portal_service.world.received_ssn(maya.uuid) == SSN
 
 
+def test_a_changed_field_says_what_it_was_and_goes_back(page: Page, maya: Record) -> None:
+    page.goto(of_borrower(maya))
+    phone, row = page.locator("[name=phone]"), page.locator(".sd-edit-phone")
+    before = phone.input_value()
+    expect(row.locator("[data-was-words]")).to_be_hidden()
+    phone.fill("5125550199")
+    expect(row.locator("[data-was-words]")).to_contain_text(f"was {before}")
+    phone.press("Tab")
+    expect(phone).to_have_value("(512) 555-0199")
+    row.get_by_role("button", name="Undo").click()
+    expect(phone).to_have_value(before)
+    expect(phone).to_be_focused()
+    expect(row.locator("[data-was-words]")).to_be_hidden()
+
+
 def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:
     page.goto(of_borrower(maya))
     page.goto(of_person(maya))

@@ -117,10 +117,10 @@ def test_panels_come_with_one_answer_and_a_failing_one_changes_the_header(
     page.on("request", lambda one: "panel=" in one.url and asked.append(one.url))
     page.goto(f"{loan.get_absolute_url()}?refresh=1")
     expect(page.locator("#loan-age")).to_contain_text("Not responding since")
-    expect(page.locator("#loan-repayments-age")).to_contain_text("From the service")
+    expect(page.locator("#loan-repayments-age")).to_contain_text("Updated")
     expect(page.locator("[aria-busy]")).to_have_count(0)
     expect(page.locator("#health")).to_contain_text("Loans failing since")
     assert len(asked) == 1
     page.locator("#loan-age").get_by_role("link", name="Retry").click()
-    expect(page.locator("#loan-age")).to_contain_text("From the service")
+    expect(page.locator("#loan-age")).to_contain_text("Updated")
     expect(page.locator("#health")).to_contain_text("All systems responding")

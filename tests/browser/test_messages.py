@@ -74,4 +74,4 @@ def test_the_tail_tells_of_new_messages_and_moves_nothing(
     expect(news).to_be_visible()
     expect(page.locator("[data-message]")).to_have_count(4)
     news.click()
-    expect(page.locator(".sd-event", has_text="payment.failed").first).to_be_visible()
+    expect(page.locator(".sd-event", has_text="Payment failed").first).to_be_visible()

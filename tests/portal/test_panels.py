@@ -65,7 +65,7 @@ def test_of_a_panel_that_did_not_change_only_the_age_is_sent(
     before = Record.objects.get(pk=loan.pk).checked_at
     answer = load_panels(viewer, slow_page(viewer, portal_service, loan))
     assert panels_of(answer) == ["loan-age", "loan-repayments-age", "health"]
-    assert words(answer).count("From the service") == 2
+    assert words(answer).count("Updated") == 2
     assert "$12,000.00" not in answer
     checked = Record.objects.get(pk=loan.pk).checked_at
     assert before

@@ -146,6 +146,12 @@ def human(value: str | None) -> str:
 
 
 @register.filter
+def event_words(value: str | None) -> str:
+    """The event of a message in words, its code on hover: ``Payment scheduled``."""
+    return _in_words(value, re.sub(r"[._]+", " ", value).strip().capitalize() if value else None)
+
+
+@register.filter
 def country(value: str | None) -> str:
     """The name of the country of a two-letter code; the code on hover."""
     return _in_words(value, COUNTRIES.get(value.upper(), value) if value else None)

@@ -240,7 +240,7 @@ class TestAge:
         record = line_application(portal_service, borrower)
         address = record.get_absolute_url()
         panel(viewer, address, "application")
-        assert "First visit" in page(viewer, address)
+        assert "since your last visit" not in page(viewer, address)
         RecordView.objects.update(first_at=timezone.now() - timedelta(hours=3))
         portal_service.world.amend(record.uuid, status={"decision": "REJECTED", "details": None}, offers=[])
         forget(record)

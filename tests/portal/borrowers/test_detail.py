@@ -106,7 +106,7 @@ def test_the_timeline_tells_what_was_changed_and_of_which_account(
     shown = words(page(servicer, borrower, scripted=False))
     assert "changed email of Northwind Baking Co LLC" in shown
     assert f"email: was: {borrower.email} is: payables@northwind.example" in shown
-    assert re.search(rf"Repayment of \$310.00: \w+ Loan {loan.uuid[:8]}", shown)
+    assert re.search(rf"Repayment \w+ [^$]*Loan {loan.uuid[:8]}", shown)
 
 
 def test_a_settled_write_stands_once_in_the_history(servicer: Browser, borrower: Record) -> None:

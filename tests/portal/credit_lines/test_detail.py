@@ -39,7 +39,7 @@ class TestBalances:
         for words in (
             "$7,600.00",
             "$12,400.00",
-            "Principal is 38% of the limit: $7,600.00 of $20,000.00",
+            "Principal is 38% of the limit",
             'role="meter"',
         ):
             assert words in shown
@@ -142,7 +142,7 @@ class TestReadAloud:
 
 class TestTrend:
     def test_one_copy_is_no_trend(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
-        assert "Trend starts once balances change." in read(viewer, given.line(portal_service, borrower))
+        assert "Trend" not in read(viewer, given.line(portal_service, borrower))
 
     def test_balances_that_moved_are_lines_and_a_table(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
@@ -207,11 +207,10 @@ class TestStatements:
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         line = given.line(portal_service, borrower)
-        assert "Statements not loaded yet" in page(viewer, line.get_absolute_url())
+        assert "Not loaded yet" in page(viewer, line.get_absolute_url()).partition("Statements")[2]
         read(viewer, line)
         shown = page(viewer, line.get_absolute_url())
-        assert "0 statements" in shown
-        assert "No statement yet" in shown
+        assert "None yet" in shown.partition("Statements")[2]
         assert "Select a statement" not in shown
 
     def test_a_document_without_a_day_or_a_link_is_only_counted(

@@ -130,8 +130,8 @@ class TestAttention:
             flagged(portal_service, Kind.LINE, f"{number + 1}.00", f"Borrower {number}")
         assert [fact.split()[0] for fact in facts(servicer)] == ["$12.00", "$11.00", "$10.00"]
         html = servicer.get("/").content.decode()
-        assert "Showing 3 of 12" in html
-        assert ">Show all 12</a>" in html
+        assert 'Past due <span class="sd-count">12</span></h3>' in html
+        assert ">Show all</a>" in html
         assert len(facts(servicer, "?show=past_due")) == len(facts(servicer, "?all=1")) == 12
 
     def test_the_title_says_what_is_past_due_and_each_group_its_sum(
@@ -377,7 +377,7 @@ class TestNumbers:
         owner = given.borrower(portal_service)
         read(owner, Kind.LOAN, portal_service.world.loan(owner.uuid)["uuid"])
         given.account(Kind.LINE, owner, "0f0e0d0c-0000-4000-8000-000000000009")
-        assert "1 of 2 accounts updated in the last 24 hours." in viewer.get("/").content.decode()
+        assert "1 of 2 accounts updated in 24 hours" in viewer.get("/").content.decode()
 
 
 class TestSections:
@@ -396,7 +396,9 @@ class TestSections:
         Wizard(servicer).post("business", BUSINESS, act="save")
         draft = Draft.objects.get(owner=User.objects.get(username="servicer"))
         assert f'href="{draft.get_absolute_url()}"' in servicer.get("/").content.decode()
-        assert "Nothing yet" in supervisor.get("/", headers=htmx("work")).content.decode()
+        assert (
+            "drafts and follow-ups appear here" in supervisor.get("/", headers=htmx("work")).content.decode()
+        )
 
     def test_my_open_follow_ups_are_there(self, portal_service: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(portal_service)

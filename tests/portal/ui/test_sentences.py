@@ -28,7 +28,7 @@ def test_pages_end_it_once(servicer: Browser, oyster: Record) -> None:
     person = Record.objects.get(kind=Kind.KEY_PERSON)
     of = f"/borrowers/{oyster.uuid}/"
     sentences = {
-        f"{of}people/{person.uuid}/edit/": "Key person of Oyster Inc. Only your changes are sent",
+        f"{of}people/{person.uuid}/edit/": "Key person of Oyster Inc. Values as of",
         f"{of}applications/open/": "Oyster Inc. The service can’t list applications",
         "/messages/?borrower=oyster": "borrower Oyster Inc. Messages that aren’t synced",
     }
