@@ -63,6 +63,16 @@ def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: li
     expect(page.locator("[data-message]")).to_have_count(4)
 
 
+def test_a_message_covers_the_list_on_a_phone_only_while_it_is_open(page: Page, uuids: list[str]) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/messages/")
+    for uuid in uuids[:2]:
+        page.locator(f"[data-message='{uuid}'] a").first.click()
+        expect(page.locator("#message-title")).to_contain_text(uuid[:8])
+        page.get_by_role("link", name="Close, back to the list").click()
+        expect(page.locator("#message-title")).to_have_count(0)
+
+
 def test_the_tail_tells_of_new_messages_and_moves_nothing(
     page: Page, uuids: list[str], portal_service: Sandbox
 ) -> None:
