@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 from servicing.figures import NOTHING, ONE_DAY
@@ -177,7 +178,8 @@ def is_business_day(day: date) -> bool:
     return day.weekday() < _SATURDAY and day not in federal_reserve_holidays(day.year)
 
 
-def federal_reserve_holidays(year: int) -> set[date]:
+@cache
+def federal_reserve_holidays(year: int) -> frozenset[date]:
     """The days of a year on which the Federal Reserve Banks are closed.
 
     One that falls on a Sunday is observed on Monday; one on a Saturday isn't observed.
@@ -185,7 +187,7 @@ def federal_reserve_holidays(year: int) -> set[date]:
     fixed = [date(year, 1, 1), date(year, 7, 4), date(year, 11, 11), date(year, 12, 25)]
     if year >= _FIRST_JUNETEENTH:
         fixed.append(date(year, 6, 19))
-    return {
+    days = (
         *(day + ONE_DAY if day.weekday() == _SUNDAY else day for day in fixed if day.weekday() != _SATURDAY),
         _nth_weekday(year, 1, _MONDAY, 3),
         _nth_weekday(year, 2, _MONDAY, 3),
@@ -193,7 +195,8 @@ def federal_reserve_holidays(year: int) -> set[date]:
         _nth_weekday(year, 9, _MONDAY, 1),
         _nth_weekday(year, 10, _MONDAY, 2),
         _nth_weekday(year, 11, _THURSDAY, 4),
-    }
+    )
+    return frozenset(days)
 
 
 def _nth_weekday(year: int, month: int, weekday: int, number: int) -> date:

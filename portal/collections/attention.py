@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 from django.urls import reverse
 
-from portal.collections.promises import (
-    DecidedPromise,
-    broken_since_yesterday,
-    due_today,
-    promised_amount,
-)
+from portal.collections.promises import DecidedPromise, broken_since_yesterday, due_today, promised_amount
 from portal.registry.attention import Amount, Item, Items, Snoozed
 from portal.ui import wording
 
@@ -21,7 +16,7 @@ def promises_due_today(snoozed: Snoozed) -> Items:
 
 def broken_promises(snoozed: Snoozed) -> Items:
     """The promises that broke yesterday or today, on Mondays since Friday."""
-    return _items(snoozed, broken_since_yesterday(), "broken", "broken promises", "broken")
+    return _items(snoozed, broken_since_yesterday(), "broken", "broken promises", "new")
 
 
 def _items(snoozed: Snoozed, found: Sequence[DecidedPromise], group: str, name: str, choice: str) -> Items:

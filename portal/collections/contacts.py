@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from portal.audit.chain import append
@@ -15,6 +15,7 @@ from portal.collections.promises import DecidedPromise, decide_promises
 from portal.notes.views import audit_subject, plan_follow_up
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
+from portal.registry.records import active_records
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 
@@ -59,9 +60,11 @@ def contact_form(record: Record, data: Any = None) -> ContactForm:
     news = ""
     if newest:
         news = f"{newest.author_name} logged “{newest.get_outcome_display()}” {wording.ago(newest.at)}."
+    borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=borrower_uuid).first()
     return ContactForm(
         data,
-        people=people_of(borrower_uuid),
+        people=people_of(borrower) if borrower else [],
+        borrower=borrower,
         accounts=related.filter(kind__in=ACCOUNTS).order_by("-past_due_rank", "pk"),
         subject=record,
         news=news,
@@ -73,16 +76,10 @@ def borrower_of(record: Record) -> str:
     return record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
 
 
-def people_of(borrower_uuid: str) -> list[str]:
+def people_of(borrower: Record) -> list[str]:
     """Whom to reach: the borrower and its key people, with their phone numbers."""
-    if not borrower_uuid:
-        return []
-    borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=borrower_uuid)
-    people = Record.objects.filter(
-        kind=Kind.KEY_PERSON, borrower_uuid=borrower_uuid, archived_at__isnull=True
-    ).order_by("pk")
-    found = [*people, *borrower]
-    return list(dict.fromkeys(_person(one) for one in found if one.label))
+    people = active_records(Kind.KEY_PERSON).filter(borrower_uuid=borrower.uuid).order_by("pk")
+    return list(dict.fromkeys(_person(one) for one in (*people, borrower) if one.label))
 
 
 def _person(record: Record) -> str:
@@ -123,12 +120,10 @@ def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
             detail=detail,
             **audit_subject(account),
         )
-    if contact.next_action and contact.next_on:
-        borrower = Record.objects.filter(kind=Kind.BORROWER, uuid=contact.borrower_uuid).first()
-        if borrower:
-            plan_follow_up(
-                actor, borrower, title=contact.next_action, due=contact.next_on, owner=found["colleague"]
-            )
+    if contact.next_action and contact.next_on and form.borrower:
+        plan_follow_up(
+            actor, form.borrower, title=contact.next_action, due=contact.next_on, owner=found["colleague"]
+        )
 
 
 def label_of(record: Record) -> str:
@@ -137,7 +132,10 @@ def label_of(record: Record) -> str:
 
 
 def _contacts(record: Record) -> QuerySet[Contact]:
-    of_borrower = Contact.objects.filter(borrower_uuid=borrower_of(record))
-    if record.kind == Kind.BORROWER:
-        return of_borrower
-    return of_borrower.filter(account_uuid__in=["", record.uuid])
+    """The contacts about a borrower and its accounts; about an account, also those about all of its borrower."""
+    owner = borrower_of(record)
+    if record.kind != Kind.BORROWER:
+        of_all = Q(borrower_uuid=owner, account_uuid="") if owner else Q()
+        return Contact.objects.filter(Q(account_uuid=record.uuid) | of_all)
+    accounts = Record.objects.filter(borrower_uuid=owner, kind__in=ACCOUNTS)
+    return Contact.objects.filter(Q(borrower_uuid=owner) | Q(account_uuid__in=accounts.values("uuid")))

@@ -44,12 +44,13 @@ class ContactForm(StaffForm):
         people: Sequence[str] = (),
         accounts: Iterable[Record] = (),
         subject: Record | None = None,
+        borrower: Record | None = None,
         news: str = "",
         newest: int = 0,
     ) -> None:
         super().__init__(data, initial={"seen": newest})
         self.accounts = {one.uuid: one for one in accounts}
-        self.record, self.news, self.newest = subject, news, newest
+        self.record, self.borrower, self.news, self.newest = subject, borrower, news, newest
         self.fields["person"].choices = [(one, one) for one in (*people, SOMEONE_ELSE)]  # type: ignore[attr-defined]
         choices = [
             (uuid, f"{NOUNS[Kind(one.kind)]} {uuid[:8]}{_past_due(one)}")
@@ -70,6 +71,8 @@ class ContactForm(StaffForm):
                 ("next_on", "Choose a day.") if found["next_action"] else ("next_action", "Say what.")
             )
             self.add_error(name, reason)
+        elif found["next_action"] and self.borrower is None:
+            self.add_error("next_action", "Add the borrower first. Its page keeps the follow-ups.")
         if not self.errors and not found["is_confirmed"]:
             self._ask_once(found)
         return found

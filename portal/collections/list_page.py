@@ -2,16 +2,18 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.core.cache import cache
-from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, CharField, Count, Max, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Cast
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -27,10 +29,11 @@ from portal.lists.pages import Action, Column, Listing, ListPage, Row
 from portal.lists.paging import COUNT_CACHE_SECONDS, MAX_COUNTED
 from portal.notes.views import colleagues
 from portal.registry import store
+from portal.registry.attention import Amount
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
 from portal.registry.models import IS_LATE, Kind, PastDueChange, Record
 from portal.registry.query import NotUnderstood
-from portal.registry.records import with_borrowers
+from portal.registry.records import active_records, with_borrowers
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
@@ -43,6 +46,14 @@ from servicing.figures import Aging, aging
 MARK_DAYS = 7
 """How long an account is marked as newly past due or cured."""
 CURED, NEW = "cured", "new"
+PROMISES = {
+    "due": "due today",
+    "open": "not decided",
+    "new": "broken since yesterday",
+    "broken": "broken",
+    "kept": "kept",
+}
+SHOWN_OF_OWNER = ("username", "first_name", "last_name", "is_active")
 _CURSOR = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,4})?)?~([0-9]{1,19})")
 
 
@@ -79,9 +90,15 @@ def _changed(*, is_cured: bool) -> Q:
 
 
 def shown(state: QueryDict) -> Q:
-    """What is past due; or what was cured this week, if that is asked for."""
-    is_cured = Q(kind__in=ACCOUNTS, past_due_rank__isnull=True) & _changed(is_cured=True)
-    return is_cured if state.get("change") == CURED else IS_LATE
+    """What is past due; what was cured this week, or whatever has promises, if that is asked for."""
+    if state.get("change") == CURED:
+        return Q(kind__in=ACCOUNTS, past_due_rank__isnull=True) & _changed(is_cured=True)
+    return Q(kind__in=ACCOUNTS) if state.get("promise") in PROMISES else IS_LATE
+
+
+def never_empty(state: QueryDict) -> list[str]:
+    """The columns that everything shown has: only what is past due has a rank."""
+    return [] if state.get("change") == CURED or state.get("promise") in PROMISES else ["past_due_rank"]
 
 
 def _of_owner(value: str) -> Q:
@@ -106,9 +123,11 @@ def _with_promise(name: str) -> Q:
 
 
 def _contacted(days: int) -> Q:
-    since = business_date() - timedelta(days=days)
-    recent = Contact.objects.filter(day__gt=since).exclude(account_uuid="")
-    return ~Q(uuid__in=recent.values("account_uuid"))
+    """Whether nobody was contacted about the account, or about all of its borrower."""
+    recent = Contact.objects.filter(day__gt=business_date() - timedelta(days=days))
+    of_borrowers = recent.filter(account_uuid="").values("borrower_uuid")
+    of_accounts = recent.exclude(account_uuid="").values("account_uuid")
+    return ~Q(uuid__in=of_accounts) & ~Q(borrower_uuid__in=of_borrowers)
 
 
 FILTERS = [
@@ -130,20 +149,13 @@ FILTERS = [
     choice_filter(
         "change",
         "This week",
-        {
-            NEW: ("newly past due", partial(_changed, is_cured=False)),
-            CURED: ("cured", Q),
-        },
+        {NEW: ("newly past due", partial(_changed, is_cured=False)), CURED: ("cured", Q)},
         prompt="Any change",
     ),
     choice_filter(
         "promise",
         "Promise",
-        {
-            "due": ("due today", partial(_with_promise, "due")),
-            "open": ("not decided", partial(_with_promise, "open")),
-            "broken": ("broken", partial(_with_promise, "broken")),
-        },
+        {name: (words, partial(_with_promise, name)) for name, words in PROMISES.items()},
         prompt="Any promise",
     ),
     choice_filter(
@@ -162,11 +174,10 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
     """The accounts with their payments, contacts, promises and owners: one query for each of these."""
     uuids = [record.uuid for record in records]
     payments = _payments(uuids)
-    contacts: dict[str, Contact] = {}
-    for contact in Contact.objects.filter(account_uuid__in=uuids).order_by("at", "id"):
-        contacts[contact.account_uuid] = contact
+    contacts = _last_contacts(records)
     promises = decide_promises(uuids)
     owned = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
+    owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
     owners = {one.account_uuid: one.owner for one in owned}
     changes: dict[int, PastDueChange] = {}
     for change in PastDueChange.objects.filter(record__in=records, day__gte=changed_since()).order_by("id"):
@@ -179,31 +190,55 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
             pending=pending,
             last_paid=last_paid,
             autopay=store.autopay(record) if record.kind == Kind.LOAN else None,
-            contact=contacts.get(record.uuid),
+            contact=contacts.get(record.pk),
             promise=next(iter(promises.get(record.uuid, ())), None),
             owner=owners.get(record.uuid),
             change=changes.get(record.pk),
         )
 
 
+def _last_contacts(records: Sequence[Record]) -> dict[int, Contact]:
+    """The last contact about each account, or about all of its borrower."""
+    owners = {one.borrower_uuid for one in records if one.borrower_uuid}
+    about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
+    groups = Contact.objects.filter(about).order_by().values("account_uuid", "borrower_uuid")
+    newest = groups.annotate(newest=Max("pk")).values("newest")
+    last = {
+        one.account_uuid or one.borrower_uuid: one
+        for one in Contact.objects.filter(pk__in=newest).order_by("pk")
+    }
+    found = {one.pk: [last[key] for key in (one.uuid, one.borrower_uuid) if key in last] for one in records}
+    return {pk: max(contacts, key=lambda one: (one.at, one.pk)) for pk, contacts in found.items() if contacts}
+
+
 def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:
-    """The next scheduled and the last succeeded repayment of each account."""
-    today = business_date()
-    rows = Record.objects.filter(
-        kind=Kind.REPAYMENT, parent_uuid__in=uuids, archived_at__isnull=True
-    ).values_list("parent_uuid", "status", "key_date", "amount")
-    pending: dict[str, Payment] = {}
-    paid: dict[str, Payment] = {}
-    for parent, status, day, value in rows:
-        if day is None:
-            continue
-        one = Payment(day, value)
+    """The next scheduled and the last succeeded repayment of each account.
+
+    Of each account's many repayments two are shown: all are compared as texts, and only those two are converted.
+    """
+    today = business_date().isoformat()
+    rows = (
+        active_records(Kind.REPAYMENT)
+        .filter(parent_uuid__in=uuids, key_date__isnull=False)
+        .annotate(day=Cast("key_date", CharField()), value=Cast("amount", CharField()))
+        .values_list("parent_uuid", "status", "day", "value")
+    )
+    pending: dict[str, tuple[str, str | None]] = {}
+    paid: dict[str, tuple[str, str | None]] = {}
+    for uuid, status, day, value in rows:
         word = status.upper()
-        if word == SCHEDULED and day >= today and (parent not in pending or day < pending[parent].day):
-            pending[parent] = one
-        elif word == SUCCEEDED and (parent not in paid or day > paid[parent].day):
-            paid[parent] = one
-    return {uuid: (pending.get(uuid), paid.get(uuid)) for uuid in pending.keys() | paid.keys()}
+        if word == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
+            pending[uuid] = day, value
+        elif word == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
+            paid[uuid] = day, value
+    return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}
+
+
+def _payment_of(found: tuple[str, str | None] | None) -> Payment | None:
+    if found is None:
+        return None
+    day, value = found
+    return Payment(date.fromisoformat(day), Decimal(value) if value else None)
 
 
 # --- Cells ---
@@ -211,34 +246,27 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
 
 def account_url(record: Record, state: str) -> str:
     """The account's page, which leads to the next one of the list in this state."""
-    walk = QueryDict(state.removeprefix("?"), mutable=True)
-    walk["at"] = cursor_of(record)
-    return f"{record.get_absolute_url()}?{urlencode({'worklist': walk.urlencode()})}"
+    place = f"{state.removeprefix('?')}&at={cursor_of(record)}"
+    return f"{record.get_absolute_url()}?{urlencode({'worklist': place.removeprefix('&')})}"
 
 
 def _account(row: WorklistRow) -> SafeString:
     record = row.record
-    marks = cells.joined(
-        ui.badge("ok", "Cured") if row.change and row.change.is_cured else "",
-        ui.badge("warn", "Newly past due") if row.change and not row.change.is_cured else "",
-    )
     name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
-    more = format_html(
-        '<a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet sd-contacts" href="{0}" hx-get="{0}?beside=1"'
-        ' hx-target="#contacts" title="Contacts" aria-label="Contacts with {1}">{2}</a>',
-        reverse("collections:contacts", args=[record.kind, record.uuid]),
-        name,
-        ui.icon("phone"),
-    )
+    mark = ""
+    if row.change:
+        mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", "Newly past due")
     return format_html(
-        '<a href="{}"><b>{}</b></a><small>{} {}{} {}</small>{}',
+        '<a href="{0}"><b>{1}</b></a><small>{2} {3} {4}</small><a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet'
+        ' sd-contacts" href="{5}" hx-get="{5}?beside=1" hx-target="#contacts" title="Contacts"'
+        ' aria-label="Contacts with {1}">{6}</a>',
         account_url(record, row.state),
         name,
         NOUNS[Kind(record.kind)],
         record.uuid[:8],
-        cells.changed_badge(row.has_changed),
-        marks,
-        more,
+        mark,
+        reverse("collections:contacts", args=[record.kind, record.uuid]),
+        ui.icon("phone"),
     )
 
 
@@ -287,6 +315,28 @@ def _owner(row: WorklistRow) -> str:
     return cells.joined(format_html('<span class="sd-owner sd-cut" title="{0}">{0}</span>', name), left)
 
 
+def _payment_columns(
+    name: str, head: str, amount_head: str, cell: Callable[[Any], str]
+) -> tuple[Column, Column]:
+    """A payment on screen; in a file its day and its amount."""
+    read = attrgetter(name)
+    return (
+        Column(
+            name=name,
+            head=head,
+            value=lambda row: read(row) and read(row).day,
+            cell=cell,
+            css="sd-wide sd-widest",
+        ),
+        Column(
+            name=f"{name}_amount",
+            head=amount_head,
+            value=lambda row: read(row) and amount(read(row).amount),
+            beside=name,
+        ),
+    )
+
+
 def _changed_columns(columns: Sequence[Column], **changes: Mapping[str, Any]) -> Iterator[Column]:
     return (replace(column, **changes.get(column.name, {})) for column in columns)
 
@@ -294,7 +344,7 @@ def _changed_columns(columns: Sequence[Column], **changes: Mapping[str, Any]) ->
 WORKLIST = ListPage(
     kinds=ACCOUNTS,
     within=shown,
-    required=["past_due_rank"],
+    required=never_empty,
     area="collections",
     title="Collections",
     noun="account",
@@ -321,25 +371,8 @@ WORKLIST = ListPage(
         Column(name="type", head="Type", value=lambda row: NOUNS[Kind(row.record.kind)]),
         Column(name="record", head="Account", value=lambda row: row.record.uuid),
         *_changed_columns(past_due_columns(), days={"cell": _days}, due={"css": "sd-wide sd-widest"}),
-        Column(
-            name="pending",
-            head="Pending payment",
-            value=lambda row: row.pending and row.pending.day,
-            cell=_pending,
-            css="sd-wide sd-widest",
-        ),
-        Column(
-            name="pending_amount",
-            head="Pending amount",
-            value=lambda row: row.pending and amount(row.pending.amount),
-            beside="pending",
-        ),
-        Column(
-            name="autopay",
-            head="Autopay",
-            value=lambda row: row.autopay,
-            beside="pending",
-        ),
+        *_payment_columns("pending", "Pending payment", "Pending amount", _pending),
+        Column(name="autopay", head="Autopay", value=lambda row: row.autopay, beside="pending"),
         Column(
             name="contact",
             head="Last contact",
@@ -373,18 +406,8 @@ WORKLIST = ListPage(
             cell=_owner,
             css="sd-wide sd-widest",
         ),
-        Column(
-            name="last_paid",
-            head="Last payment",
-            value=lambda row: row.last_paid and row.last_paid.day,
-            cell=lambda row: _payment(row.last_paid),
-            css="sd-wide sd-widest",
-        ),
-        Column(
-            name="last_paid_amount",
-            head="Last payment amount",
-            value=lambda row: row.last_paid and amount(row.last_paid.amount),
-            beside="last_paid",
+        *_payment_columns(
+            "last_paid", "Last payment", "Last payment amount", lambda row: _payment(row.last_paid)
         ),
         replace(CHECKED, is_default=False),
     ],
@@ -396,6 +419,7 @@ WORKLIST = ListPage(
         "Cured": "change=cured",
         "Promises due today": "promise=due",
         "Broken promises": "promise=broken",
+        "Kept promises": "promise=kept",
         "No contact in 7 days": "quiet=7",
     },
 )
@@ -405,35 +429,30 @@ WORKLIST = ListPage(
 
 
 class AgingTab(NamedTuple):
-    """One bucket: how many accounts, what they add up to, and how many amounts are not known."""
+    """One bucket: how many accounts, and what they add up to."""
 
     value: str
     words: str
     number: int
-    known: Decimal
-    unknown: int
-
-    @property
-    def amount_words(self) -> str:
-        """Such as "$310.00, plus 2 not known"."""
-        if self.unknown and not self.known:
-            return ui.NOT_KNOWN
-        shown = wording.money(self.known) or ""
-        return f"{shown}, plus {self.unknown:,} not known" if self.unknown else shown
+    amount: Amount
+    link: str = ""
+    is_chosen: bool = False
 
 
 def aging_tabs(listing: Listing) -> list[AgingTab]:
     """The buckets of what the other filters leave; of very many accounts, as of a minute ago."""
-    found = listing
-    if "aging" in listing.state:
+    chosen, found = listing.filters.get("aging", ""), listing
+    if chosen:
         state = listing.state.copy()
         del state["aging"]
         found = WORKLIST.find(state)
     if found.total < MAX_COUNTED:
-        return _add_up(found.found)
-    digest = hashlib.sha256(found.query_string.encode()).hexdigest()
-    key = f"collections.aging.{digest}.{business_date()}"
-    return cache.get_or_set(key, lambda: _add_up(found.found), COUNT_CACHE_SECONDS) or []
+        tabs = _add_up(found.found)
+    else:
+        digest = hashlib.sha256(found.link(sort=None, size=None).encode()).hexdigest()
+        key = f"collections.aging.{digest}.{business_date()}"
+        tabs = cache.get_or_set(key, lambda: _add_up(found.found), COUNT_CACHE_SECONDS) or []
+    return [one._replace(link=listing.link(aging=one.value), is_chosen=one.value == chosen) for one in tabs]
 
 
 def _add_up(accounts: QuerySet[Record]) -> list[AgingTab]:
@@ -449,12 +468,10 @@ def _add_up(accounts: QuerySet[Record]) -> list[AgingTab]:
             unknown=Count("pk", filter=Q(past_due__isnull=True)),
         )
     )
-    found = {bucket: (number, known or Decimal(0), unknown) for bucket, number, known, unknown in rows}
-    numbers = [sum(one[part] for one in found.values()) for part in range(3)]
-    tabs = [AgingTab("", "All", int(numbers[0]), Decimal(numbers[1]), int(numbers[2]))]
-    return tabs + [
-        AgingTab(one.name.lower(), str(one), *found[one.name]) for one in Aging if one.name in found
-    ]
+    found = {name: (number, Amount(known or Decimal(0), unknown)) for name, number, known, unknown in rows}
+    number, total = sum(one for one, _ in found.values()), sum((one for _, one in found.values()), Amount())
+    tabs = [AgingTab(one.name.lower(), str(one), *found[one.name]) for one in Aging if one.name in found]
+    return [AgingTab("", "All", number, total), *tabs]
 
 
 # --- The next account ---
@@ -477,10 +494,13 @@ def next_account(state: QueryDict) -> Record | None:
     if key is None:
         return accounts.first()
     beyond = "gt" if is_rising else "lt"
-    if rank is None:  # What was cured has no rank.
-        return accounts.filter(**{f"pk__{beyond}": key}).first()
-    same = accounts.filter(past_due_rank=rank, **{f"pk__{beyond}": key})
-    return same.first() or accounts.filter(**{f"past_due_rank__{beyond}": rank}).first()
+    following = accounts.filter(past_due_rank=rank, **{f"pk__{beyond}": key}).first()
+    if following or rank is None:  # What isn't past due comes last.
+        return following
+    return (
+        accounts.filter(**{f"past_due_rank__{beyond}": rank}).first()
+        or accounts.filter(past_due_rank=None).first()
+    )
 
 
 def _place(text: str) -> tuple[Decimal | None, int | None]:

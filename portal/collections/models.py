@@ -71,6 +71,7 @@ class Promise(models.Model):
     day = models.DateField(db_index=True)
     logged_on = models.DateField(help_text="The business date.")
     logged_at = models.DateTimeField()
+    broken_on = models.DateField(null=True, help_text="The business date on which it was first seen broken.")
     withdrawn_at = models.DateTimeField(null=True)
     withdrawn_by = models.CharField(max_length=300, blank=True)
     reason = models.CharField(max_length=200, blank=True, help_text="Why it was withdrawn.")

@@ -8,13 +8,16 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from django.conf import settings
+from django.db.models import Q
 from django.urls import reverse
 
 from portal.collections.models import Promise
+from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import returned_since
 from portal.runtime.business_date import business_date
+from portal.runtime.database import write_if_possible
 from portal.ui import wording
 from servicing import Repayment, promises
 from servicing.promises import Decision, PromiseState, SeenRepayment
@@ -89,9 +92,7 @@ def decide_promises(account_uuids: Iterable[str]) -> dict[str, list[DecidedPromi
         saved[promise.account_uuid].append(promise)
     if not saved:
         return {}
-    repayments = _repayments(saved)
-    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid__in=saved)
-    read_on = dict(lists.values_list("uuid", "answer_day"))
+    repayments, read_on = _repayments(saved)
     decided = {}
     for uuid, of_account in saved.items():
         decisions = promises.decide(
@@ -102,7 +103,21 @@ def decide_promises(account_uuids: Iterable[str]) -> dict[str, list[DecidedPromi
             grace_days=settings.PROMISE_GRACE_DAYS,
         )
         decided[uuid] = [DecidedPromise(*pair) for pair in zip(of_account, decisions, strict=True)][::-1]
+    _note_broken(one for of_account in decided.values() for one in of_account)
     return decided
+
+
+def _note_broken(decided: Iterable[DecidedPromise]) -> None:
+    """Save the day on which a promise is first seen broken: its update may come long after its deadline."""
+    news = [
+        one.promise
+        for one in decided
+        if (one.state == PromiseState.BROKEN) != (one.promise.broken_on is not None)
+    ]
+    for promise in news:
+        promise.broken_on = None if promise.broken_on else business_date()
+    if news:
+        write_if_possible(lambda: Promise.objects.bulk_update(news, ["broken_on"]))
 
 
 def _plain(promise: Promise) -> promises.Promise:
@@ -115,78 +130,94 @@ def _plain(promise: Promise) -> promises.Promise:
     )
 
 
-def _repayments(saved: Mapping[str, list[Promise]]) -> dict[str, list[SeenRepayment]]:
+def _repayments(
+    saved: Mapping[str, list[Promise]],
+) -> tuple[dict[str, list[SeenRepayment]], dict[str, date | None]]:
+    """The repayments of accounts since their first promise, and the days on which their lists were read last."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
+    kinds = (Kind.REPAYMENT, *REPAYMENTS_OF.values())
     rows = Record.objects.filter(
-        kind=Kind.REPAYMENT, parent_uuid__in=saved, key_date__gte=first, archived_at__isnull=True
-    ).values_list("parent_uuid", "uuid", "subtype", "key_date", "amount", "status", "created_at")
+        ~Q(kind=Kind.REPAYMENT) | Q(key_date__gte=first),
+        kind__in=kinds,
+        parent_uuid__in=saved,
+        archived_at__isnull=True,
+    ).values_list(
+        "parent_uuid", "kind", "answer_day", "uuid", "subtype", "key_date", "amount", "status", "created_at"
+    )
     found: dict[str, list[SeenRepayment]] = defaultdict(list)
-    for parent, uuid, subtype, day, amount, status, seen_at in rows:
+    read_on: dict[str, date | None] = {}
+    for parent, kind, answer_day, uuid, subtype, day, amount, status, seen_at in rows:
+        if kind != Kind.REPAYMENT:
+            read_on[parent] = answer_day
+            continue
         repayment = Repayment(
             uuid=uuid, payment_type=subtype or None, effective_date=day, amount=amount, status=status or None
         )
         found[parent].append(SeenRepayment(repayment, seen_at))
-    return found
+    return found, read_on
 
 
-def recent_promises(first: date, last: date, states: Collection[PromiseState]) -> list[DecidedPromise]:
-    """The promises for these days that are in one of these states, the latest day first."""
-    made = Promise.objects.filter(day__gte=first, day__lte=last, withdrawn_at=None)
-    decided = decide_promises(made.values_list("account_uuid", flat=True))
+def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:
+    """The promises of active accounts that meet a condition and are in one of these states, the latest day first."""
+    active = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True).values("uuid")
+    made = Promise.objects.filter(condition, withdrawn_at=None, account_uuid__in=active)
+    accounts = dict(made.values_list("pk", "account_uuid"))
     found = [
         one
-        for of_account in decided.values()
+        for of_account in decide_promises(accounts.values()).values()
         for one in of_account
-        if first <= one.promise.day <= last and one.state in states
+        if one.promise.pk in accounts and one.state in states
     ]
     return sorted(found, key=lambda one: (one.promise.day, one.promise.pk), reverse=True)
 
 
 def due_today() -> list[DecidedPromise]:
     """The promises for today that aren't kept yet."""
-    today = business_date()
-    return recent_promises(today, today, UNDECIDED)
+    return find_promises(Q(day=business_date()), UNDECIDED)
 
 
 def broken_since_yesterday() -> list[DecidedPromise]:
-    """The promises that broke yesterday or later, on Mondays since Friday.
+    """The promises that broke yesterday or later, on Mondays since Friday."""
+    first = business_date() - timedelta(days=1)
+    while not promises.is_business_day(first):
+        first -= timedelta(days=1)
+    return broken_since(first)
 
-    One breaks when its deadline passes, or when a payment that kept it turns out to be returned.
+
+def broken_since(first: date) -> list[DecidedPromise]:
+    """The promises that broke on this day or later, because nobody paid or because a payment was returned.
+
+    What broke one may be read long after it happened: it counts from the day on which it was seen.
     """
     if not Promise.objects.exists():  # Without promises, no return can break one.
         return []
     today = business_date()
-    first = today - timedelta(days=1)
-    while not promises.is_business_day(first):
-        first -= timedelta(days=1)
-    found = {
-        one.promise.pk: one
-        for one in recent_promises(today - timedelta(days=RECENT_DAYS), today, [PromiseState.BROKEN])
-        if one.decision.deadline >= first - timedelta(days=1)
-    }
-    returned = {one.uuid for one, _ in returned_since(first)}
-    accounts = Record.objects.filter(kind=Kind.REPAYMENT, uuid__in=returned).values_list(
-        "parent_uuid", flat=True
+    returned = Record.objects.filter(
+        kind=Kind.REPAYMENT, uuid__in=[one.uuid for one, _ in returned_since(first)]
     )
-    for of_account in decide_promises(accounts).values():
-        for one in of_account:
-            is_undone = any(payment.uuid in returned for payment in one.decision.returned)
-            if one.state == PromiseState.BROKEN and is_undone:
-                found[one.promise.pk] = one
-    return sorted(found.values(), key=lambda one: (one.promise.day, one.promise.pk), reverse=True)
+    candidates = (
+        Q(day__gte=today - timedelta(days=RECENT_DAYS), day__lt=today)
+        | Q(broken_on__gte=first)
+        | Q(account_uuid__in=returned.values("parent_uuid"))
+    )
+    found = find_promises(candidates, [PromiseState.BROKEN])
+    return [one for one in found if (one.promise.broken_on or today) >= first]
 
 
 def accounts_with(name: str) -> list[str]:
-    """The accounts with promises that are due today, undecided or broken."""
-    today = business_date()
-    recent = today - timedelta(days=RECENT_DAYS)
+    """The accounts with promises that are due today, or with recent ones that are undecided, kept or broken."""
+    recent = business_date() - timedelta(days=RECENT_DAYS)
     match name:
         case "due":
             found = due_today()
+        case "new":
+            found = broken_since_yesterday()
         case "broken":
-            found = recent_promises(recent, today, [PromiseState.BROKEN]) + broken_since_yesterday()
+            found = broken_since(recent)
+        case "kept":
+            found = find_promises(Q(day__gte=recent), [PromiseState.KEPT])
         case _:
-            found = recent_promises(recent, date.max, UNDECIDED)
+            found = find_promises(Q(day__gte=recent), UNDECIDED)
     return list({one.promise.account_uuid for one in found})
 
 

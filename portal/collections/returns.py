@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
+from django.db.models import Q
+
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records, with_borrowers
 from portal.repayments.returns import MAX_DATED, is_returned, returned_since
 from portal.repayments.table import SCHEDULED
-from portal.runtime.business_date import business_date
+from portal.runtime.business_date import business_date, business_date_at
 from portal.ui import wording
 from servicing import Repayment
 from servicing.schedules import total
@@ -73,7 +75,7 @@ class ReturnedPayment:
     def reason(self) -> str:
         """The service's own words, where they say more than the code."""
         words = (self.repayment.error_description or "").strip()
-        return "" if self.code != NO_CODE else words or "No reason given"
+        return "" if self.code in DESCRIPTIONS else words or "No reason given"
 
     @property
     def next_words(self) -> str:
@@ -99,14 +101,16 @@ class ReturnGroup:
 
 
 def returned_payments(days: int) -> list[ReturnedPayment]:
-    """The payments that failed, or whose return became news, within some days; the latest first."""
+    """The payments that failed, or whose return became news, within some days; the latest first.
+
+    A payment that fails before its date is news on the day of its answer.
+    """
     since = business_date() - timedelta(days=days)
-    news = {one.pk: day for one, day in returned_since(since)}
-    failed = active_records(Kind.REPAYMENT).filter(
-        flagged=True, key_date__gte=since, key_date__lte=business_date()
-    )
+    dated = {one.pk: day for one, day in returned_since(since)}
+    failed = active_records(Kind.REPAYMENT).filter(flagged=True, key_date__gte=since)
     rows = failed.exclude(is_returned()).order_by("-key_date", "-pk")[:MAX_DATED]
-    dated = news | {pk: day for pk, day in rows.values_list("pk", "key_date") if day}
+    for pk, day, updated_at in rows.values_list("pk", "key_date", "updated_at"):
+        dated[pk] = min(day or date.max, business_date_at(updated_at))
     records = Record.objects.in_bulk(dated)
     found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
     return _with_bank_accounts(found, dated)
@@ -115,7 +119,10 @@ def returned_payments(days: int) -> list[ReturnedPayment]:
 def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> list[ReturnedPayment]:
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     today = business_date()
-    of_owners = active_records(Kind.REPAYMENT).filter(borrower_uuid__in=owners)
+    unowned = {one.parent_uuid for one in records if not one.borrower_uuid}
+    of_owners = active_records(Kind.REPAYMENT).filter(
+        Q(borrower_uuid__in=owners) | Q(parent_uuid__in=unowned)
+    )
     repeats: Counter[str] = Counter()
     for one in of_owners.filter(flagged=True, key_date__gte=today - timedelta(days=REPEAT_DAYS)):
         if (repayment := store.last_answer(one, Repayment)) and repayment.borrower_bank_account_uuid:

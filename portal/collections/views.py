@@ -1,5 +1,6 @@
 """Collections: the worklist, contacts and promises, owners of accounts, returned payments."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
@@ -45,10 +46,22 @@ from portal.ui.htmx import finish_action, render_page, toast
 MAX_PRINTED = 500
 MAX_ASSIGNED = 100
 NOBODY = "nobody"
-RETURN_HEADS = [
-    *("Day", "Code", "Description", "Reported reason", "Borrower", "Borrower ID", "Account", "Repayment"),
-    *("Amount", "Status", "Bank account", "Returns in 90 days", "Next scheduled", "Next amount"),
-]
+RETURN_COLUMNS: dict[str, Callable[[ReturnedPayment], object]] = {
+    "Day": lambda one: one.day,
+    "Code": lambda one: one.code,
+    "Description": lambda one: DESCRIPTIONS.get(one.code, ""),
+    "Reported reason": lambda one: one.repayment.error_description,
+    "Borrower": lambda one: str(one.borrower or ""),
+    "Borrower ID": lambda one: one.record.borrower_uuid,
+    "Account": lambda one: one.record.parent_uuid,
+    "Repayment": lambda one: one.record.uuid,
+    "Amount": lambda one: amount(one.repayment.amount),
+    "Status": lambda one: one.repayment.status,
+    "Bank account": lambda one: one.bank,
+    "Returns in 90 days": lambda one: one.repeats or None,
+    "Next scheduled": lambda one: one.following and one.following.effective_date,
+    "Next amount": lambda one: one.following and amount(one.following.amount),
+}
 
 
 # --- The worklist ---
@@ -104,9 +117,9 @@ def next_in_list(request: StaffRequest) -> HttpResponse:
     """Go to the account after the place where this person is, or back to the list at its end."""
     state = request.GET.copy()
     record = next_account(state)
+    state.pop("at", None)
     if record is None:
         toast(request, "That was the last account of the list.")
-        state.pop("at", None)
         return HttpResponseRedirect(f"{WORKLIST.url}?{state.urlencode()}")
     return HttpResponseRedirect(account_url(record, state.urlencode()))
 
@@ -146,6 +159,19 @@ def contacts_url(record: Record) -> str:
 def _contacts_page(
     request: StaffRequest, record: Record, form: ContactForm, *, status: int = 200
 ) -> HttpResponse:
+    _log_view(request, record)
+    context: dict[str, Any] = {
+        "record": record,
+        "log": contact_log(record),
+        "form": form,
+        "is_account": record.kind in ACCOUNTS,
+        "is_beside_list": "beside" in request.GET,
+    }
+    return render_page(request, "collections/contacts.html", context, partial="contacts", status=status)
+
+
+def _log_view(request: StaffRequest, record: Record) -> None:
+    """Record that the contacts about a record were shown."""
     log_view(
         Actor.of(request),
         "collections.view",
@@ -155,14 +181,6 @@ def _contacts_page(
         borrower_uuid=borrower_of(record),
         is_repeat=bool(request.htmx),
     )
-    context: dict[str, Any] = {
-        "record": record,
-        "log": contact_log(record),
-        "form": form,
-        "is_account": record.kind in ACCOUNTS,
-        "is_beside_list": "beside" in request.GET,
-    }
-    return render_page(request, "collections/contacts.html", context, partial="contacts", status=status)
 
 
 @requires("collections.log")
@@ -185,14 +203,7 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
                 )
         toast(request, "Promise withdrawn.")
         return finish_action(request, contacts_url(account))
-    log_view(
-        Actor.of(request),
-        "collections.view",
-        kind=account.kind,
-        uuid=account.uuid,
-        label=label_of(account),
-        borrower_uuid=account.borrower_uuid,
-    )
+    _log_view(request, account)
     context = {"form": form, "promise": promise, "record": account, "back": contacts_url(account)}
     return render_page(request, "collections/withdraw.html", context, status=422 if form.is_bound else 200)
 
@@ -202,10 +213,10 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
 
 @require_POST
 @requires("collections.take")
+@transaction.atomic
 def take(request: StaffRequest) -> HttpResponse:
     """Take the chosen accounts that nobody who is still here works on, or give one's own back."""
-    is_release = "release" in request.POST
-    records = _chosen(request)
+    records, is_release = _locked(request), "release" in request.POST
     owned = AccountOwner.objects.filter(owner__is_active=True).exclude(owner=request.user)
     others = set(
         owned.filter(account_uuid__in=[one.uuid for one in records]).values_list("account_uuid", flat=True)
@@ -213,45 +224,46 @@ def take(request: StaffRequest) -> HttpResponse:
     free = [one for one in records if one.uuid not in others]
     changed = _set_owner(Actor.of(request), free, None if is_release else request.user)
     words = f"{changed} account{'' if changed == 1 else 's'} {'given back' if is_release else 'taken'}."
-    toast(request, f"{words} {len(others)} belong to colleagues." if others else words)
-    return finish_action(request, _back(request))
+    toast(request, f"{words} {len(others)} owned by colleagues." if others else words)
+    return finish_action(request, _back(request, records))
 
 
 @require_POST
 @requires("collections.assign")
+@transaction.atomic
 def assign(request: StaffRequest) -> HttpResponse:
     """Give the chosen accounts to a colleague, or to nobody."""
-    form, records = AssignForm(request.POST), _chosen(request)
+    records, form = _locked(request), AssignForm(request.POST)
     is_nobody = request.POST.get("owner") == NOBODY
     if not records or not (is_nobody or form.is_valid()):
-        context = {"form": form, "back": _back(request), "number": len(records)}
+        context = {"form": form, "back": _back(request, records), "number": len(records)}
         return render_page(request, "collections/assign.html", context, status=422)
     owner = None if is_nobody else form.cleaned_data["owner"]
     changed = _set_owner(Actor.of(request), records, owner)
     to_whom = f"assigned to {owner.display_name()}" if owner else "unassigned"
     toast(request, f"{changed} account{'' if changed == 1 else 's'} {to_whom}.")
-    return finish_action(request, _back(request))
+    return finish_action(request, _back(request, records))
 
 
-def _chosen(request: StaffRequest) -> list[Record]:
+def _locked(request: StaffRequest) -> list[Record]:
+    """The chosen accounts; of two people who take one at once, the second waits."""
     uuids = request.POST.getlist("uuid")[:MAX_ASSIGNED]
-    return list(WORKLIST.records().filter(uuid__in=uuids, kind__in=ACCOUNTS).order_by("pk"))
+    chosen = WORKLIST.records().filter(uuid__in=uuids, kind__in=ACCOUNTS)
+    return list(chosen.select_for_update().order_by("pk"))
 
 
-def _back(request: StaffRequest) -> str:
+def _back(request: StaffRequest, records: list[Record]) -> str:
     """The list in its state, or the account that was taken on its own page."""
     state = request.POST.get("back", "")
-    records = _chosen(request)
     if "one" in request.POST and records:
         return contacts_url(records[0])
     return f"{WORKLIST.url}?{state.removeprefix('?')}"
 
 
-@transaction.atomic
 def _set_owner(actor: Actor, records: list[Record], owner: User | None) -> int:
     """Set who works on these accounts; return how many changed. Each leaves an entry in the audit trail."""
     uuids = [one.uuid for one in records]
-    rows = AccountOwner.objects.filter(account_uuid__in=uuids).select_for_update().select_related("owner")
+    rows = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
     before = {one.account_uuid: one.owner for one in rows}
     changed = [one for one in records if before.get(one.uuid) != owner]
     for record in changed:
@@ -299,26 +311,8 @@ def export_returns(request: StaffRequest) -> StreamingHttpResponse:
     rows = [one for one in found if code in ("", one.code)]
     detail = {"days": days, "code": code, "rows": len(rows)}
     append(Actor.of(request), "collections.export_returns", subject_label=f"{days} days", detail=detail)
-    lines = (
-        [
-            one.day,
-            one.code,
-            DESCRIPTIONS.get(one.code, ""),
-            one.repayment.error_description,
-            str(one.borrower or ""),
-            one.record.borrower_uuid,
-            one.record.parent_uuid,
-            one.record.uuid,
-            amount(one.repayment.amount),
-            one.repayment.status,
-            one.bank,
-            one.repeats or None,
-            one.following and one.following.effective_date,
-            one.following and amount(one.following.amount),
-        ]
-        for one in rows
-    )
-    return list_file(request, f"returned-payments-{days}-days", RETURN_HEADS, lines)
+    lines = ([value(one) for value in RETURN_COLUMNS.values()] for one in rows)
+    return list_file(request, f"returned-payments-{days}-days", [*RETURN_COLUMNS], lines)
 
 
 def _returns(request: StaffRequest) -> tuple[int, str, list[ReturnedPayment]]:

@@ -24,7 +24,6 @@ from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
 from portal.registry.models import Kind
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
-from portal.ui import wording
 
 COUNT_CACHE_SECONDS = 10
 SHARED_COUNT = "attention"
@@ -110,14 +109,7 @@ class Group:
 
     @property
     def amount_words(self) -> str:
-        """Such as "$310.00, plus 2 not known"."""
-        if not self.amount:
-            return ""
-        known, unknown = self.amount
-        if unknown and not known:
-            return "Not known"
-        words = wording.money(known) or ""
-        return f"{words}, plus {unknown:,} not known" if unknown else words
+        return self.amount.words if self.amount else ""
 
     @property
     def links(self) -> list[Items]:

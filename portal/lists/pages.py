@@ -121,7 +121,7 @@ class ListPage:
     """The orders in words, if there are no heads of columns to click."""
     within: Callable[[QueryDict], Q] = lambda state: Q()
     """Which records of its kinds it shows at all, by its query string."""
-    required: Collection[str] = ()
+    required: Callable[[QueryDict], Collection[str]] = lambda state: ()
     """Columns that those always have."""
     upcoming_first: Callable[[], Q] | None = None
     """What comes first in the default order, in reverse: the soonest before the newest."""
@@ -198,7 +198,7 @@ class ListPage:
                 state.pop(name, None)
         query = read(state.get("q", ""))
         chosen, conditions, problems = chosen_filters(self.filters, state)
-        sort, order = self._order(state.get("sort", ""))
+        sort, order = self._order(state.get("sort", ""), state)
         is_default = sort == next(iter(self.sorts))
         is_owned = Kind.BORROWER not in self.kinds
         owned, too_many = of_borrowers(query, self.kinds) if is_owned else (Q(), "")
@@ -226,7 +226,7 @@ class ListPage:
             problems=[*query.problems, *filter(None, [too_many]), *problems],
         )
 
-    def _order(self, sort: str) -> tuple[str, list[OrderBy]]:
+    def _order(self, sort: str, state: QueryDict) -> tuple[str, list[OrderBy]]:
         """The order and its columns; a dash before its name reverses it.
 
         Missing values come last either way. Equal ones are ordered by ID in the same direction, because an index is
@@ -239,7 +239,7 @@ class ListPage:
         is_reversed = isinstance(column, str) and column.startswith("-")
         column = column.removeprefix("-") if isinstance(column, str) else column
         descending = is_reversed != sort.startswith("-")
-        nulls_last = True if column in _NULLABLE and column not in self.required else None
+        nulls_last = True if column in _NULLABLE and column not in self.required(state) else None
         expression = F(column) if isinstance(column, str) else column
         return sort, [
             OrderBy(expression, descending, nulls_last=nulls_last),
@@ -250,7 +250,7 @@ class ListPage:
         """The link of a head: first its own order, then that reversed."""
         if listing.sort.removeprefix("-") != name:
             return SortLink("", listing.link(sort=name))
-        direction = "descending" if self._order(listing.sort)[1][0].descending else "ascending"
+        direction = "descending" if self._order(listing.sort, listing.state)[1][0].descending else "ascending"
         return SortLink(direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}"))
 
     def rows(self, records: Iterable[Record]) -> Iterator[Any]:

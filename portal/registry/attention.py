@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from portal.ui import wording
+
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
 
@@ -54,6 +56,14 @@ class Amount(NamedTuple):
 
     def __add__(self, other: Any) -> "Amount":
         return Amount(self.known + other.known, self.unknown + other.unknown)
+
+    @property
+    def words(self) -> str:
+        """Such as "$310.00, plus 2 not known"."""
+        if self.unknown and not self.known:
+            return "Not known"
+        words = wording.money(self.known) or ""
+        return f"{words}, plus {self.unknown:,} not known" if self.unknown else words
 
 
 class Items:

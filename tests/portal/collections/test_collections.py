@@ -4,7 +4,8 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, connections
 from django.http import QueryDict
 from django.test import Client as Browser
 
@@ -35,6 +36,7 @@ from tests.portal import pages
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor(name="Maya Chen")
+CONTACT = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
 
 
 @pytest.fixture
@@ -83,10 +85,28 @@ def in_days(days: int) -> date:
 
 def logged(browser: Browser, record: Record, **typed: Any) -> Any:
     """Log a contact; with an amount, a promise for tomorrow unless another day is given."""
-    values = {"person": "Someone else", "channel": "phone", "outcome": "reached"}
+    values = dict(CONTACT)
     if "amount" in typed:
         values |= {"outcome": "promised", "day": in_days(1).isoformat()}
     return browser.post(f"/collections/contacts/{record.kind}/{record.uuid}/log/", values | typed)
+
+
+def post_at_once(browsers: Sequence[Browser], address: str, typed: dict[str, str]) -> set[int]:
+    """The statuses of the answers to browsers that send the same at the same moment."""
+    start, statuses = threading.Barrier(len(browsers)), list[int]()
+
+    def send(browser: Browser) -> None:
+        start.wait()
+        statuses.append(browser.post(address, typed).status_code)
+        connections.close_all()
+
+    threads = [threading.Thread(target=send, args=[one]) for one in browsers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(statuses) == len(browsers)
+    return set(statuses)
 
 
 def promise_of(account: Record) -> str:
@@ -177,6 +197,42 @@ class TestWorklist:
         Record.objects.filter(pk=first.pk).update(past_due=0, past_due_rank=None, flagged=False)
         assert next_account(state) == second
 
+    def test_the_last_contact_is_that_of_the_account_or_of_its_whole_borrower(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        owner, other = given.borrower(desk), given.borrower(desk)
+        loans = [late_loan(desk, owner), late_loan(desk, owner), late_loan(desk, other)]
+        logged(servicer, owner, outcome="hardship")
+        shown = {row["Account"]: row["Last contact"] for row in rows(servicer)}
+        assert [bool(shown[one.uuid]) for one in loans] == [True, True, False]
+        assert [row["Account"] for row in rows(servicer, "?quiet=7")] == [loans[2].uuid]
+        logged(servicer, loans[1], outcome="left_message", is_confirmed="on")
+        page = pages.words(pages.page(servicer, "/collections/"))
+        assert page.count("Hardship") == page.count("Left message") == 1
+
+    def test_a_row_says_once_that_its_account_changed(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        pages.page(servicer, loan.get_absolute_url())
+        desk.world.amend(loan.uuid, delinquent=False)
+        refresh(loan)
+        assert pages.words(pages.page(servicer, "/collections/")).count("Changed since you looked") == 1
+
+    def test_the_next_pending_and_the_last_paid_payment_are_shown(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk, autopay_enabled=False)
+        for amount, status, days in (
+            ("10", "SUCCEEDED", -40), ("20", "SUCCEEDED", -20), ("30", "FAILED", -10), ("40", "SCHEDULED", -5),
+            ("50", "SCHEDULED", 5), ("60", "SCHEDULED", 9),
+        ):  # fmt: skip
+            desk.world.repayment(loan.uuid, amount=amount, status=status, effective_date=in_days(days))
+        refresh(loan)
+        (row,) = rows(servicer)
+        pending = (row["Pending payment"], row["Pending amount"])
+        assert pending == (in_days(5).isoformat(), "50.00")
+        assert (row["Last payment"], row["Last payment amount"]) == (in_days(-20).isoformat(), "20.00")
+        assert "Autopay off" in pages.words(pages.page(servicer, "/collections/"))
+
     def test_the_next_one_is_found_along_an_index(self, desk: Sandbox) -> None:
         found = WORKLIST.find(QueryDict("")).found
         with connection.cursor() as cursor:
@@ -245,6 +301,19 @@ class TestOwners:
         assert Entry.objects.get(action="notes.add_follow_up").detail == {"for": colleague.audit_name()}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_of_two_people_at_once_one_takes_an_account_and_one_is_asked_again(
+    desk: Sandbox, servicer: Browser
+) -> None:
+    loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
+    people = (servicer, colleague)
+    log = f"/collections/contacts/loan/{loan.uuid}/log/"
+    assert post_at_once(people, log, CONTACT | {"seen": "0"}) == {303, 422}
+    assert post_at_once(people, "/collections/take/", {"uuid": loan.uuid}) == {303}
+    assert Contact.objects.count() == 1
+    assert Entry.objects.filter(action="collections.assign").count() == 1
+
+
 class TestContacts:
     def test_a_contact_is_logged_on_the_page_and_in_a_panel(self, desk: Sandbox, servicer: Browser) -> None:
         owner = given.borrower(
@@ -310,6 +379,35 @@ class TestContacts:
         assert "More than the $1,200.00 that is owed. Log it anyway?" in pages.words(answer.content.decode())
         assert logged(servicer, loan, amount="1200.01", is_confirmed="on").status_code == 303
         assert Promise.objects.get().amount == Decimal("1200.01")
+
+    def test_a_promise_is_not_compared_with_what_is_not_known(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk, delinquent=True)
+        desk.world.amend(loan.uuid, installments=None)
+        refresh(loan)
+        assert (loan.past_due, loan.remaining) == (None, None)
+        assert logged(servicer, loan, amount="9999999.99").status_code == 303
+
+    def test_a_follow_up_needs_a_borrower_on_file(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        Record.objects.filter(kind=Kind.BORROWER).delete()
+        typed = {"next_action": "Call", "next_on": in_days(1).isoformat()}
+        answer = logged(servicer, loan, **typed)
+        assert "Add the borrower first." in pages.words(answer.content.decode())
+        assert not Contact.objects.exists()
+        assert logged(servicer, loan).status_code == 303
+
+    def test_contacts_stay_with_an_account_whose_borrower_is_confirmed_later(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan, owner = late_loan(desk), Record.objects.get(kind=Kind.BORROWER)
+        other = late_loan(desk, given.borrower(desk))
+        Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
+        loan.refresh_from_db()
+        assert logged(servicer, loan, note="Asked for the account number").status_code == 303
+        Record.objects.filter(pk=loan.pk).update(borrower_uuid=owner.uuid)
+        for record, number in ((loan, 1), (owner, 1), (other, 0)):
+            shown = pages.plain(servicer, f"/collections/contacts/{record.kind}/{record.uuid}/")
+            assert (record.kind, shown.count("Asked for the account number")) == (record.kind, number)
 
     def test_two_people_at_once_are_told_of_each_other(self, desk: Sandbox, servicer: Browser) -> None:
         loan, colleague = late_loan(desk), browser_of(Role.SUPERVISOR)
@@ -387,6 +485,41 @@ class TestPromises:
         assert promise_of(loan) == "Waiting for an update"
         assert "Waiting for an update" in pages.words(pages.page(servicer, "/collections/?promise=open"))
 
+    def test_what_broke_during_an_outage_is_news_once_it_is_read(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        desk.fail_next("repayments.of_loan", status=503, times=9)
+        advance(desk, 14)
+        assert not live.read_live(ACTOR, live.account_records(loan)[1])
+        assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
+        desk.heal()
+        refresh(loan)
+        assert "Broken promises 1" in pages.words(pages.page(servicer, "/"))
+        assert [row["Account"] for row in rows(servicer, "?promise=new")] == [loan.uuid]
+        advance(desk, 5)
+        refresh(loan)
+        assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
+        assert rows(servicer, "?promise=new") == []
+        assert [row["Account"] for row in rows(servicer, "?promise=broken")] == [loan.uuid]
+
+    def test_home_counts_what_its_link_lists(self, desk: Sandbox, servicer: Browser) -> None:
+        """Also promises on accounts that aren't past due; none on archived ones."""
+        late, current, archived = late_loan(desk), late_loan(desk, opened=in_days(0)), late_loan(desk)
+        for loan in (late, current, archived):
+            logged(servicer, loan, amount="10", day=in_days(0).isoformat())
+        browser_of(Role.SUPERVISOR).post(
+            f"/registry/loan/{archived.uuid}/archive/", {"act": "archive", "reason": "Sold"}
+        )
+        assert "Promises due today 2" in pages.words(pages.page(servicer, "/"))
+        for sort, expected in (("past_due", [late, current]), ("-past_due", [late, current])):
+            found = rows(servicer, f"?promise=due&sort={sort}")
+            assert [row["Account"] for row in found] == [one.uuid for one in expected]
+            state = QueryDict(f"promise=due&sort={sort}&at={cursor_of(late)}")
+            assert next_account(state) == current
+        assert next_account(QueryDict(f"promise=due&at={cursor_of(current)}")) is None
+
     def test_home_names_what_is_due_today_and_what_broke(self, desk: Sandbox, servicer: Browser) -> None:
         due, broken = late_loan(desk), late_loan(desk)
         logged(servicer, broken, amount="250")
@@ -408,6 +541,7 @@ class TestPromises:
         desk.world.account(loan.uuid)
         refresh(loan)
         assert promise_of(loan) == "Kept"
+        assert [row["Account"] for row in rows(servicer, "?promise=kept")] == []  # That was weeks ago.
         assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
         desk.world.bounce_payment(paid["uuid"])
         refresh(loan)
@@ -475,6 +609,36 @@ class TestReturns:
             assert row["Bank account"] == raw[row["Repayment"]]["borrower_bank_account_uuid"]
         for odd in ("?days=x", "?code=%00", "?days=9999&code=R99"):
             assert servicer.get(f"/collections/returns/{odd}").status_code == 200
+
+    def test_what_is_not_known_is_said(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        for amount, status, error in (("10", "FAILED", "R77 - Held by the bank"), ("20", "SCHEDULED", None)):
+            made = desk.world.repayment(
+                loan.uuid, amount=amount, status=status, effective_date=in_days(3), error_description=error
+            )
+            desk.world.amend(made["uuid"], amount=None)
+        refresh(loan)
+        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        assert "R77 1 Not known" in shown
+        assert "R77 Held by the bank" not in shown
+        assert "R77 - Held by the bank" in shown
+        assert "An amount not known is scheduled again on" in shown
+
+    def test_what_fails_before_its_date_is_listed_today(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        Record.objects.filter(pk=loan.pk).update(borrower_uuid="")
+        payments = [
+            desk.world.repayment(loan.uuid, amount="70", status="SCHEDULED", effective_date=in_days(days))
+            for days in (5, 6, 20)
+        ]
+        for payment in payments[:2]:
+            desk.world.bounce_payment(payment["uuid"], "R03 - No account")
+        refresh(loan)
+        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        today = in_days(0)
+        assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 2 $140.00" in shown
+        assert "2 in 90 days" in shown
+        assert shown.count("$70.00 is scheduled again") == 2
 
     def test_none_is_said(self, desk: Sandbox, servicer: Browser) -> None:
         assert "Nothing came back" in pages.words(pages.page(servicer, "/collections/returns/"))
