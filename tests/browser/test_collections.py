@@ -1,21 +1,35 @@
-"""The worklist in a real browser: contacts logged beside it by keyboard, its width, and axe."""
+"""Collections in a real browser: a collector's day on the demo's portfolio, by keyboard and without JavaScript."""
 
 import re
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from django.conf import LazySettings
+from django.conf import settings as portal_settings
+from django.core.cache import cache
+from playwright.sync_api import Browser, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
 
-from portal import live
+from portal import gateway, live
+from portal.accounts.roles import Role
 from portal.audit.models import Actor
-from portal.registry.models import Record
-from portal.runtime.business_date import business_date
+from portal.registry.models import Kind, Record
+from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.sandbox import Sandbox
-from tests import given
+from servicing.sandbox.seed import seed
+from tests import given, owed
 from tests.browser.axe import complaints
+from tests.conftest import browser_of, wait_for_reads
+from tests.reconcile import dollars, raw_accounts, shown_day
 
 pytestmark = pytest.mark.browser
+MONDAY = date(2026, 11, 16)
+TUESDAY, THURSDAY = MONDAY + timedelta(days=1), MONDAY + timedelta(days=3)
 NAMES = ["Hollingsworth-Vandermeer, Castellanos, Abernathy Group LLC", "Northwind Baking Co LLC"]
 
 
@@ -70,3 +84,283 @@ def test_axe_finds_nothing(page: Page, late: list[Record]) -> None:
         page.goto(address)
         page.wait_for_load_state("networkidle")
         assert (address, complaints(page)) == (address, [])
+
+
+# --- A collector's day on the demo's portfolio ---
+
+
+@pytest.fixture
+def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sandbox]:
+    """The demo's portfolio on a Monday, every account read once; the business date is the service's."""
+    with Sandbox(tmp_path / "s.sqlite3", auth="none", control=True, today=MONDAY) as service:
+        seed(service.world)
+        settings.SERVICING_URL, settings.SERVICING_AUTH = service.url, "none"
+        settings.BUSINESS_DATE_FROM = "sandbox"
+        gateway.client.cache_clear()
+        cache.clear()
+        owners = {user["uuid"]: given.save_answer(user) for user in service.world.users()}
+        for kind in (Kind.LOAN, Kind.LINE):
+            for one in service.world.store.all(kind):
+                read(given.account(kind, owners[one.owner], one.uuid))
+        yield service
+        wait_for_reads()
+    gateway.client.cache_clear()
+    cache.clear()
+
+
+def read(account: Record) -> None:
+    for record in live.account_records(account):
+        assert live.read_live(Actor(name="Maya Chen"), record)
+
+
+def past_due(service: Sandbox) -> list[dict[str, Any]]:
+    """The accounts that are past due by the service's raw answers, worst first, with figures worked out anew."""
+    today = service.world.clock.today()
+    found = [
+        one | {"figures": owed.figures(one["kind"], one["answer"], today)} for one in raw_accounts(service)
+    ]
+    late = [one for one in found if one["figures"]["is_late"]]
+    for one in late:
+        one["payments"] = [each.body for each in service.world.store.all("repayment", owner=one["uuid"])]
+    return sorted(late, key=worst_first)
+
+
+def worst_first(one: dict[str, Any]) -> tuple[bool, Decimal]:
+    amount = one["figures"]["Past due"]
+    return amount is not None, -(amount or Decimal(0))
+
+
+def row_words(one: dict[str, Any], today: date) -> list[str]:
+    """What the row of an account must say: its figures, its next scheduled and its last succeeded payment."""
+    figures = one["figures"]
+    days = figures["Days past due"]
+    words = [dollars(figures["Past due"]), "Not known" if days is None else f"{days:,}"]
+    if figures["Aging"] not in ("Current", "Not known"):
+        words.append(figures["Aging"])
+    if figures["Due next"]:
+        words += [shown_day(figures["Due next"]), dollars(figures["Amount due next"])]
+    dated = [(date.fromisoformat(each["effective_date"]), each) for each in one["payments"]]
+    coming = [pair for pair in dated if pair[1]["status"] == "SCHEDULED" and pair[0] >= today]
+    paid = [pair for pair in dated if pair[1]["status"] == "SUCCEEDED"]
+    for pairs, choose in ((coming, min), (paid, max)):
+        if pairs:
+            day = choose(pair[0] for pair in pairs)
+            words.append(shown_day(day))
+            of_day = {dollars(Decimal(str(pair[1]["amount"]))) for pair in pairs if pair[0] == day}
+            words += of_day if len(of_day) == 1 else []
+    return words
+
+
+def words_of(part: Locator) -> str:
+    return " ".join(part.inner_text().split())
+
+
+def check_worklist(page: Page, service: Sandbox) -> list[dict[str, Any]]:
+    """Compare every row and every tab with the service's raw answers; return what is past due."""
+    late, today = past_due(service), service.world.clock.today()
+    page.goto("/collections/?size=100")
+    expect(page.get_by_text(f"Demo date {shown_day(today)}")).to_be_attached()
+    rows = page.locator("#worklist [data-row]")
+    expect(rows).to_have_count(len(late))
+    shown = [one.get_by_role("checkbox").get_attribute("value") for one in rows.all()]
+    amounts = {one["uuid"]: one["figures"]["Past due"] for one in late}
+    assert [amounts[uuid or ""] for uuid in shown] == [one["figures"]["Past due"] for one in late]
+    for one in late:
+        words = words_of(rows.nth(shown.index(one["uuid"])))
+        for expected in row_words(one, today):
+            assert expected in words, (one["uuid"], expected, words)
+    tabs = words_of(page.get_by_role("navigation", name="Aging"))
+    for name in ("All", *owed.BUCKETS, "Not known"):
+        of_bucket = [one["figures"]["Past due"] for one in late if name in ("All", one["figures"]["Aging"])]
+        unknown, known = of_bucket.count(None), sum((one for one in of_bucket if one is not None), Decimal(0))
+        sums = dollars(known) if known or not unknown else "Not known"
+        if of_bucket:
+            more = f", plus {unknown} not known" if unknown and known else ""
+            assert f"{name} {len(of_bucket)} {sums}{more}" in tabs
+    return late
+
+
+def log_contact(page: Page, outcome: str, amount: str = "", day: date | None = None) -> None:
+    """Log a contact in the panel of the page; the promised amount and day go with a promise."""
+    panel = page.locator("#contacts")
+    panel.locator("summary").click()
+    panel.get_by_label("Person").select_option("Someone else")
+    panel.get_by_label("Outcome").select_option(outcome)
+    if day:
+        panel.get_by_label("Promised amount").fill(amount)
+        panel.get_by_label("Promised for").fill(day.isoformat())
+    panel.get_by_label("Note").fill(f"Said: {outcome}.")
+    panel.get_by_role("button", name="Log contact").click()
+    expect(panel).to_contain_text(f"Said: {outcome}.")
+
+
+def signed_in(chromium: Browser, live_server: LiveServer, role: Role, **options: Any) -> Page:
+    """A page of its own, signed in with this role."""
+    context = chromium.new_context(base_url=live_server.url, reduced_motion="reduce", **options)
+    session = browser_of(role).cookies[portal_settings.SESSION_COOKIE_NAME].value
+    cookie = {"name": portal_settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
+    context.add_cookies([cookie])  # type: ignore[list-item]  # Its own type is not exported.
+    return context.new_page()
+
+
+def payers(service: Sandbox, walked: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """One whose payment of Tuesday the service will accept, and one from whom nothing comes by Thursday."""
+    known = [one for one in walked if one["figures"]["Past due"]]
+    numbers = {one["uuid"]: service.world.account(one["uuid"]).private["payments"] + 1 for one in known}
+    keeps = next(one for one in known if numbers[one["uuid"]] % 17 and numbers[one["uuid"]] % 23)
+    quiet = [one for one in known if not any(each["status"] == "SCHEDULED" for each in one["payments"])]
+    return keeps, next(one for one in quiet if one is not keeps)
+
+
+def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, live_server: LiveServer) -> None:
+    late = check_worklist(page, portfolio)
+    keeps, breaks = payers(portfolio, late[:10])
+    talks = next(one for one in late[:10] if one not in (keeps, breaks))
+    payment = portfolio.world.repayment(
+        keeps["uuid"], amount="150.00", status="SCHEDULED", effective_date=TUESDAY
+    )
+    order = [
+        one.get_by_role("checkbox").get_attribute("value")
+        for one in page.locator("#worklist [data-row]").all()
+    ]
+    amounts = {one["uuid"]: one["figures"]["Past due"] for one in late}
+    for uuid in order[:10]:
+        page.keyboard.press("x")
+        page.wait_for_url(f"**/{uuid}/?*")
+        expect(page.locator("main")).to_contain_text(dollars(amounts[uuid or ""]))
+        expect(page.locator("#contacts")).to_contain_text("No contacts yet.")
+        if uuid in (keeps["uuid"], breaks["uuid"]):
+            log_contact(page, "promised", "150.00", TUESDAY)
+            expect(page.locator("#contacts")).to_contain_text(f"$150.00 by {shown_day(TUESDAY)}")
+            page.locator("h1").click()  # Out of the form, where x is a letter.
+        elif uuid == talks["uuid"]:
+            log_contact(page, "left_message")
+            page.locator("h1").click()
+
+    portfolio.world.advance(3)
+    cache.delete(CACHE_KEY)
+    page.goto("/collections/?promise=open")
+    expect(page.get_by_text(f"Demo date {shown_day(THURSDAY)}")).to_be_attached()
+    for promised in (keeps, breaks):
+        expect(page.locator("[data-row]", has_text=promised["uuid"][:8])).to_contain_text(
+            re.compile("Waiting for an update|Payment pending")
+        )
+    page.get_by_role("link", name="Select all 2").click()
+    expect(page.get_by_role("checkbox", name="Select account", checked=True)).to_have_count(2)
+    page.get_by_role("button", name="Refresh selected").click()
+    expect(page.get_by_role("heading", name="2 of 2 refreshed")).to_be_visible()
+
+    settled = portfolio.world.store.require("repayment", payment["uuid"]).body
+    assert (settled["status"], settled["amount"]) == ("SUCCEEDED", Decimal("150.00"))
+    page.goto("/collections/?promise=kept")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.get_by_role("link", name="Contacts", exact=False).and_(
+        page.locator("[hx-target='#contacts']")
+    ).click()
+    panel = page.locator("#contacts")
+    expect(panel).to_contain_text("paid $150.00 of $150.00")
+    panel.get_by_role("link", name="$150.00 paid").click()
+    page.wait_for_url(f"**/repayments/{payment['uuid']}/")
+    page.goto("/collections/?promise=new")
+    expect(page.locator("[data-row]")).to_have_count(1)
+    expect(page.locator("[data-row]")).to_contain_text(breaks["uuid"][:8])
+    page.goto("/")
+    expect(page.locator("main")).to_contain_text("paid $0.00 of $150.00")
+
+    for account in Record.objects.filter(kind__in=(Kind.LOAN, Kind.LINE)):
+        read(account)
+    late = check_worklist(page, portfolio)
+    check_returns(page, portfolio)
+    hand_over(signed_in(chromium, live_server, Role.SUPERVISOR), [one["uuid"] for one in late[:5]])
+    page.goto("/collections/")
+    page.get_by_role("link", name="Mine").click()
+    expect(page.locator("[data-row]")).to_have_count(5)
+    page.get_by_role("link", name="Print", exact=True).click()
+    page.wait_for_url("**/collections/print/?owner=*")
+    printed = words_of(page.get_by_role("table"))
+    for one in late[:5]:
+        amount = one["figures"]["Past due"]
+        assert one["uuid"] in printed
+        assert amount is None or f"{amount:.2f}" in printed
+
+
+def check_returns(page: Page, service: Sandbox) -> None:
+    """Compare what came back within 90 days with the service's raw answers, by code."""
+    first = service.world.clock.today() - timedelta(days=90)
+    raw = [one.body for one in service.world.store.all("repayment")]
+    failed = [
+        one
+        for one in raw
+        if one["status"].startswith("FAILED") and one["effective_date"] >= first.isoformat()
+    ]
+    numbers = Counter((one["error_description"] or "No code")[:3] for one in failed)
+    page.goto("/collections/")
+    page.get_by_role("link", name="Returned payments").click()
+    expect(
+        page.get_by_role("heading", name="By code").or_(page.get_by_text("Nothing came back"))
+    ).to_be_visible()
+    page.get_by_role("link", name="90 days").click()
+    page.wait_for_url("**/returns/?days=90")
+    assert numbers
+    for code, number in numbers.items():
+        of_code = [one for one in failed if (one["error_description"] or "No code").startswith(code)]
+        amount = sum((Decimal(str(one["amount"])) for one in of_code), Decimal(0))
+        row = page.get_by_role("table").first.get_by_role("row").filter(has_text=code)
+        expect(row).to_contain_text(re.compile(rf"\b{number}\b"))
+        expect(row).to_contain_text(dollars(amount))
+    expect(page.locator("[data-row]")).to_have_count(sum(numbers.values()))
+
+
+def hand_over(page: Page, uuids: list[str]) -> None:
+    """Give accounts to the servicer, as a supervisor."""
+    page.goto("/collections/?size=100")
+    for uuid in uuids:
+        page.locator(f"[name=uuid][value='{uuid}']").check()
+    page.get_by_label("Assign selected to").select_option(label="Servicer")
+    page.get_by_role("button", name="Assign selected").click()
+    expect(page.get_by_text("5 accounts assigned to Servicer.")).to_be_visible()
+    page.context.close()
+
+
+def test_without_javascript(chromium: Browser, live_server: LiveServer, late: list[Record]) -> None:
+    page = signed_in(chromium, live_server, Role.SUPERVISOR, java_script_enabled=False)
+    page.goto("/collections/")
+    page.get_by_role("button", name="Filters").click()
+    page.get_by_label("Type").select_option("loan")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("[data-row]")).to_have_count(1)
+    page.get_by_role("link", name="Start with the first").click()
+    page.get_by_role("region", name="Contacts and promises").get_by_role("link", name="Open").click()
+    page.locator("summary", has_text="Log contact").click()
+    page.get_by_label("Person").select_option("Someone else")
+    page.get_by_label("Outcome").select_option("promised")
+    page.get_by_label("Promised for").fill((business_date() + timedelta(days=1)).isoformat())
+    page.get_by_role("button", name="Log contact").click()
+    expect(page.get_by_text("Enter what was promised.").first).to_be_visible()
+    page.get_by_label("Promised amount").fill("9,999,999.00")
+    page.get_by_role("button", name="Log contact").click()
+    page.get_by_label("Yes, log it").check()
+    page.get_by_role("button", name="Log contact").click()
+    expect(page.get_by_text("Promise logged.")).to_be_visible()
+    page.get_by_role("button", name="Take account").click()
+    expect(page.get_by_text("Owner: Supervisor")).to_be_visible()
+    page.get_by_role("link", name="Withdraw this promise").click()
+    page.get_by_label("Why it is withdrawn").fill("Typed too many digits")
+    page.get_by_role("button", name="Withdraw promise").click()
+    expect(page.get_by_text("Typed too many digits")).to_be_visible()
+
+    page.goto("/collections/")
+    for box in page.get_by_role("checkbox", name="Select account").all():
+        box.check()
+    page.get_by_label("Assign selected to").select_option("nobody")
+    page.get_by_role("button", name="Assign selected").click()
+    expect(page.get_by_role("link", name="Unassigned")).to_be_visible()
+    page.get_by_role("link", name="Unassigned").click()
+    expect(page.locator("[data-row]")).to_have_count(2)
+    page.get_by_role("link", name="Returned payments").click()
+    page.get_by_role("link", name="R01").click()
+    expect(page.get_by_role("heading", name="R01")).to_be_visible()
+    page.goto("/collections/")
+    page.get_by_role("link", name="Print", exact=True).click()
+    expect(page.get_by_role("table", name="Accounts of the worklist")).to_contain_text(late[0].uuid)
+    page.context.close()
