@@ -19,6 +19,7 @@ from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, Record
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import CACHE_KEY, business_date
+from servicing.promises import business_day_after
 
 DAYS = 4
 """How many days the demo lets pass, so that repayments arrive."""
@@ -41,36 +42,40 @@ class Command(BaseCommand):
             for row in late
             if row.pending and row.pending.day <= business_date() + timedelta(days=DAYS - 1)
         ]
-        unpaid = [row for row in late if not row.pending]
+        unpaid = [row for row in late if row.record.past_due and not row.pending]
+        deadline = business_day_after(business_date() + timedelta(days=DAYS - 1), 1)
         self._promise(paid[:2], "servicer", "Will be paid by the scheduled debit.")
         self._promise(unpaid[:2], "servicer", "Waiting for a customer’s payment, then pays.")
-        for row in late[4:7]:
+        self._promise(unpaid[2:4], "supervisor", "Sends a check.", deadline - timedelta(days=1))
+        for row in late[-3:]:
             log(row, "supervisor", outcome="left_message", note="Asked to call back.")
         for number, row in enumerate(late[:9]):
             owner = User.objects.get(username="servicer" if number % 3 else "supervisor")
             AccountOwner.objects.create(account_uuid=row.record.uuid, owner=owner)
-        self._let_days_pass()
-        later = list(WORKLIST.rows(WORKLIST.records().filter(IS_LATE).order_by("-past_due_rank")[:MAX_READ]))
-        self._promise(_with_scheduled_payments(2), "supervisor", "Knows of the scheduled debit.")
-        self._promise(
-            [row for row in later if not row.pending and not row.contact][:1], "servicer", "Pays by wire."
-        )
-
-    def _promise(self, rows: list[WorklistRow], username: str, note: str) -> None:
-        for row in rows:
-            day = row.pending.day if row.pending else business_date() + timedelta(days=1)
-            amount = row.pending.amount if row.pending else row.record.past_due
-            log(row, username, outcome="promised", note=note, amount=amount, day=day)
-
-    def _let_days_pass(self) -> None:
-        request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
-            f"{settings.SERVICING_URL}/_sandbox/advance",
-            json.dumps({"days": DAYS}).encode(),
-            {"Content-Type": "application/json"},
-        )
-        urllib.request.urlopen(request).close()  # noqa: S310
-        cache.delete(CACHE_KEY)
+        let_days_pass(DAYS)
         call_command("refresh_portfolio", rate=500, older_than=0, verbosity=0)
+        let_days_pass(
+            (deadline - business_date()).days + 1
+        )  # Nothing is read after it: promises wait for that.
+        self._promise(_with_scheduled_payments(2), "supervisor", "Knows of the scheduled debit.")
+        self._promise(unpaid[4:5], "servicer", "Pays by wire today.", business_date())
+
+    def _promise(self, rows: list[WorklistRow], username: str, note: str, day: date | None = None) -> None:
+        for row in rows:
+            soonest = row.pending.day if row.pending else business_date() + timedelta(days=1)
+            amount = row.pending.amount if row.pending else row.record.past_due
+            log(row, username, outcome="promised", note=note, amount=amount, day=day or soonest)
+
+
+def let_days_pass(days: int) -> None:
+    """Advance the sandbox, and with it the business date."""
+    request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
+        f"{settings.SERVICING_URL}/_sandbox/advance",
+        json.dumps({"days": days}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(request).close()  # noqa: S310
+    cache.delete(CACHE_KEY)
 
 
 def _with_scheduled_payments(number: int) -> list[WorklistRow]:
