@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
 COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
 DEPTHS = range(0, 200, 2)
 COLD_TIMES, ADMIN_TIMES = 2, 0.8
+DJANGO = "admin"
+"""The engine with Django's own templates of its admin: the portal's have a lighter frame."""
 
 
 class Page(NamedTuple):
@@ -49,6 +52,7 @@ def rows() -> list[Row]:
 
 
 def measured() -> list[Row]:
+    add_promises()
     lists = {page.kind for page in PAGES.values() if page.kind}
     add_references(lists)
     browser = signed_in()
@@ -66,6 +70,7 @@ PAGES = {
     "lines of credit": Page("/lines/", 4, kind="line"),
     "applications": Page("/applications/", 4, kind="application"),
     "repayments": Page("/repayments/", 4, kind="repayment"),
+    "collections": Page("/collections/", 5),
     "messages": Page("/messages/", 4),
     "search": Page("/search/?q=llc", 4),
     "suggestions": Page("/search/?q=llc", 3, target="suggestions"),
@@ -93,8 +98,26 @@ def accounts() -> dict[str, Page]:
     }
 
 
+def add_promises() -> None:
+    """Every other account that is past due has a promise: for today, or for another day."""
+    from django.utils import timezone
+
+    from portal.collections.models import Channel, Contact, Outcome, Promise
+    from portal.registry.models import IS_LATE, Record
+    from portal.runtime.business_date import business_date
+
+    today, now = business_date(), timezone.now()
+    by = {"person": "Owner, (555) 010-0199", "author_id": 1, "author_name": "Sam", "day": today}
+    for number, one in enumerate(Record.objects.filter(IS_LATE).order_by("pk")[::2]):
+        of = {"borrower_uuid": one.borrower_uuid, "account_kind": one.kind, "account_uuid": one.uuid}
+        contact = Contact.objects.create(channel=Channel.PHONE, outcome=Outcome.PROMISED, **of, **by)
+        on = {"day": today + timedelta(days=number % 3), "logged_on": today, "logged_at": now}
+        Promise.objects.create(contact=contact, account_uuid=one.uuid, amount=500, **on)
+
+
 def add_references(kinds: set[str]) -> None:
     """Serve the bare view and the admin's lists, for whoever is signed in to the portal."""
+    from django.conf import settings
     from django.contrib import admin
     from django.db.models import QuerySet
     from django.http import HttpRequest, HttpResponse
@@ -105,6 +128,10 @@ def add_references(kinds: set[str]) -> None:
     from portal.registry.models import Record
     from portal.registry.records import active_records
 
+    processors = settings.TEMPLATES[0]["OPTIONS"]["context_processors"][:3]
+    engine = "django.template.backends.django.DjangoTemplates"
+    options = {"context_processors": processors}
+    settings.TEMPLATES.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
     site.register(Record, admin.ModelAdmin)  # Its addresses are read with the others.
     import portal.urls
 
@@ -128,7 +155,9 @@ def add_references(kinds: set[str]) -> None:
 
             def show(request: HttpRequest, page: Any = page) -> Any:
                 request.user = root
-                return page.changelist_view(request)
+                answer = page.changelist_view(request)
+                answer.using = DJANGO
+                return answer
 
             addresses.append(path(f"bench/{way}/{kind}/", show))
     portal.urls.urlpatterns[:0] = addresses

@@ -145,7 +145,8 @@ def _make(folder: Path) -> None:
             with (folder / name).open("wb") as out:
                 subprocess.run([*SANDBOX, what, *kept], stdout=out, env=local, cwd=ROOT, check=True)
         importing = ["import_ids", str(folder / "ids.csv"), "--profiles", str(folder / "profiles.jsonl")]
-        for words in (["migrate", "-v0"], ["demo_staff"], importing, ["refresh_portfolio", "--rate", "500"]):
+        refreshing = ["refresh_portfolio", "--rate", "500"]
+        for words in (["migrate", "-v0"], ["demo_staff"], importing, refreshing, ["verify_audit"]):
             manage(local, *words)
         manage(local | DEPLOYED, "collectstatic", "--noinput", "-v0")
 
