@@ -154,6 +154,11 @@ _BIRTH_DATE: Final = re.compile(
 )
 
 
+# What may stand for another character, quote a field, or is NUL.
+_MARK: Final = re.compile(r"""["'&%\\\0]""")
+_BIRTH_WORD: Final = re.compile("|".join(map(re.escape, _BIRTH_WORDS)), re.IGNORECASE)
+
+
 class Sensitive(str):
     """Text with a `repr` that hides it, for variables that a traceback or a log might print."""
 
@@ -392,6 +397,8 @@ def _masked_field(kind: Kind, value: Any, depth: int) -> Any:
 
 def masked_text(text: str) -> str:
     """A text with possible EINs and SSNs masked, and without NUL, which databases reject."""
+    if text.isascii() and not (_MARK.search(text) or _NINE_DIGITS.search(text) or _BIRTH_WORD.search(text)):
+        return text  # Nearly every text of an answer, found in a tenth of the time.
     text = text.replace("\0", "\ufffd")
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
