@@ -22,6 +22,7 @@ from portal.registry.figures import figures_of, past_due_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
+from portal.repayments.table import RepaymentRow
 from portal.ui import wording
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, consistency
 from servicing.schedules import Installment, Schedule, schedule_of, total
@@ -275,21 +276,12 @@ def _position(part: Content, answer: Loan | Statement | None, today: date, optio
     }
 
 
-def _repayments(copies: Sequence[LiveCopy], today: date) -> tuple[list[Content], list[Content]]:
+def _repayments(copies: Sequence[LiveCopy], today: date) -> tuple[list[RepaymentRow], list[RepaymentRow]]:
     """What was paid or failed, newest first; and what is scheduled, soonest first."""
-    names = {kind: Kind(name).label for name, kind in REPAYMENTS_OF.items()}
-    rows: list[Content] = [
-        {
-            "repayment": one,
-            "account": f"{names[Kind(copy.record.kind)]} {copy.record.uuid[:8]}",
-            "state": _status_word(one.status),
-        }
-        for copy in copies
-        for one in copy.repayments
-    ]
-    rows.sort(key=lambda row: row["repayment"].effective_date or date.min)
-    scheduled = [row for row in rows if _is_scheduled(row["repayment"], today)]
-    return [row for row in reversed(rows) if not _is_scheduled(row["repayment"], today)], scheduled
+    rows = [RepaymentRow(one, copy.record) for copy in copies for one in copy.repayments]
+    rows.sort(key=lambda row: row.repayment.effective_date or date.min)
+    scheduled = [row for row in rows if _is_scheduled(row.repayment, today)]
+    return [row for row in reversed(rows) if not _is_scheduled(row.repayment, today)], scheduled
 
 
 def _is_scheduled(repayment: Repayment, today: date) -> bool:

@@ -78,6 +78,7 @@ def _list_indexes() -> list[models.Index]:
         ],
     }
     answered, on_time = models.Q(answer_at__isnull=False), models.Q(flagged=False)
+    flagged = models.Q(flagged__in=[True])  # As the filter asks for it: SQLite compares the words.
     late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
     return [
         # It orders what is past due over both kinds of accounts, and alone adds it up by aging.
@@ -95,6 +96,7 @@ def _list_indexes() -> list[models.Index]:
                 # Empty ones have no statistics: SQLite takes these for the kind that they begin with.
                 _index(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES),
                 _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "on_time", on_time),
+                _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "late", flagged),
             )
         ),
         _index(Kind.LINE, ["kind", "days_past_due", "past_due", "id", "archived_at"], "by_aging"),

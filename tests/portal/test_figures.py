@@ -22,13 +22,16 @@ from pypdf import PdfReader
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
+from portal.credit_lines.list_page import LINES
 from portal.documents import borrower_summary
 from portal.documents.document import Stamp
 from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.jobs.execution import run_job
 from portal.jobs.queue import start_job
+from portal.lists.pages import ListPage
 from portal.live import LiveCopy
+from portal.loans.list_page import LOANS
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.registry.recalculation import has_outdated_figures, outdated_accounts
@@ -290,6 +293,16 @@ def test_outdated_figures_are_found_along_an_index(desk: Sandbox) -> None:
         for part in outdated_accounts(or_earlier_rules=True):
             cursor.execute(f"{explain} {part.replace('%s', repr(str(business_date())))} LIMIT 1")
             assert re.search("(?i)index .*(loans|lines)_(by|with)_.*figures", str(cursor.fetchall()))
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
+@pytest.mark.parametrize(("listing", "state"), [(LOANS, "delinquent=yes"), (LINES, "past_due=yes")])
+def test_what_is_past_due_is_ordered_by_due_date_along_an_index(
+    desk: Sandbox, listing: ListPage, state: str
+) -> None:
+    found = listing.find(QueryDict(f"{state}&sort=due")).found
+    assert re.search(r"INDEX (loans|lines)_late ", found.explain())
+    assert "TEMP B-TREE" not in found.explain()
 
 
 @pytest.mark.parametrize(
