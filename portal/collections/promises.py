@@ -15,7 +15,7 @@ from portal.collections.models import Promise
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.returns import returned_since
+from portal.repayments.returns import accounts_with_returns
 from portal.runtime.business_date import business_date
 from portal.runtime.database import write_if_possible
 from portal.ui import wording
@@ -192,13 +192,10 @@ def broken_since(first: date) -> list[DecidedPromise]:
     if not Promise.objects.exists():  # Without promises, no return can break one.
         return []
     today = business_date()
-    returned = Record.objects.filter(
-        kind=Kind.REPAYMENT, uuid__in=[one.uuid for one, _ in returned_since(first)]
-    )
     candidates = (
         Q(day__gte=today - timedelta(days=RECENT_DAYS), day__lt=today)
         | Q(broken_on__gte=first)
-        | Q(account_uuid__in=returned.values("parent_uuid"))
+        | Q(account_uuid__in=accounts_with_returns(first))
     )
     found = find_promises(candidates, [PromiseState.BROKEN])
     return [one for one in found if (one.promise.broken_on or today) >= first]

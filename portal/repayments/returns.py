@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.utils import timezone
@@ -31,16 +31,26 @@ class Returned(NamedTuple):
 
 def returned_since(day: date) -> list[tuple[Returned, date]]:
     """The payments whose return became news on this day or later, the latest news first."""
-    start = timezone.now() - (business_date() - day) - timedelta(days=1)  # The day itself in every zone.
-    told = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
-    returned = active_records(Kind.REPAYMENT).filter(is_returned()).order_by().values_list(*Returned._fields)
-    # Apart, each part follows an index; an OR between them would read every repayment.
-    recent = returned.filter(updated_at__gte=start).union(
-        returned.filter(key_date__gte=day), returned.filter(uuid__in=told)
-    )
-    found = [Returned(*row) for row in recent.order_by("-key_date", "-pk")[:MAX_DATED]]
+    recent = _maybe_returned_since(day, *Returned._fields).order_by("-key_date", "-pk")
+    found = [Returned(*row) for row in recent[:MAX_DATED]]
     news = [(one, on) for one, on in _returned_on(found).items() if on and on >= day]
     return sorted(news, key=lambda pair: pair[1], reverse=True)
+
+
+def accounts_with_returns(day: date) -> set[str]:
+    """The accounts of these payments, and maybe of a few whose return is older news: dating each costs most."""
+    return {uuid for (uuid,) in _maybe_returned_since(day, "parent_uuid")}
+
+
+def _maybe_returned_since(day: date, *columns: str) -> Any:
+    """Columns of the returned payments that may be news since then."""
+    start = timezone.now() - (business_date() - day) - timedelta(days=1)  # The day itself in every zone.
+    told = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
+    returned = active_records(Kind.REPAYMENT).filter(is_returned()).order_by().values_list(*columns)
+    # Apart, each part follows an index; an OR between them would read every repayment.
+    return returned.filter(updated_at__gte=start).union(
+        returned.filter(key_date__gte=day), returned.filter(uuid__in=told)
+    )
 
 
 def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:

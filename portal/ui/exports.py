@@ -63,7 +63,9 @@ def format_name(request: HttpRequest) -> str:
 
 def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
     """Export as CSV. Numbers and dates are exact; missing values are empty."""
-    return _download(f"{name}-{business_date()}.csv", "text/csv; charset=utf-8", _csv_lines(columns, rows))
+    return _download(
+        f"{name}-{business_date()}.csv", "text/csv; charset=utf-8", map(str.encode, _csv_lines(columns, rows))
+    )
 
 
 def json_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
@@ -146,18 +148,18 @@ def amount(value: Decimal | None) -> Decimal | None:
 def without_formulas(value: Any) -> str:
     """Write a value as text that no spreadsheet takes for a formula; numbers keep every digit."""
     match value:
-        case msgspec.Raw():
-            return _FORMULA_IN_JSON.sub(r"\g<0>'", bytes(value).decode())
+        case str():
+            return _FORMULA_START.sub(r"\1'", value)
         case None:
             return ""
+        case msgspec.Raw():
+            return _FORMULA_IN_JSON.sub(r"\g<0>'", bytes(value).decode())
         case bool():
             return "Yes" if value else "No"
         case Decimal():
             return f"{value:f}"
         case datetime():
             return value.isoformat().replace("+00:00", "Z")
-        case str():
-            return _FORMULA_START.sub(r"\1'", value)
     return str(value)
 
 

@@ -35,6 +35,8 @@ class Page(NamedTuple):
     target: str = ""
     kind: str = ""
     """The kind of its rows, if the admin has a list of the same."""
+    why: str = ""
+    """The reason, where it is missed."""
 
 
 def rows() -> list[Row]:
@@ -61,16 +63,35 @@ def measured() -> list[Row]:
     return [*found, *(cold(browser, name, page) for name, page in pages.items()), depths(browser)]
 
 
+MANY_QUERIES = (
+    "it makes some fifty small queries, half of them for what needs attention; to build and read one takes a third of a"
+    " millisecond of Python. Counts that are older would hide what somebody just did."
+)
+ADDED_UP = (
+    "beside the rows it adds up months, statuses or aging, whose statements take longer to build than to run, and a row"
+    " has twice the parts of another list's."
+)
+WHOLE_BORROWER = (
+    "it decodes every account with its repayments for the timeline and the data checks, and draws thirteen cards and"
+    " tabs."
+)
+WHOLE_SCHEDULE = (
+    "the chart draws every installment, and the figures need the whole schedule read: a quarter of it."
+)
+FRAME = "the same rows stand in a page with filters, views, columns, files, and a navigation with what waits."
+COLD = (
+    "a page that nobody asked for lately counts what waits and measures the service's health for its frame."
+)
 PAGES = {
-    "home": Page("/", 4),
+    "home": Page("/", 4, why=MANY_QUERIES),
     "borrowers": Page("/borrowers/", 4, kind="borrower"),
     "borrowers, rows alone": Page("/borrowers/", 3, target="borrower-rows"),
     "borrowers of a year": Page("/borrowers/?from=2026-01-01&to=2026-12-31", 4),
     "loans": Page("/loans/", 4, kind="loan"),
     "lines of credit": Page("/lines/", 4, kind="line"),
     "applications": Page("/applications/", 4, kind="application"),
-    "repayments": Page("/repayments/", 4, kind="repayment"),
-    "collections": Page("/collections/", 5),
+    "repayments": Page("/repayments/", 4, kind="repayment", why=ADDED_UP),
+    "collections": Page("/collections/", 5, why=ADDED_UP),
     "messages": Page("/messages/", 4),
     "search": Page("/search/?q=llc", 4),
     "suggestions": Page("/search/?q=llc", 3, target="suggestions"),
@@ -91,8 +112,8 @@ def accounts() -> dict[str, Page]:
     assert loan, "the service was seeded with loans"
     assert line, "and with lines"
     return {
-        "borrower": Page(f"/borrowers/{owner['borrower_uuid']}/", 5),
-        "loan of 360 rows": Page(loan.get_absolute_url(), 6),
+        "borrower": Page(f"/borrowers/{owner['borrower_uuid']}/", 5, why=WHOLE_BORROWER),
+        "loan of 360 rows": Page(loan.get_absolute_url(), 6, why=WHOLE_SCHEDULE),
         "loan with all rows": Page(f"{loan.get_absolute_url()}?rows=all", 20),
         "line of credit": Page(line.get_absolute_url(), 5),
     }
@@ -206,9 +227,9 @@ def beside_references(browser: Any, name: str, page: Page) -> list[Row]:
     for work in works:
         work()
     ours, least, *admins = timed(*works, rounds=ROUNDS, clock=time.thread_time)
-    found = [compared(f"{name}, times a bare view", ours, least, page.limit)]
+    found = [compared(f"{name}, times a bare view", ours, least, page.limit, why=page.why)]
     for way, theirs in zip(ways, admins, strict=True):
-        found.append(compared(f"{name}, times Django's admin, {way}", ours, theirs, ADMIN_TIMES))
+        found.append(compared(f"{name}, times Django's admin, {way}", ours, theirs, ADMIN_TIMES, why=FRAME))
     return found
 
 
@@ -222,7 +243,7 @@ def cold(browser: Any, name: str, page: Page) -> Row:
         cache.clear()
         runs.append(timed(*[partial(get, browser, page)] * 2, rounds=1, clock=time.thread_time))
     first, again = ([run[number][0] for run in runs] for number in (0, 1))
-    return compared(f"{name}, caches empty, times the same again", first, again, COLD_TIMES)
+    return compared(f"{name}, caches empty, times the same again", first, again, COLD_TIMES, why=COLD)
 
 
 def depths(browser: Any) -> Row:
