@@ -110,13 +110,16 @@ _ANY_GAP: Final = re.compile(r"[\W_]{1,20}")
 _NARROW_GAP: Final = re.compile(r"""(?:[^\w\n,"']|_){1,3}|,""")
 # A word that names an SSN or EIN, also inside a longer one ("mySSNis…").
 _STRONG_WORD: Final = re.compile(
-    r"(?<![^\W\d_])(?i:social|f?eins?|i?tins?|tax(?:payers?)?[\W_]{0,3}(?:id|ident[a-z]*|num[a-z]*|no))(?![^\W\d_])"
+    r"(?<![^\W\d_])(?i:social|soc[\W_]{1,2}sec|f?eins?|i?tins?|s\.s\.n|(?:f\.)?e\.i\.n|ss[\W_]{0,2}(?:no|num[a-z]*|#)"
+    r"|tax(?:payers?)?[\W_]{0,3}(?:id|ident[a-z]*|num[a-z]*|no))(?![^\W\d_])"
     r"|(?<![A-Z])(?:F?EIN|I?TIN)(?![A-Z])|(?<=[a-z])(?:Fein|Ein|Itin|Tin)(?![a-z])"
     r"|[sS][sS][nN](?![eE][sS][sS]|[aA][mM])"
 )
 # A word that does so only beside digits that are nothing else.
 _WEAK_WORD: Final = re.compile(r"(?<![^\W\d_])tax(?:es|payers?)?(?![^\W\d_])", re.IGNORECASE)
 _WORD_REACH: Final = 20
+_MAX_STRAY_LETTERS: Final = 2
+"""With more letters attached to them, nine digits are a code even beside such a word."""
 
 _DAY, _MONTH, _YEAR, _DASH = (
     r"(?:0?[1-9]|[12]\d|3[01])",
@@ -149,7 +152,8 @@ _BIRTH_WORDS: Final = ("birth", "born", "dob", "d.o.b")
 # A day in any order, within a few characters after a word that says whose.
 _BIRTH_DATE: Final = re.compile(
     rf"(?P<word>(?<![^\W_])(?:(?:date|day)[\W_]?of[\W_]?)?(?:birth(?:[\W_]?(?:date|day)s?)?|born|dob|d\.o\.b)(?![a-z])\D{{0,{_WORD_REACH}}}?)"
-    rf"(?:\d{{1,4}}(?P<gap>[-/. \u2010-\u2015\u2212])\d{{1,2}}(?P=gap)\d{{2,4}}|\d{{8}}|{_NAMED_DAY})(?!\d)",
+    rf"(?:\d{{1,4}}(?P<gap>[-/. \u2010-\u2015\u2212])\d{{1,2}}(?P=gap)\d{{2,4}}|\d{{8}}|{_NAMED_DAY}"
+    rf"|{_DAY}[ -]{_MONTH_NAME}[ -]\d\d)(?!\d)",
     re.IGNORECASE,
 )
 
@@ -284,7 +288,7 @@ def _tax_numbers(text: str) -> Iterator[tuple[int, int, bool]]:
         is_certain = (
             _touches(strong, *near)
             and not _touches(amounts, start, end)
-            and (is_alone or _touches(strong, *token))
+            and (token[1] - token[0] - (end - start) <= _MAX_STRAY_LETTERS or _touches(strong, *token))
         )
         if not is_certain and is_alone and not _touches(seldom, start, end):
             is_certain = _touches(weak, *near)

@@ -30,9 +30,9 @@ from portal.messaging.filters import (
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message, newest_stored_at
 from portal.messaging.query import COLUMNS, MessageQuery
-from portal.messaging.store import save_messages, service_zone, storage_uuid
+from portal.messaging.store import message_row, save_messages, service_zone, storage_uuid
 from portal.messaging.sync import offset_counts
-from portal.runtime.database import index_values
+from portal.runtime.database import index_values, write_if_possible
 from portal.ui import wording
 from portal.ui.keys import row_key
 from portal.ui.query_strings import query_string
@@ -351,12 +351,14 @@ def _file_line(row: LinkedMessage) -> list[Any]:
 
 
 def _save(messages: Iterable[RemoteMessage]) -> list[Message]:
-    """Save messages of the service, and return the saved ones in its order."""
+    """Save messages of the service that are new, and return all in its order, also while nothing can be saved."""
     messages = list(messages)
-    save_messages(messages)
     uuids = [storage_uuid(message.uuid) for message in messages]
     saved = Message.objects.in_bulk(uuids, field_name="uuid")
-    return [saved[uuid] for uuid in uuids if uuid in saved]
+    if any(uuid not in saved or saved[uuid].gone_at for uuid in uuids):
+        write_if_possible(lambda: save_messages(messages))
+        saved = Message.objects.in_bulk(uuids, field_name="uuid")
+    return [saved.get(uuid) or message_row(one) for uuid, one in zip(uuids, messages, strict=True)]
 
 
 def _in_words(value: Any) -> str:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -78,12 +78,17 @@ def temporary_database() -> Iterator[None]:
 
 def main(wanted: list[str]) -> int:
     with temporary_database(), tempfile.TemporaryDirectory() as folder:
+        from tests.faults.answers import stop_servers
         from tests.faults.proxy import ProxiedSandbox
 
-        with ProxiedSandbox(Path(folder) / "service.sqlite3", client_id=CLIENT_ID, secret=SECRET) as service:
+        with (
+            ExitStack() as at_end,
+            ProxiedSandbox(Path(folder) / "service.sqlite3", client_id=CLIENT_ID, secret=SECRET) as service,
+        ):
             from django.conf import settings
 
             settings.SERVICING_URL = service.url
+            at_end.callback(stop_servers)  # Later parts use a database server that an earlier one restarted.
             rows = [row for name in wanted or PARTS if name in PARTS for row in PARTS[name](service)]
     print("| fault | tries | lost | doubled | untrue | stuck |")  # noqa: T201 - a command line tool
     print("|---|---:|---:|---:|---:|---:|")  # noqa: T201
@@ -124,7 +129,7 @@ def answers(service: "ProxiedSandbox") -> list[Figures]:
     from django.conf import settings
     from django.db import connection
 
-    from tests.faults.answers import HOLD_SECONDS, LOSSES, RESTART, judged, stop_servers
+    from tests.faults.answers import HOLD_SECONDS, LOSSES, RESTART, judged
     from tests.faults.writes import WRITES, Verdict
 
     os.environ["DATA_DIR"] = str(settings.DATA_DIR)
@@ -136,7 +141,6 @@ def answers(service: "ProxiedSandbox") -> list[Figures]:
             say(f"database {loss.name}, {operation}", found.words)
             whole += found
         rows.append(counted(f"database {loss.name} as the answer comes", len(WRITES), whole))
-    stop_servers()
     return rows
 
 

@@ -13,6 +13,7 @@ from django.test import Client as Browser
 from portal.audit import view_log
 from portal.audit.models import Actor, Entry
 from portal.audit.spool import VIEWS
+from portal.messaging.models import Message
 from portal.notes.models import Note
 from portal.registry.models import Record
 from portal.runtime import database
@@ -55,6 +56,18 @@ def loan(portal_service: Sandbox, viewer: Browser, servicer: Browser) -> Record:
 def test_pages_that_only_read_are_shown(viewer: Browser, loan: Record, address: str) -> None:
     with databases.locked(), timed():
         assert page(viewer, address)
+
+
+def test_messages_are_shown_that_cannot_be_saved(viewer: Browser, portal_service: Sandbox) -> None:
+    panel(viewer, "/messages/", "messages")
+    uuid = portal_service.world.message("payment.succeeded", {"uuid": "p-1", "status": "SUCCEEDED"})["uuid"]
+    with databases.locked(), timed():
+        assert uuid in panel(viewer, "/messages/", "messages")
+        assert not Message.objects.exists()
+    assert uuid in panel(viewer, "/messages/", "messages")
+    assert Message.objects.exists()
+    with databases.locked(), timed():
+        assert f"/messages/{uuid}/" in panel(viewer, "/messages/", "messages")
 
 
 def test_a_page_whose_look_is_recorded_is_shown_from_copies(viewer: Browser, loan: Record) -> None:
