@@ -59,7 +59,10 @@ faults: setup-test
 	missed=0; $(BIN)/python -m tests.faults || missed=1; \
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.faults answers rivals held kills syncs || missed=1; exit $$missed
 
+# The operator's guide, typed into an empty Debian (as root); then a day in production.
 trial: setup-test
+	@command -v debootstrap haproxy > /dev/null || { echo "Missing system packages. Type: sudo apt-get install debootstrap haproxy"; exit 1; }
+	$(BIN)/python -m tests.trial.guide
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.trial
 
 # Asks the package registry for known holes of the locked versions. It fails where one has a hole, and where the registry does not say.

@@ -17,8 +17,16 @@ def main() -> None:
         os.environ |= {"DEBUG": "on", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
         os.environ["DATA_DIR"] = os.path.curdir
     from django.core.management import execute_from_command_line
+    from django.db import DatabaseError
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except (DatabaseError, FileNotFoundError):
+        from portal.operations.backups import lacking_database
+
+        if not (problem := lacking_database()):
+            raise
+        sys.exit(problem)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,12 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 def make_private(database: str) -> None:
     """Create a new SQLite file for its owner alone; SQLite gives its journals the same mode."""
     file = Path(database)
-    if database != ":memory:" and file.parent.is_dir() and not file.exists():
+    if database == ":memory:" or not file.parent.is_dir():
+        return  # Where the folder is missing, the commands that need it say what to type.
+    if file.exists():
+        if not os.access(file.parent, os.W_OK):
+            stop(f"{DATABASE_PLACED_BY} names the folder {file.parent}, where this user can write nothing.")
+    else:
         try:
             file.touch(mode=0o600)
         except OSError:

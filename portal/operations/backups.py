@@ -5,20 +5,23 @@ read it.
 """
 
 import os
+import re
 import secrets
 import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from portal.runtime.environment import text
+
+_DATED = re.compile(r"\d{8}T\d{6}Z\.copy")
 
 
 class BackupError(Exception):
@@ -41,7 +44,19 @@ def back_up(file: Path) -> None:
     except OSError as problem:
         raise BackupError(f"{file} cannot be written: {os.strerror(problem.errno or 0)}.") from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+def delete_oldest(folder: Path, keep: int) -> list[Path]:
+    """Delete all but the newest copies that a schedule made, told by their names."""
+    copies = sorted(file for file in folder.iterdir() if _DATED.fullmatch(file.name))
+    for file in copies[:-keep]:
+        try:
+            file.unlink()
+        except OSError as problem:
+            raise BackupError(f"{file} cannot be deleted: {os.strerror(problem.errno or 0)}.") from None
+    return copies[:-keep]
 
 
 def restore(file: Path) -> None:
@@ -63,6 +78,16 @@ def missing_folder() -> str:
         return ""
     fix = f"Type: sudo install --directory --mode 700 --owner $(id --user) {folder}"
     return f"{settings.DATABASE_PLACED_BY} names the folder {folder}, where nothing can be written. {fix}"
+
+
+def lacking_database() -> str:
+    """What to type where no database was prepared yet; empty if one was, or if it doesn't answer."""
+    try:
+        if (problem := missing_folder()) or "django_migrations" in connection.introspection.table_names():
+            return problem
+    except DatabaseError:
+        return ""
+    return "The database has no tables yet. Type: .venv/bin/python manage.py upgrade"
 
 
 @contextmanager

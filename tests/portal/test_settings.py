@@ -22,6 +22,7 @@ NEEDED = {
     "SERVICING_SECRET": SECRET,
 }
 SHOW = "from portal import settings; print(settings.{})"
+BIN = Path(sys.executable).parent
 CHECK = [sys.executable, "manage.py", "check"]
 
 
@@ -323,3 +324,42 @@ def test_every_setting_is_in_the_reference_and_in_the_example() -> None:
     reference, example = settings_reference.reference(), (BASE_DIR / ".env.example").read_text()
     assert sorted(name for name in names if f"| `{name}` |" not in reference) == []
     assert sorted(name for name in names if not re.search(rf"^{name}(_FILE)?=", example, re.MULTILINE)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "folder", "fix"),
+    [
+        (["work"], "none", "Type: sudo install "),
+        (["createsuperuser", "--noinput"], "none", "Type: sudo install "),
+        (["createsuperuser", "--noinput"], "", "manage.py upgrade\n"),
+        (["backup", "/tmp/none.copy"], "", "manage.py upgrade\n"),
+    ],
+)
+def test_a_database_that_nobody_prepared_is_one_sentence(
+    command: list[str], folder: str, fix: str, tmp_path: Path
+) -> None:
+    person = {"DJANGO_SUPERUSER_USERNAME": "a", "DJANGO_SUPERUSER_EMAIL": "a@desk.example"}
+    given = NEEDED | person | {"DATA_DIR": str(tmp_path / folder)}
+    done = start(sys.executable, "manage.py", *command, **given)
+    assert (done.returncode, fix in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        CHECK,
+        [sys.executable, "manage.py", "work"],
+        [BIN / "gunicorn", "--config", "python:portal.gunicorn", "portal.wsgi"],
+    ],
+    ids=["check", "worker", "web"],
+)
+def test_a_folder_that_cannot_be_written_to_is_one_sentence(command: list[str], tmp_path: Path) -> None:
+    """As in a read-only checkout, where the default folder is."""
+    script = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+    inside = ["unshare", "--mount", "sh", "-c", script, str(tmp_path)]
+    if subprocess.run([*inside, "true"], capture_output=True).returncode:
+        pytest.skip("no mounts here")
+    (tmp_path / "portal.sqlite3").touch()
+    words = start(*inside, *map(str, command), **NEEDED, DATA_DIR=str(tmp_path)).stderr
+    assert f"Settings: DATA_DIR names the folder {tmp_path}, where this user can write nothing." in words
+    assert "Traceback" not in words

@@ -52,6 +52,31 @@ def copy(portal_service: Sandbox, tmp_path: Path) -> Path:
     return file
 
 
+def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path) -> None:
+    folder = copy.parent / "copies"
+    with pytest.raises(CommandError, match="There is no folder"):
+        run("backup", folder, keep=2)
+    folder.mkdir()
+    others = [folder / name for name in ("20250101T000000Z.copy.part", "mine.copy", "2025.copy")]
+    for file in (*others, folder / "20250101T000000Z.copy", folder / "20250102T000000Z.copy"):
+        file.touch()
+    said = run("backup", folder, keep=2)
+    assert f"Deleted: {folder / '20250101T000000Z.copy'}." in said
+    dated = sorted(set(folder.iterdir()) - set(others))
+    assert (len(dated), dated[0].name) == (2, "20250102T000000Z.copy")
+    assert "The copy can be restored." in run("restore", dated[1], check=True)
+    assert all(file.exists() for file in others)
+    for number in ("0", "-1"):
+        with pytest.raises(CommandError, match="1 or more"):
+            run("backup", folder, keep=int(number))
+    assert len(list(folder.iterdir())) == 5
+
+
+def test_a_folder_where_nothing_can_be_written_is_one_sentence() -> None:
+    with pytest.raises(CommandError, match="/proc/copy cannot be written: "):
+        run("backup", "/proc/copy")
+
+
 def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service: Sandbox) -> None:
     entries = Entry.objects.count()
     Record.objects.all().delete()
@@ -108,7 +133,7 @@ def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None
     assert copy.stat().st_mode & 0o777 == 0o600
     with pytest.raises(CommandError, match="File exists"):
         run("backup", copy)
-    with pytest.raises(CommandError, match="No such file"):
+    with pytest.raises(CommandError, match="There is no folder"):
         run("backup", copy.parent / "nowhere" / "copy")
     assert [file.name for file in copy.parent.iterdir()] == ["copy"]
 

@@ -1,18 +1,21 @@
 """A deployment begins with one command: its file of settings is whole, private and has fresh keys."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import connection
 
 from portal.settings import BASE_DIR
 
 ANSWERS = ["--host=desk.example.com", "--service=https://lender.example", "--client-id=desk"]
 
 
-def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def environment(**given: str) -> dict[str, str]:
     # The last one is what browser tests set for this process.
     removed = (
         "DEBUG",
@@ -22,10 +25,13 @@ def manage(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         "AUDIT_CHECKPOINT_DIR",
         "DJANGO_ALLOW_ASYNC_UNSAFE",
     )
-    clean = {name: value for name, value in os.environ.items() if name not in removed}
+    return {name: value for name, value in os.environ.items() if name not in removed} | given
+
+
+def manage(*words: str, **given: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "manage.py", *words],
-        env=clean | environment,
+        env=environment(**given),
         cwd=BASE_DIR,
         capture_output=True,
         text=True,
@@ -57,6 +63,11 @@ def test_the_file_it_writes_starts_a_deployment(tmp_path: Path) -> None:
     assert f"{tmp_path / 'env'} exists already." in again.stderr
 
 
+def test_a_sandbox_may_be_asked_without_tls(tmp_path: Path) -> None:
+    assert begin(tmp_path, "--database=", "--service=http://127.0.0.1:8001").returncode == 0
+    assert manage("check", ENV_FILE=str(tmp_path / "env")).returncode == 0
+
+
 def test_two_roles_are_printed_for_postgresql_and_the_file_has_the_one_of_web(tmp_path: Path) -> None:
     done = begin(tmp_path, "--database=postgres://db.example/desk")
     (made,) = (line for line in done.stdout.splitlines() if line.startswith("CREATE ROLE desk_web"))
@@ -67,6 +78,41 @@ def test_two_roles_are_printed_for_postgresql_and_the_file_has_the_one_of_web(tm
     )
     assert "CREATE DATABASE desk OWNER desk " in done.stdout
     assert "-v web=desk_web -f docker/audit-roles.sql" in done.stdout
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="its commands are PostgreSQL's")
+def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> None:
+    server = {name: connection.settings_dict[name.upper()] for name in ("host", "port", "user", "password")}
+    done = begin(tmp_path, f"--database=postgres://{server['host']}:{server['port']}/desk_begun")
+    _, sql, commands = re.split("administrator:\n|Next:\n", done.stdout)
+    with psycopg.connect(dbname="postgres", autocommit=True, **server) as administrator:
+        try:
+            for statement in sql.strip().splitlines():
+                administrator.execute(statement.encode())
+            typed = subprocess.run(
+                ["bash", "-e"],
+                input=commands.replace(".venv/bin/python", sys.executable),
+                env=environment(ENV_FILE=str(tmp_path / "env")),
+                cwd=BASE_DIR,
+                capture_output=True,
+                text=True,
+            )
+            assert typed.returncode == 0, typed.stderr
+            said = manage("doctor", ENV_FILE=str(tmp_path / "env")).stdout
+            assert "WRONG  The database" not in said
+            assert "this role lacks rights" not in said
+            copy = tmp_path / "copy"
+            assert manage("backup", str(copy), ENV_FILE=str(tmp_path / "env")).returncode == 0
+            (owner,) = re.findall(r"OWNER_DATABASE_URL='(.*)'", commands)
+            drill = manage(
+                "restore", str(copy), "--check", ENV_FILE=str(tmp_path / "env"), DATABASE_URL=owner
+            )
+            assert "The copy can be restored." in drill.stdout, drill.stderr
+        finally:
+            administrator.execute("DROP DATABASE IF EXISTS desk_begun WITH (FORCE)")
+            administrator.execute("DROP ROLE IF EXISTS desk_begun")
+            administrator.execute("DROP ROLE IF EXISTS desk_begun_web")
 
 
 @pytest.mark.parametrize(

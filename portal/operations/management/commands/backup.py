@@ -5,25 +5,42 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.operations.backups import BackupError, back_up
+from portal.operations.backups import BackupError, back_up, delete_oldest
 
 
 class Command(BaseCommand):
-    """``manage.py backup FILE``."""
+    """``manage.py backup FILE``, or ``manage.py backup FOLDER --keep 14`` on a schedule."""
 
     help = "Copy the database into a new file. It holds personal data: keep it as safe as the database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to."""
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="a new file; with --keep a folder")
+        parser.add_argument(
+            "--keep", type=int, metavar="N", help="name the copy by its time, and delete all but the newest N"
+        )
 
-    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+    def handle(self, *args: Any, file: Path, keep: int | None = None, **options: Any) -> None:
+        folder = file
+        if keep is not None:
+            if keep < 1:
+                raise CommandError("--keep needs a number, 1 or more.")
+            file = folder / f"{timezone.now():%Y%m%dT%H%M%SZ}.copy"
+        if not file.parent.is_dir():
+            raise CommandError(
+                f"There is no folder {file.parent}. "
+                f"Type: sudo install --directory --mode 700 --owner $(id --user) {file.parent}"
+            )
         append(Actor.system("backup"), "operations.backup", subject_label=file.name[:300])
         try:
             back_up(file)
+            deleted = delete_oldest(folder, keep) if keep else []
         except BackupError as problem:
             raise CommandError(str(problem)) from None
         self.stdout.write(f"Written: {file}, {file.stat().st_size:,} bytes.")
+        for one in deleted:
+            self.stdout.write(f"Deleted: {one}.")

@@ -14,11 +14,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 QUESTIONS = {
     "host": "Host name of the portal, such as desk.example.com",
-    "service": "URL of the lending service, such as https://lender.example",
+    "service": "URL of the lending service, such as https://lender.example (http:// only for a sandbox)",
     "client_id": "Client ID that the lender issued",
     "database": "PostgreSQL, such as postgres://db.example:5432/desk (empty: SQLite on this machine)",
 }
-OWNER, WEB = "desk", "desk_web"
 
 
 class Command(BaseCommand):
@@ -69,8 +68,10 @@ class Command(BaseCommand):
             "SERVICING_SECRET_FILE" if given["secret_file"] else "SERVICING_SECRET": secret,
             "METRICS_TOKEN": secrets.token_urlsafe(32),
         }
+        if answers["service"].startswith("http://"):
+            values["SERVICING_ENVIRONMENT"] = "sandbox"  # A live one is asked over TLS alone.
         if name:
-            values["DATABASE_URL"] = f"postgres://{WEB}:{web_password}@{place}"
+            values["DATABASE_URL"] = f"postgres://{name}_web:{web_password}@{place}"
         if any("'" in value or "\n" in value for value in values.values()):
             raise CommandError("An answer has a quote in it. Give the client secret as --secret-file.")
         try:
@@ -82,16 +83,17 @@ class Command(BaseCommand):
         self.stdout.write(f"Written: {file}. Its folder for data: {data_dir}.")
         upgrade = "manage.py upgrade"
         if name:
-            owner_url = f"postgres://{OWNER}:{owner_password}@{place}"
+            owner_url = f"postgres://{name}:{owner_password}@{place}"
             self.stdout.write(
                 "Run as PostgreSQL’s administrator:\n\n"
-                f"CREATE ROLE {OWNER} LOGIN PASSWORD '{owner_password}';\n"
-                f"CREATE ROLE {WEB} LOGIN PASSWORD '{web_password}';\n"
-                f"CREATE DATABASE {name} OWNER {OWNER} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8';\n"
+                f"CREATE ROLE {name} LOGIN CREATEDB PASSWORD '{owner_password}';\n"
+                f"CREATE ROLE {name}_web LOGIN PASSWORD '{web_password}';\n"
+                f"CREATE DATABASE {name} OWNER {name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8';\n"
             )
             upgrade = (
-                f"DATABASE_URL='{owner_url}' .venv/bin/python manage.py upgrade && \\\n"
-                f"  psql '{owner_url}' -v web={WEB} -f docker/audit-roles.sql"
+                f"export OWNER_DATABASE_URL='{owner_url}'\n"
+                'DATABASE_URL="$OWNER_DATABASE_URL" .venv/bin/python manage.py upgrade\n'
+                f'psql "$OWNER_DATABASE_URL" -v web={name}_web -f docker/audit-roles.sql'
             )
         else:
             upgrade = f".venv/bin/python {upgrade}"

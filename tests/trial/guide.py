@@ -1,0 +1,246 @@
+"""Follows the operator's guide to the letter, from an empty Debian: each command of its `sh` blocks, in their order.
+
+    .venv/bin/python -m tests.trial.guide      (as root, on Debian; it needs the ports 80, 443, 5432, 6379, 8000, 8001)
+
+The commands are read from docker/README.md and typed into a terminal in a root of debootstrap; questions are answered
+as they appear. What a reader has and this machine lacks is replaced, and printed first: see ``REPLACED``. There is no
+systemd; a stand-in starts what the units say, as the user they name. ``GUIDE_ROOT`` may name a folder with such a
+Debian, to save making it.
+"""
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench.deployment import ROOT
+
+SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
+GUIDE = ROOT / "docker/README.md"
+PORTS = (80, 443, 5432, 6379, 8000, 8001, 8025)
+PATIENCE = 900
+REPLACED = {
+    "https://git.example.com/servicing-desk.git": "file:///srv/servicing-desk.git",
+    "https://lender.example.com": "http://127.0.0.1:8001",
+    "smtp+tls://desk:password@mail.example.com:587": "smtp://127.0.0.1:8025",
+}
+SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"  # Of the sandbox, which stands for the lender.
+PASSWORD = "walnut-harbor-77"
+ENTER = """
+set -e
+mount --make-rprivate /; mount --bind "$1" "$1"; mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"
+exec chroot "$1" /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  DEBIAN_FRONTEND=noninteractive PS1='<<$?>>' PS2= bash --norc --noprofile --noediting -i
+"""
+STAND_IN = '''#!/usr/bin/python3
+"""systemctl where there is no systemd: starts what a unit says, as its user. The trial of the guide puts it here."""
+import configparser, os, pathlib, shlex, signal, subprocess, sys, time
+
+verb, *names = [word for word in sys.argv[1:] if not word.startswith("-")]
+for name in names:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    file = name.replace(".timer", ".service") if "." in name else f"{name}.service"
+    assert unit.read(f"/etc/systemd/system/{file}"), file
+    told, pid = unit["Service"], pathlib.Path(f"/run/{file}.pid")
+    if verb in ("stop", "restart") and pid.exists():
+        os.killpg(int(pid.read_text()), signal.SIGTERM)
+        while subprocess.run(["pgrep", "--session", pid.read_text()], capture_output=True).returncode == 0:
+            time.sleep(0.2)
+        pid.unlink()
+    if verb in ("enable", "start", "restart"):
+        settings = os.environ | dict([told["Environment"].split("=", 1)] if "Environment" in told else [])
+        command = ["runuser", "--user", told["User"], "--", *shlex.split(told["ExecStart"])]
+        options = dict(cwd=told["WorkingDirectory"], env=settings, stdin=subprocess.DEVNULL)
+        if told.get("Type") == "oneshot":
+            subprocess.run(command, check=True, **options)
+        else:
+            log = open(f"/var/log/{file}.log", "ab")
+            started = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **options)
+            pid.write_text(str(started.pid))
+'''
+
+
+def main() -> None:
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        sys.exit("guide: it needs root, and debootstrap. Type: apt-get install debootstrap")
+    for port in PORTS:
+        require_free(port)
+    commands = commands_of(GUIDE.read_text())
+    for words, other in REPLACED.items():
+        say(f"{words} is {other} here")
+    with tempfile.TemporaryDirectory(prefix="guide-") as folder:
+        root = Path(folder) / "root"
+        make_root(root)
+        others = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) for command in others_in(folder)
+        ]
+        terminal = Terminal(root)
+        try:
+            for number, command in enumerate(commands, 1):
+                say(f"{number}/{len(commands)} $ {command}")
+                terminal.type(command)
+        finally:
+            terminal.close()
+            for one in others:
+                one.terminate()
+                one.wait()
+    say(f"{len(commands)} commands of the guide ended well")
+
+
+def commands_of(text: str) -> list[str]:
+    """The commands of the `sh` blocks: lines, with those that continue them and with their here-documents."""
+    found: list[str] = []
+    for block in re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
+        lines = iter(re.sub(r"(?m)^   ", "", block).splitlines())
+        for line in lines:
+            while line.endswith("\\"):
+                line += "\n" + next(lines)
+            if mark := re.search(r"<<'?(\w+)'?$", line):
+                for more in lines:
+                    line += "\n" + more
+                    if more == mark[1]:
+                        break
+            if line.strip():
+                found.append(line)
+    return found
+
+
+# --- The machine ---
+
+
+def make_root(root: Path) -> None:
+    """An empty Debian, with this machine's way to its packages, the source, and what stands for other machines."""
+    say("making an empty Debian")
+    kept = Path(os.environ.get("GUIDE_ROOT", ""))
+    if kept.name and kept.is_dir():
+        call("cp", "--archive", str(kept), str(root))
+    else:
+        call("debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root), MIRROR)
+    for path in ("/etc/pip.conf", "/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
+        if Path(path).exists():
+            shutil.copyfile(path, f"{root}{path}")
+    for folder in ("sources.list.d", "apt.conf.d"):
+        shutil.copytree(f"/etc/apt/{folder}", root / "etc/apt" / folder, dirs_exist_ok=True)
+    (root / "etc/hosts").write_text("127.0.0.1 localhost desk.example.com\n")
+    call("git", "clone", "--quiet", "--bare", str(ROOT), str(root / "srv/servicing-desk.git"))
+    systemctl = root / "usr/local/bin/systemctl"
+    systemctl.write_text(STAND_IN)
+    systemctl.chmod(0o755)
+
+
+def others_in(folder: str) -> list[list[str]]:
+    """A lending service and a mail server."""
+    known = ["--client-id", "desk", "--secret", SECRET]
+    sandbox = ["servicing.sandbox", *known, "--port", "8001", "--db", f"{folder}/sandbox.sqlite3", "--seed"]
+    mail = ["aiosmtpd", "--nosetuid", "--listen", "127.0.0.1:8025"]
+    return [[sys.executable, "-m", *words] for words in (sandbox, mail)]
+
+
+def require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            sys.exit(f"guide: port {port} is in use.")
+
+
+class Terminal:
+    """A shell in the root, and somebody who types."""
+
+    def __init__(self, root: Path) -> None:
+        self.sql = ""
+        self.owner = self.token = ""
+        self.pid, self.screen = pty.fork()
+        if self.pid == 0:
+            enter = [
+                "unshare",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "sh",
+                "-c",
+                ENTER,
+                "sh",
+                str(root),
+            ]
+            os.execvp(enter[0], enter)
+        self.wait()
+        for command in ("stty -echo", "export SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"):
+            self.type(command)
+
+    def type(self, command: str) -> None:
+        """Type a command as the guide has it; it must end well."""
+        for words, other in REPLACED.items():
+            command = command.replace(words, other)
+        os.write(self.screen, command.encode() + b"\n")
+        status, shown = self.wait()
+        if status:
+            sys.exit(f"guide: this ended with {status}: {command}\n{shown[-4000:]}")
+        self.read(shown)
+
+    def read(self, shown: str) -> None:
+        """What a reader would copy from the screen."""
+        if found := re.search(r"administrator:\s+(CREATE ROLE.*?;)\s+Next:\s+(.*)$", shown, re.DOTALL):
+            self.sql = found[1]
+            say("typing what init printed")
+            self.type("runuser -u postgres -- psql")
+            for command in found[2].strip().splitlines():
+                self.type(command)
+
+    def wait(self) -> tuple[int, str]:
+        """Until the prompt comes back, answering what is asked; the status and what was shown."""
+        shown, until = "", time.monotonic() + PATIENCE
+        answers = self.answers()
+        while not (prompt := re.search(r"<<(\d+)>>$", shown)):
+            if time.monotonic() > until:
+                sys.exit(f"guide: it waits: {shown[-2000:]}")
+            if not select.select([self.screen], [], [], 1)[0]:
+                continue
+            try:
+                shown += os.read(self.screen, 65536).decode(errors="replace").replace("\r", "")
+            except OSError:
+                sys.exit(f"guide: the terminal is gone. {shown[-2000:]}")
+            for question in [one for one in answers if re.search(one, shown)]:
+                os.write(self.screen, answers.pop(question).encode() + b"\n")
+        return int(prompt[1]), shown[: prompt.start()]
+
+    def answers(self) -> dict[str, str]:
+        return {
+            r"Client secret that the lender issued: $": SECRET,
+            r"Password: $": PASSWORD,
+            r"Password \(again\): $": PASSWORD,
+            r"postgres=# $": f"{self.sql}\n\\q",
+        }
+
+    def close(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+# --- Small things ---
+
+
+def call(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"guide: {' '.join(command)}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
+def say(words: str) -> None:
+    sys.stdout.write(f"guide: {words}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
