@@ -27,7 +27,7 @@ class PromiseState(StrEnum):
     OPEN = "Open"
     PENDING = "Payment pending"
     KEPT = "Kept"
-    WAITING = "Waiting for an update"
+    WAITING = "Awaiting update"
     BROKEN = "Broken"
     WITHDRAWN = "Withdrawn"
 

@@ -250,9 +250,12 @@ def account_url(record: Record, state: str) -> str:
     return f"{record.get_absolute_url()}?{urlencode({'worklist': place.removeprefix('&')})}"
 
 
+def _name(row: WorklistRow) -> str:
+    return str(row.borrower or row.record.borrower_uuid[:8] or "Borrower not confirmed")
+
+
 def _account(row: WorklistRow) -> SafeString:
     record = row.record
-    name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
     mark = ""
     if row.change:
         mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", "Newly past due")
@@ -261,7 +264,7 @@ def _account(row: WorklistRow) -> SafeString:
         ' sd-contacts" href="{5}" hx-get="{5}?beside=1" hx-target="#contacts" title="Contacts"'
         ' aria-label="Contacts with {1}">{6}</a>',
         account_url(record, row.state),
-        name,
+        _name(row),
         NOUNS[Kind(record.kind)],
         record.uuid[:8],
         mark,
@@ -423,6 +426,32 @@ WORKLIST = ListPage(
         "No contact in 7 days": "quiet=7",
     },
 )
+
+
+# --- On paper ---
+
+
+def _printed_account(row: WorklistRow) -> str:
+    return cells.with_note(_name(row), f"{NOUNS[Kind(row.record.kind)]} {row.record.uuid[:8]}")
+
+
+def _printed_contact(row: WorklistRow) -> str:
+    return (
+        cells.with_note(wording.day(row.contact.at), Outcome(row.contact.outcome).label)
+        if row.contact
+        else ""
+    )
+
+
+def _printed_time(row: WorklistRow) -> str:
+    return wording.moment(row.record.checked_at) if row.record.checked_at else "Never"
+
+
+def printed_columns() -> list[Column]:
+    """The columns of the screen, with times instead of ages and without what can only be pressed."""
+    on_paper = {"borrower": _printed_account, "contact": _printed_contact, "checked": _printed_time}
+    changes = {name: {"cell": cell} for name, cell in on_paper.items()}
+    return [column for column in _changed_columns(WORKLIST.columns, **changes) if column.cell]
 
 
 # --- Aging tabs ---

@@ -24,7 +24,7 @@ from portal.collections.contacts import (
     save_contact,
 )
 from portal.collections.forms import AssignForm, ContactForm, WithdrawForm
-from portal.collections.list_page import WORKLIST, account_url, aging_tabs, next_account
+from portal.collections.list_page import WORKLIST, account_url, aging_tabs, next_account, printed_columns
 from portal.collections.models import AccountOwner, Promise
 from portal.collections.returns import (
     DESCRIPTIONS,
@@ -35,6 +35,7 @@ from portal.collections.returns import (
     returned_payments,
 )
 from portal.gateway import StaffRequest
+from portal.lists.pages import render_cells
 from portal.lists.refresh import refresh_selected
 from portal.notes.views import audit_subject, colleagues
 from portal.registry.figures import ACCOUNTS
@@ -100,11 +101,11 @@ def print_list(request: StaffRequest) -> HttpResponse:
         subject_label="all that match",
         detail={"query": found.query, "filters": found.filters, "rows": len(rows)},
     )
-    columns = [column for column in WORKLIST.columns if column.value and column.name != "borrower_uuid"]
+    columns = printed_columns()
     context = {
         "listing": found,
-        "heads": [column.head for column in columns],
-        "rows": [[column.value(row) for column in columns if column.value] for row in rows],
+        "columns": columns,
+        "rows": [render_cells(columns, row) for row in rows],
         "tabs": aging_tabs(found),
         "is_cut": found.total > len(rows),
     }

@@ -228,7 +228,7 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
         page.keyboard.press("x")
         page.wait_for_url(f"**/{uuid}/?*")
         expect(page.locator("main")).to_contain_text(dollars(amounts[uuid or ""]))
-        expect(page.locator("#contacts")).to_contain_text("No contacts yet.")
+        expect(page.locator("#contacts")).to_contain_text("No contacts.")
         if uuid in (keeps["uuid"], breaks["uuid"]):
             log_contact(page, "promised", "150.00", TUESDAY)
             expect(page.locator("#contacts")).to_contain_text(f"$150.00 by {shown_day(TUESDAY)}")
@@ -243,7 +243,7 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     expect(page.get_by_text(f"Demo date {shown_day(THURSDAY)}")).to_be_attached()
     for promised in (keeps, breaks):
         expect(page.locator("[data-row]", has_text=promised["uuid"][:8])).to_contain_text(
-            re.compile("Waiting for an update|Payment pending")
+            re.compile("Awaiting update|Payment pending")
         )
     page.get_by_role("link", name="Select all 2").click()
     expect(page.get_by_role("checkbox", name="Select account", checked=True)).to_have_count(2)
@@ -280,8 +280,8 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     printed = words_of(page.get_by_role("table"))
     for one in late[:5]:
         amount = one["figures"]["Past due"]
-        assert one["uuid"] in printed
-        assert amount is None or f"{amount:.2f}" in printed
+        assert one["uuid"][:8] in printed
+        assert dollars(amount) in printed
 
 
 def check_returns(page: Page, service: Sandbox) -> None:
@@ -362,5 +362,5 @@ def test_without_javascript(chromium: Browser, live_server: LiveServer, late: li
     expect(page.get_by_role("heading", name="R01")).to_be_visible()
     page.goto("/collections/")
     page.get_by_role("link", name="Print", exact=True).click()
-    expect(page.get_by_role("table", name="Accounts of the worklist")).to_contain_text(late[0].uuid)
+    expect(page.get_by_role("table", name="Accounts of the worklist")).to_contain_text(late[0].uuid[:8])
     page.context.close()
