@@ -65,6 +65,16 @@ stop_if_invalid()  # What is needed depends on it.
 DATA_DIR = Path(text("DATA_DIR", str(BASE_DIR / ".data")))
 
 
+def is_logo(path: Path) -> bool:
+    """Whether a file can be read, is not too large, and begins as a PNG or holds an SVG."""
+    try:
+        content = path.read_bytes() if path.stat().st_size <= 100_000 else b""
+    except OSError:
+        return False
+    is_svg = path.suffix.lower() == ".svg" and b"<svg" in content
+    return is_svg or (path.suffix.lower() == ".png" and content.startswith(b"\x89PNG\r\n"))
+
+
 def outside_debug(default: str) -> str | None:
     """A default that exists only for local use: without DEBUG the setting must be given."""
     return default if DEBUG else None
@@ -198,6 +208,8 @@ PRODUCT_NAME = text("PRODUCT_NAME", "Servicing Desk")
 #: Your organization's name at sign-in, in everyone's menu, on printed documents and in authenticator apps.
 #: Default: `PRODUCT_NAME`.
 ORGANIZATION = text("ORGANIZATION", PRODUCT_NAME)
+#: Your logo on screens, at sign-in and on printed documents: path of a PNG or SVG file of up to 100 KB.
+LOGO = text("LOGO", "")
 #: Password of the demo staff (`DEBUG` only).
 DEMO_PASSWORD = text("DEMO_PASSWORD", "servicing-demo")
 #: Days an unfinished onboarding is kept.
@@ -224,6 +236,8 @@ UTILIZATION_WARN = at_least("UTILIZATION_WARN", 1, 75)
 #: Percent of the credit limit from which utilization is marked as bad. Default: `90`.
 UTILIZATION_BAD = at_least("UTILIZATION_BAD", UTILIZATION_WARN, max(90, UTILIZATION_WARN))
 
+if LOGO and not is_logo(Path(LOGO)):
+    reject("LOGO", f"must be a PNG or SVG file of up to 100 KB that can be read; it is {LOGO!r}.")
 if UTILIZATION_WARN > 100:
     reject("UTILIZATION_WARN", f"must be a percentage, 100 or less; it is {UTILIZATION_WARN}.")
 elif UTILIZATION_BAD > 100:

@@ -24,7 +24,6 @@ from servicing.wording import (
     INVISIBLE,
     cap_reasons,
     code_problems,
-    count_noun,
     describe_position,
     digits_of,
     is_hidden,
@@ -113,7 +112,7 @@ def legal_name_warnings(text: str) -> list[str]:
     reasons = name_problems(text) if text.strip() else []
     if not reasons:
         return []
-    return ["The borrower can be created, but later updates of this name would be refused.", *reasons]
+    return ["The borrower can be created, but the service rejects this name in later updates.", *reasons]
 
 
 def _name_reason(mismatch: re.Match[str]) -> str:
@@ -121,15 +120,15 @@ def _name_reason(mismatch: re.Match[str]) -> str:
     position = describe_position(found, start)
     match mismatch.lastgroup:
         case "start":
-            return f"{position}: a name must begin with a letter; delete it."
+            return f"{position}: a name must start with a letter. Delete it."
         case "double":
             return f"{len(found) + 1} spaces in a row at position {start}: leave only one."
         case "order":
             before = quote_text(mismatch.string[start - 1])
             return f"{position} directly follows {before}: put a letter between them or delete one of them."
         case "digits":
-            return f"{position}: digits are not accepted by the lending service; write words instead."
-    return f"{position} is not accepted by the lending service; {suggest_fix(found)}."
+            return f"{position}: names can’t contain digits. Write words instead."
+    return f"{position} isn’t allowed; {suggest_fix(found)}."
 
 
 # Phone numbers
@@ -160,9 +159,9 @@ def _read_phone(text: str) -> tuple[str, list[str]]:
     if extension := _EXTENSION.search(text):
         text = text[: extension.start()].rstrip(" ,;")
         found = quote_text(extension.group().strip())
-        problems.append(f"An extension is not accepted by the lending service; leave out {found}.")
+        problems.append(f"An extension isn’t allowed; leave out {found}.")
     problems += cap_reasons(
-        f"{describe_position(found.group(), found.start())} cannot be part of a phone number; enter digits only."
+        f"{describe_position(found.group(), found.start())} can’t be part of a phone number. Enter digits only."
         for found in _NOT_IN_PHONE.finditer(text)
     )
     digits = re.sub(r"^011", "+", digits_of(text))
@@ -178,18 +177,18 @@ def _read_phone(text: str) -> tuple[str, list[str]]:
 
 def _national_number_problems(digits: str, after: str) -> list[str]:
     if len(digits) != 10:
-        return [f"{count_noun(len(digits), 'digit')} entered{after}, 10 needed."]
+        return [f"Enter all 10 digits ({len(digits)} entered{after})."]
     area, exchange = digits[:3], digits[3:6]
     if area[0] in "01":
-        return [f"An area code never begins with 0 or 1; check “{area}”."]
+        return [f"An area code can’t start with 0 or 1. Check “{area}”."]
     if exchange[0] in "01":
-        return [f"What follows the area code never begins with 0 or 1; check “{exchange}”."]
+        return [f"The three digits after the area code can’t start with 0 or 1. Check “{exchange}”."]
     number = phonenumbers.parse(f"+1{digits}")
     region = phonenumbers.region_code_for_number(number)
     if region and region not in US_PHONE_REGIONS:
         return [_foreign_region_problem(region)]
     if not phonenumbers.is_valid_number(number):
-        return [f"({area}) {exchange}-{digits[6:]} is not in use in the US; check each digit."]
+        return [f"({area}) {exchange}-{digits[6:]} isn’t in use in the US. Check each digit."]
     return []
 
 
@@ -197,13 +196,13 @@ def _foreign_number_problem(digits: str) -> str:
     try:
         number = phonenumbers.parse(digits)
     except phonenumbers.NumberParseException:
-        return "This number does not begin with the US country code, +1; enter a US number."
+        return "Enter a US number; the country code isn’t +1."
     return _foreign_region_problem(phonenumbers.region_code_for_country_code(number.country_code or 0))
 
 
 def _foreign_region_problem(region: str) -> str:
     country = COUNTRIES.get(region, "outside the US")
-    return f"This is a foreign number ({country}); the lending service accepts US numbers only."
+    return f"Only US numbers are accepted (this one: {country})."
 
 
 # Addresses
@@ -272,7 +271,7 @@ def _zip_problems(zip_code: str, state: str) -> list[str]:
         return ["Enter the ZIP code."]
     form = _zip_patterns("")[0]
     if not zip_code.isascii() or not form.fullmatch(zip_code):
-        return [f"{quote_text(zip_code)} is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."]
+        return [f"{quote_text(zip_code)} isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."]
     if state not in US_STATES or any(
         _zip_fits(zip_code, code) for code in (state, *_bordering_states(state))
     ):
@@ -342,21 +341,19 @@ def birth_date_problems(dob: date, *, today: date) -> list[str]:
     falls in a leap year; it counts as March 1, the later and safer date.
     """
     if dob > today:
-        return ["The date of birth lies in the future; check the year."]
+        return ["The date of birth is in the future. Check the year."]
     if dob.year < OLDEST_BIRTH_YEAR:
-        return [f"The date of birth lies before {OLDEST_BIRTH_YEAR}; check the year."]
+        return [f"The date of birth is before {OLDEST_BIRTH_YEAR}; check the year."]
     age = today.year - dob.year - ((today.month, today.day) < (dob.month, dob.day))
     if age < ADULT_AGE_YEARS:
-        return [
-            f"This person is {age}; the lending service asks for {ADULT_AGE_YEARS} or more. Check the date."
-        ]
+        return [f"This person is {age}; the service requires {ADULT_AGE_YEARS} or more. Check the date."]
     return []
 
 
 def incorporation_date_problems(incorporated_on: date, *, today: date) -> list[str]:
     """Problems of an incorporation date."""
     if incorporated_on > today:
-        return ["The incorporation date lies in the future; enter the date on the certificate."]
+        return ["The incorporation date is in the future. Enter the date on the formation document."]
     return []
 
 
@@ -389,11 +386,11 @@ def _nine_digit_problems(text: str, name: str) -> list[str]:
     letters = sum(c.isalpha() for c in compact)
     problems = []
     if letters:
-        problems.append(f"Letters are not accepted in the {name}.")
+        problems.append(f"Letters aren’t allowed in the {name}.")
     if digits + letters < len(compact):
-        problems.append(f"The {name} may hold only the digits 0 to 9, dashes and spaces.")
+        problems.append(f"The {name} can have only digits, dashes and spaces.")
     if digits != 9:
-        problems.append(f"{count_noun(digits, 'digit')} entered, 9 needed.")
+        problems.append(f"Enter all 9 digits ({digits} entered).")
     return problems
 
 
@@ -407,7 +404,7 @@ def email_problems(text: str) -> list[str]:
     if len(text) > MAX_EMAIL_CHARACTERS:
         return [f"The email address has {len(text)} characters; at most {MAX_EMAIL_CHARACTERS} are accepted."]
     unexpected = [
-        f"{describe_position(c, start)} cannot be part of an email address; delete it."
+        f"{describe_position(c, start)} can’t be part of an email address. Delete it."
         for start, c in enumerate(text)
         if c.isspace() or c in ",;:<>()" or is_hidden(c)
     ]
@@ -415,9 +412,9 @@ def email_problems(text: str) -> list[str]:
         return cap_reasons(unexpected)
     name, at, host = text.partition("@")
     if not (at and name and host) or "@" in host:
-        return ["Enter the email address with one “@” in the middle, as in name@example.com."]
+        return ["Enter a full email address, like name@example.com."]
     if "." not in host or not all(host.split(".")):
-        return [f"“{host}” after the “@” is not the name of a mail host; write it as in name@example.com."]
+        return ["Enter a full email address, like name@example.com."]
     return []
 
 

@@ -91,7 +91,7 @@ def cap_reasons(reasons: Iterable[str]) -> list[str]:
     """The first `MAX_REASONS` reasons, and one sentence instead of the others."""
     shown = list(islice(reasons, MAX_REASONS + 1))
     if len(shown) > MAX_REASONS:
-        shown[-1] = "More is refused further on; correct these first."
+        shown[-1] = "There are more problems. Fix these first."
     return shown
 
 
@@ -100,7 +100,7 @@ def line_problems(subject: str, text: str | None, limit: int, *, missing: str = 
     if not (text and text.strip()):
         return [missing] if missing else []
     problems = cap_reasons(
-        f"{describe_position(c, start)} of {subject} is not accepted; delete it."
+        f"{describe_position(c, start)} of {subject} isn’t allowed. Delete it."
         for start, c in enumerate(text)
         if is_hidden(c)
     )

@@ -49,6 +49,7 @@ OPEN = {
     "/readyz",
     "/metrics",
     "/favicon.ico",
+    "/logo",
     "/ui/",
 }
 # Whoever "createsuperuser" made is an administrator; later perhaps an auditor, or a viewer.

@@ -17,7 +17,7 @@ from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from portal.accounts import password_links
-from portal.accounts.forms import StaffAddForm, StaffChangeForm
+from portal.accounts.forms import StaffAddForm, StaffChangeForm, StaffPasswordForm
 from portal.accounts.models import User
 from portal.accounts.roles import Role, RoleMissing, can
 from portal.accounts.sessions import end_other_sessions
@@ -135,7 +135,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     """Staff and their roles."""
 
     title, purpose = "Accounts", "Staff and their roles"
-    form, add_form = StaffChangeForm, StaffAddForm
+    form, add_form, change_password_form = StaffChangeForm, StaffAddForm, StaffPasswordForm
     list_display = ["username", "display_name", "email", "role", "state", "signed_in"]
     list_filter = [
         choice_filter("role", "Role", "All roles", lambda: {r.value: (r.label, Q(role=r)) for r in Role}),
@@ -169,6 +169,16 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     @admin.display(description="Last sign-in", ordering="last_login", empty_value="Never")
     def signed_in(self, user: User) -> str | None:
         return wording.moment(user.last_login) if user.last_login else None
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        return super().add_view(request, form_url, {"title": "Add account"} | (extra_context or {}))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        return super().change_view(
+            request, object_id, form_url, {"title": "Edit account"} | (extra_context or {})
+        )
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return can(request.user, "accounts.staff")

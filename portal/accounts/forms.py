@@ -12,7 +12,7 @@ from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.webauthn import forms as webauthn
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.forms import AdminPasswordChangeForm, AdminUserCreationForm, UserChangeForm
 from django.http import HttpRequest, HttpResponse
 
 from portal.accounts import password_links
@@ -60,7 +60,33 @@ class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ["theme"]
 
 
-class StaffAddForm(GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg]
+# Label and hint of the fields that Django brings; None keeps its label.
+_ADMIN_WORDS = {
+    "username": (None, "Up to 150 letters, digits and @ . + - _"),
+    "email": ("Email", ""),
+    "usable_password": ("Password sign-in", "Without it, the person can only use single sign-on."),
+    "password1": (None, "At least 12 characters. Not a common password, and not like the name or email."),
+    "password2": ("Confirm password", ""),
+    "password": (None, "Passwords can’t be viewed."),
+    "is_active": (None, "Inactive accounts can’t sign in. Accounts can’t be deleted."),
+}
+
+
+class AdminWords(forms.BaseForm):
+    """Our words for the fields that Django brings."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, (label, hint) in _ADMIN_WORDS.items():
+            if field := self.fields.get(name):
+                field.label, field.help_text = label or field.label, hint
+
+
+class StaffPasswordForm(AdminWords, AdminPasswordChangeForm):  # type: ignore[type-arg]
+    """The password of an account, in the admin."""
+
+
+class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg]
     """A new account, in the admin; its person can be sent a link to set the password."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,7 +109,7 @@ class StaffAddForm(GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg
         return super().clean()
 
 
-class StaffChangeForm(GuardedForm, UserChangeForm):  # type: ignore[type-arg]
+class StaffChangeForm(AdminWords, GuardedForm, UserChangeForm):  # type: ignore[type-arg]
     """An account, in the admin."""
 
 

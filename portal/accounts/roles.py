@@ -125,7 +125,7 @@ def why_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> 
 
 def _needs(roles: frozenset[Role]) -> str:
     names = [role.label.lower() for role in Role if role in roles]
-    return f"Needs role {' or '.join(names)}"
+    return f"Requires the {' or '.join(names)} role"
 
 
 def requires(act: str) -> Callable[[View], View]:

@@ -87,7 +87,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     others = UserSession.objects.filter(user=request.user).exclude(session_key=request.session.session_key)
     wanted = request.POST.get("session", "")
     chosen = others if wanted == "all" else others.filter(pk=row_key(wanted))
-    count = end_other_sessions(request, request.user, chosen, "ended by hand") if chosen else 0
+    count = end_other_sessions(request, request.user, chosen, "ended by the user") if chosen else 0
     toast(request, f"{count} session{pluralize(count)} ended.")
     return finish_action(request, reverse("accounts:sessions"))
 

@@ -361,7 +361,7 @@ def _row(line: Line, everyone: Sequence[Column], columns: Sequence[Column], sort
     if len(values) > 1 and len(numbers) < len(values):
         remark = "Not marked: value missing" if any(value is not None for value in values) else ""
     elif len(values) > 1 and len(set(numbers)) == 1:
-        remark = "The same for all"
+        remark = "Same for all"
     elif len(values) > 1:
         best = min(numbers) if line.best == "lowest" else max(numbers)
         shared = numbers.count(best)

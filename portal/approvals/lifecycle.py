@@ -160,7 +160,7 @@ def reason_against_deciding(user: User, approval: Approval) -> str:
         return f"It is {approval.get_state_display().lower()}"
     if approval.maker_id == user.pk:
         return "You can’t approve your own request"
-    return "" if can(user, "approvals.decide") else "Needs role supervisor"
+    return "" if can(user, "approvals.decide") else "Requires the supervisor role"
 
 
 def is_outdated(approval: Approval) -> bool:

@@ -62,7 +62,7 @@ class ResolveForm(StaffForm):
         if not uuid:
             return "Enter the ID of the new record."
         if not store.IDENTIFIER.fullmatch(uuid):
-            return "It may hold letters, digits, dashes and underscores only, at most 64."
+            return "Use up to 64 letters, digits, dashes or underscores."
         others = WriteIntent.objects.filter(operation=self.intent.operation, subject_uuid=uuid)
         if others.exclude(pk=self.intent.pk).exists():
             return "Another request created that record. Check it before you resolve this one."

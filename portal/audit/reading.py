@@ -128,7 +128,7 @@ _VERBS = {
     "borrowers.create_commercial": "created borrower",
     "borrowers.update": "changed the profile of",
     "borrowers.update_key_person": "changed key person",
-    "borrowers.no_change": "changed nothing of",
+    "borrowers.no_change": "saved without changes:",
     "applications.submit": "sent",
     "applications.open": "opened by ID",
     "applications.prefer": "changed the preferred offer of",

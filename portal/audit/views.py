@@ -197,12 +197,11 @@ def _question_for_service(intent: WriteIntent) -> str:
     """What to ask the lender about a write whose answer was lost, ready to copy."""
     sent = intent.created_at.astimezone(UTC)
     body = json.dumps(intent.request_body, ensure_ascii=False, default=str)
-    verb = "create" if intent.method == "POST" else "change"
     return (
-        f"On {sent:%Y-%m-%d} at {sent:%H:%M:%S} UTC we sent {intent.method} {intent.path} and received no answer.\n"
+        f"On {sent:%Y-%m-%d} at {sent:%H:%M:%S} UTC we sent {intent.method} {intent.path} and received no response.\n"
         f"It concerned “{intent.label}”; our reference is {intent.request_id}.\n"
         f"What we sent, sensitive values masked: {body}\n"
-        f"Was it carried out? If so, which ID did it {verb}?"
+        f"Was it done? If so, what is the ID of the record?"
     )
 
 

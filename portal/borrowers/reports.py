@@ -22,7 +22,7 @@ from portal.ui.uploads import max_file_bytes, too_large_message
 MAX_DEPTH = 100
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ")
 IS_COMPRESSED = "This file is compressed. Choose the original report."
-IS_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which no report is."
+IS_DEEP = f"Nested deeper than {MAX_DEPTH} levels. Check the file."
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -79,7 +79,7 @@ def json_problems(content: bytes) -> list[str]:
         content.decode("utf-8")
         msgspec.json.decode(content, type=msgspec.Raw)
     except UnicodeDecodeError:
-        return ["This is not text in UTF-8, as JSON must be. Choose the report’s JSON file."]
+        return ["Not UTF-8 text. Choose the report’s JSON file."]
     except RecursionError:
         return [IS_DEEP]
     except msgspec.DecodeError as error:
@@ -116,7 +116,7 @@ def xml_problems(content: bytes) -> list[str]:
         depth -= 1
 
     def declared(name: str, *_: Any) -> None:
-        raise Refused("It declares entities of its own, which are never expanded here; no report needs them.")
+        raise Refused("It contains entity declarations, which aren’t allowed.")
 
     reader.StartElementHandler, reader.EndElementHandler, reader.EntityDeclHandler = opened, closed, declared
     try:
@@ -127,7 +127,7 @@ def xml_problems(content: bytes) -> list[str]:
         where = f"{expat.ErrorString(error.code)} in line {error.lineno:,}"
         return [f"This is not XML ({where}). Export the report as XML again."]
     except (ValueError, LookupError):
-        return ["It is written in an encoding that XML readers do not know; save it as UTF-8."]
+        return ["Unknown encoding. Save the file as UTF-8."]
     return []
 
 

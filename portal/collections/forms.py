@@ -68,7 +68,9 @@ class ContactForm(StaffForm):
         self._check_promise(found)
         if bool(found["next_action"]) != bool(found["next_on"]):
             name, reason = (
-                ("next_on", "Choose a day.") if found["next_action"] else ("next_action", "Say what.")
+                ("next_on", "Choose a day.")
+                if found["next_action"]
+                else ("next_action", "Enter the next action.")
             )
             self.add_error(name, reason)
         elif found["next_action"] and self.borrower is None:
@@ -83,7 +85,7 @@ class ContactForm(StaffForm):
                 self.add_error("outcome", "Choose “Promised to pay” to log a promise.")
             return
         if found["amount"] is None:
-            self.add_error("amount", "Enter what was promised.")
+            self.add_error("amount", "Enter the promised amount.")
         if not found["day"]:
             self.add_error("day", "Choose the promised day.")
         elif found["day"] > business_date() + timedelta(days=MAX_DAYS_AHEAD):
@@ -98,7 +100,7 @@ class ContactForm(StaffForm):
         """Ask about a promise above what is owed, and about what others logged since the form was opened."""
         owed = owed_on(self.chosen_account)
         if found["amount"] is not None and owed is not None and found["amount"] > owed:
-            self._ask("amount", f"More than the {wording.money(owed)} that is owed. Log it anyway?")
+            self._ask("amount", f"More than the {wording.money(owed)} owed. Log it anyway?")
         if self.news and (found["seen"] or 0) < self.newest:
             self._ask(None, f"{self.news} Log this one too?")
 

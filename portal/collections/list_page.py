@@ -143,7 +143,7 @@ FILTERS = [
         label="Owner",
         condition=_of_owner,
         words=_owner_words,
-        prompt="Every owner",
+        prompt="Any owner",
         options=lambda: [(NONE, "Unassigned"), *((str(one.pk), one.display_name()) for one in colleagues())],
     ),
     choice_filter(

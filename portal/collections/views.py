@@ -120,7 +120,7 @@ def next_in_list(request: StaffRequest) -> HttpResponse:
     record = next_account(state)
     state.pop("at", None)
     if record is None:
-        toast(request, "That was the last account of the list.")
+        toast(request, "That was the last account in the list.")
         return HttpResponseRedirect(f"{WORKLIST.url}?{state.urlencode()}")
     return HttpResponseRedirect(account_url(record, state.urlencode()))
 

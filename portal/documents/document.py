@@ -32,6 +32,7 @@ from portal.jobs.queue import start_job
 from portal.live import LiveCopy
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
+from portal.ui.logo import logo
 from servicing import RemoteTime, ServicingError
 from servicing.codec import Model
 from servicing.credit_lines import StatementDocument
@@ -145,6 +146,7 @@ class Document:
             "options": self.options,
             "stamp": stamp,
             "organization": settings.ORGANIZATION,
+            "logo": found.data_url if (found := logo()) else "",
             "host": next((name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"), ""),
             "environment": str(settings.SERVICING_ENVIRONMENT).upper(),
         }

@@ -26,12 +26,14 @@ PROGRESS_LOGGER.propagate = False
 
 
 class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped
-    """Loads styles and fonts from our own folder; any other address ends the rendering."""
+    """Loads styles and fonts from our own folder and images in the document; any other address ends the rendering."""
 
     def __init__(self) -> None:
         super().__init__(allow_redirects=False, fail_on_errors=True)
 
     def fetch(self, url: str, headers: Any = None) -> URLFetcherResponse:
+        if url.startswith("data:image/"):
+            return super().fetch(url, headers)
         path = (STATIC / url.removeprefix(BASE)).resolve()
         if not url.startswith(BASE) or not path.is_relative_to(STATIC) or path.suffix not in TYPES:
             raise ValueError("not one of our static files")

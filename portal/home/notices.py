@@ -149,7 +149,7 @@ def notices_for_operators() -> Iterator[Notice]:
     now, status = timezone.now(), reverse("operations:status")
     gone = Worker.objects.filter(stopped_at=None, beat_at__gt=now - RECENT, beat_at__lt=now - WORKER_SILENCE)
     for one in gone:
-        text = f"A worker has been silent since {wording.moment(one.beat_at)}. Others go on; run manage.py doctor."
+        text = f"No sign of a worker since {wording.moment(one.beat_at)}. Others are running. Run manage.py doctor."
         yield Notice(f"worker:{one.pk}", "A worker went silent", text, status)
     if failed := find_failed_check(last_check()):
         text = f"The check of the audit trail failed at {wording.moment(failed.at)}. See the runbook."
@@ -161,5 +161,5 @@ def notices_for_operators() -> Iterator[Notice]:
     last = Run.objects.filter(failure="", ended_at__isnull=False).first()
     limit = max(MESSAGES_BEHIND, 3 * timedelta(minutes=settings.MESSAGE_SYNC_MINUTES))
     if settings.MESSAGE_SYNC_MINUTES and last and last.ended_at and last.ended_at < now - limit:
-        text = f"Messages were last fetched completely at {wording.moment(last.ended_at)}."
+        text = f"Last full message sync: {wording.moment(last.ended_at)}."
         yield Notice(f"messages:{last.ended_at.isoformat()}", "Messages are behind", text, status)

@@ -132,7 +132,7 @@ def run_job(job_id: str) -> None:
     kind = find_kind(job.name)
     progress = Progress(job, gives_way=bool(kind and kind.gives_way))
     if kind is None:
-        progress.finish(State.FAILED, words="This kind of job is not known to the worker.")
+        progress.finish(State.FAILED, words="The worker doesn’t know this kind of job.")
         return
     with _renewed_lease(progress.claim):
         _attempt(kind, job, progress)

@@ -3,10 +3,9 @@
 from datetime import date
 from typing import NamedTuple
 
-from django.utils.html import format_html
-
 from portal.registry.models import Record
 from portal.ui import wording
+from portal.ui.markup import format_html
 from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, human, money, or_dash, rate
 from servicing import Loan
 from servicing.figures import Figures, NotKnown

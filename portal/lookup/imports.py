@@ -132,7 +132,7 @@ def _save_batch(
                 (item.kind.value, item.uuid): item.borrower_uuid for item in items if item.borrower_uuid
             }
             if clash := [key for key, owner in line_owners.items() if owners.get(key, owner) != owner]:
-                report.refused.append((number, f"{clash[0][1]} is already known under another borrower"))
+                report.refused.append((number, f"{clash[0][1]} is already on file under another borrower"))
             else:
                 owners |= line_owners
                 accepted += items

@@ -113,10 +113,10 @@ class MessageQuery:
         first = f"Only the {'newest' if self.is_descending else 'oldest'} {MAX_SEARCHED:,} messages"
         limits = []
         if self._sqlite_text and self._sqlite_text.count(self._key_range, MAX_SEARCHED + 1) > MAX_SEARCHED:
-            limits.append(f"{first} that hold this text were looked at.")
+            limits.append(f"{first} with this text were searched.")
         in_time = Message.objects.order_by().filter(**self._between("pk"))
         if self.filters.get("link") and in_time[: MAX_SEARCHED + 1].count() > MAX_SEARCHED:
-            limits.append(f"{first} of these days were looked at for their borrower.")
+            limits.append(f"{first} from these days were searched by borrower.")
         return limits
 
     # --- Parts, each of which an index answers ---

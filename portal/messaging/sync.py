@@ -107,7 +107,7 @@ class Sync:
             if run.added >= ANALYZE_AFTER_ROWS:
                 analyze()
         except BaseException as error:
-            run.failure = str(error)[:500] or "It was stopped; the next run goes on there."
+            run.failure = str(error)[:500] or "Stopped. The next run continues there."
             raise
         finally:
             run.day, run.ended_at = None, timezone.now()

@@ -240,7 +240,7 @@ def answers() -> Findings:
         ids = ", ".join(str(entry["uuid"] or entry["intent_id"]) for _, entry in ANSWERS.entries()[:3])
         yield bad(f"{left} answer{pluralize(left)} of writes can't be saved (see the log), first {ids}.")
     else:
-        yield ok("No answer of a write waits to be saved.")
+        yield ok("No response to a write is waiting to be saved.")
 
 
 def service() -> Findings:

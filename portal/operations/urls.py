@@ -10,6 +10,7 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/", views.job, name="job"),
     path("jobs/<uuid:job_id>/cancel/", views.cancel, name="cancel"),
     path("status/support-bundle/", views.support_bundle, name="support_bundle"),
+    path("logo", views.logo_file, name="logo"),
     path("favicon.ico", views.favicon, name="favicon"),
     path("readyz", views.readyz, name="readyz"),
     path("metrics", views.metrics, name="metrics"),

@@ -11,7 +11,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from portal.accounts import outbox
@@ -27,6 +27,7 @@ from portal.operations import bundle, calls, readiness
 from portal.operations import metrics as measured
 from portal.runtime import cache
 from portal.ui.htmx import finish_action, render_page
+from portal.ui.logo import logo
 from servicing import __version__
 
 
@@ -132,6 +133,23 @@ def metrics(request: HttpRequest) -> HttpResponse:
         )
     text = "".join(f"{line}\n" for line in measured.lines())
     return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@login_not_required
+@require_safe
+def logo_file(request: HttpRequest) -> HttpResponse:
+    """The organization's logo. Opened alone, an SVG neither runs nor loads anything."""
+    found = logo()
+    if not found:
+        raise Http404
+    return HttpResponse(
+        found.content,
+        content_type=found.media_type,
+        headers={
+            "Cache-Control": "public, max-age=31536000, immutable",
+            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        },
+    )
 
 
 @login_not_required

@@ -336,7 +336,7 @@ def test_without_javascript(chromium: Browser, live_server: LiveServer, late: li
     page.get_by_label("Outcome").select_option("promised")
     page.get_by_label("Promised for").fill((business_date() + timedelta(days=1)).isoformat())
     page.get_by_role("button", name="Log contact").click()
-    expect(page.get_by_text("Enter what was promised.").first).to_be_visible()
+    expect(page.get_by_text("Enter the promised amount.").first).to_be_visible()
     page.get_by_label("Promised amount").fill("9,999,999.00")
     page.get_by_role("button", name="Log contact").click()
     page.get_by_label("Yes, log it").check()

@@ -120,7 +120,7 @@ def test_an_answer_that_comes_while_a_button_is_pressed_waits_too(page: Page, ma
     assert button.bounding_box() == before
     page.mouse.move(0, 0)
     page.mouse.up()
-    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
 def test_a_day_that_is_half_typed_stays_while_something_is_pressed(page: Page) -> None:
@@ -147,21 +147,21 @@ def test_who_comes_back_and_changes_nothing_is_told_on_leaving(page: Page, maya:
     with page.expect_response("**/edit/"):
         held.pop().continue_()
     press(page, "Tab")
-    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
 def test_what_is_said_of_a_field_comes_after_a_press_elsewhere(page: Page, maya: Record) -> None:
     page.goto(of_person(maya))
     page.fill("[name=last_name]", "O’Neil & Co")
     page.locator("h1").click(delay=500)
-    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
 
 
 def test_a_name_is_tutored_as_it_is_left(page: Page, maya: Record) -> None:
     page.goto(of_person(maya))
     page.fill("[name=last_name]", "O’Neil & Co")
     press(page, "Tab")
-    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
     page.fill("[name=last_name]", "O’Neil and Co")
     press(page, "Tab")
     expect(page.get_by_text("Accepted")).to_be_visible()
@@ -178,7 +178,7 @@ def test_what_is_typed_while_the_answer_comes_is_kept(page: Page, maya: Record) 
         held.pop().continue_()
     page.unroute("**/edit/")
     press(page, "Tab")
-    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 
@@ -208,7 +208,7 @@ def test_what_was_typed_before_the_answer_came_is_kept(page: Page, maya: Record)
     press(page, "Tab")
     with page.expect_response("**/edit/"):
         held.pop().continue_()
-    expect(page.get_by_text("“&” at position 8 is not accepted")).to_be_visible()
+    expect(page.get_by_text("“&” at position 8 isn’t allowed")).to_be_visible()
     expect(page.locator("[name=first_name]")).to_have_value("O’Neil & Company")
 
 

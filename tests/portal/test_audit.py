@@ -236,13 +236,13 @@ class TestWrite:
     def test_an_unknown_outcome_says_what_to_ask_the_lender(self, viewer: Browser) -> None:
         page = viewer.get(intent(state="unknown").get_absolute_url()).content.decode()
         assert "Outcome unknown." in page
-        assert "we sent POST /v1/users and received no answer." in page
+        assert "we sent POST /v1/users and received no response." in page
 
     def test_a_settled_write_asks_nothing(self, viewer: Browser) -> None:
         write = intent(state="rejected", status=400, message="EIN is not valid")
         page = viewer.get(write.get_absolute_url()).content.decode()
         assert "<q>EIN is not valid</q>" in page
-        assert "received no answer" not in page
+        assert "received no response" not in page
 
     def test_it_leads_to_its_borrower(self, viewer: Browser) -> None:
         page = viewer.get(intent(borrower_uuid="u-1").get_absolute_url()).content.decode()

@@ -442,7 +442,7 @@ class TestOwnErrorPages:
     def test_a_missing_role_is_named_and_recorded(self, viewer: Browser) -> None:
         page = viewer.post("/trial/submit/")
         assert page.status_code == 403
-        assert "Needs role servicer or supervisor" in page.content.decode()
+        assert "Requires the servicer or supervisor role" in page.content.decode()
         entry = Entry.objects.get(action="accounts.refused")
         assert (entry.actor_name, entry.subject_label) == ("Viewer (viewer)", "borrowers.create")
 

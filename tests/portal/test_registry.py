@@ -195,7 +195,7 @@ class TestImport:
         second = f"{self.HEAD}loan,l1,other-owner,"
         import_ids(first.splitlines(), by="test")
         assert import_ids(second.splitlines(), by="test").refused == [
-            (2, "l1 is already known under another borrower")
+            (2, "l1 is already on file under another borrower")
         ]
 
     def test_profiles_become_copies_marked_from_file(self, sandbox: Sandbox) -> None:

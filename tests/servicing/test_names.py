@@ -44,27 +44,27 @@ def test_usual_names_are_accepted(name: str) -> None:
     ("name", "reason"),
     [
         ("", "Enter a name."),
-        ("AT&T", "“&” at position 3 is not accepted by the lending service; write “and”."),
-        ("Henry2", "“2” at position 6: digits are not accepted by the lending service; write words instead."),
-        ("Fund 2024", "“2024” at positions 6 to 9: digits are not accepted by the lending service; write words instead."),
+        ("AT&T", "“&” at position 3 isn’t allowed; write “and”."),
+        ("Henry2", "“2” at position 6: names can’t contain digits. Write words instead."),
+        ("Fund 2024", "“2024” at positions 6 to 9: names can’t contain digits. Write words instead."),
         ("Smith  Jones", "2 spaces in a row at position 6: leave only one."),
-        (" Ann", "A space at position 1: a name must begin with a letter; delete it."),
-        ("-Ann", "“-” at position 1: a name must begin with a letter; delete it."),
+        (" Ann", "A space at position 1: a name must start with a letter. Delete it."),
+        ("-Ann", "“-” at position 1: a name must start with a letter. Delete it."),
         ("J.-P", "“-” at position 3 directly follows “.”: put a letter between them or delete one of them."),
         ("Ann- Lee", "A space at position 5 directly follows “-”: put a letter between them or delete one of them."),
-        ("José", "“é” at position 4 is not accepted by the lending service; write “e”."),
-        ("Jose\u0301", "A separate accent at position 5 is not accepted by the lending service; type the letter before it again, without an accent."),
-        ("Groß", "“ß” at position 4 is not accepted by the lending service; write “ss”."),
-        ("Søren", "“ø” at position 2 is not accepted by the lending service; write “o”."),
-        ("Anne–Lee", "“–” at position 5 is not accepted by the lending service; write “-”."),
-        ("Ann\u00a0Lee", "An invisible character (no-break space) at position 4 is not accepted by the lending service; type an ordinary space."),
-        ("Ann\tLee", "A tab at position 4 is not accepted by the lending service; type an ordinary space."),
-        ("Ann\n", "A line break at position 4 is not accepted by the lending service; type an ordinary space."),
-        ("Ann\x00", "An invisible character (control character) at position 4 is not accepted by the lending service; delete it."),
-        ("Ann\u200b", "An invisible character (zero width space) at position 4 is not accepted by the lending service; delete it."),
-        ("Жanna", "“Ж” at position 1 is not accepted by the lending service; write the name with the letters A to Z."),
-        ("Ann“", "A curly quotation mark at position 4 is not accepted by the lending service; delete it or write it in words."),
-        ("Ann@Lee", "“@” at position 4 is not accepted by the lending service; delete it or write it in words."),
+        ("José", "“é” at position 4 isn’t allowed; write “e”."),
+        ("Jose\u0301", "A separate accent at position 5 isn’t allowed; type the letter before it again, without an accent."),
+        ("Groß", "“ß” at position 4 isn’t allowed; write “ss”."),
+        ("Søren", "“ø” at position 2 isn’t allowed; write “o”."),
+        ("Anne–Lee", "“–” at position 5 isn’t allowed; write “-”."),
+        ("Ann\u00a0Lee", "An invisible character (no-break space) at position 4 isn’t allowed; type an ordinary space."),
+        ("Ann\tLee", "A tab at position 4 isn’t allowed; type an ordinary space."),
+        ("Ann\n", "A line break at position 4 isn’t allowed; type an ordinary space."),
+        ("Ann\x00", "An invisible character (control character) at position 4 isn’t allowed; delete it."),
+        ("Ann\u200b", "An invisible character (zero width space) at position 4 isn’t allowed; delete it."),
+        ("Жanna", "“Ж” at position 1 isn’t allowed; write the name with the letters A to Z."),
+        ("Ann“", "A curly quotation mark at position 4 isn’t allowed; delete it or write it in words."),
+        ("Ann@Lee", "“@” at position 4 isn’t allowed; delete it or write it in words."),
     ],
 )  # fmt: skip
 def test_an_invalid_name_is_explained_by_character_position_and_fix(name: str, reason: str) -> None:
@@ -82,7 +82,7 @@ def test_all_problems_of_a_name_are_reported() -> None:
 def test_a_name_with_many_problems_lists_only_a_few() -> None:
     reasons = rules.name_problems("é" * 1000)
     assert len(reasons) == 6
-    assert reasons[-1] == "More is refused further on; correct these first."
+    assert reasons[-1] == "There are more problems. Fix these first."
 
 
 def test_a_long_run_of_digits_is_shortened() -> None:
@@ -100,8 +100,8 @@ def test_a_suggested_replacement_is_valid() -> None:
 def test_a_legal_name_outside_the_pattern_is_only_a_warning() -> None:
     assert rules.legal_name_problems("O'Neil & Daughters, LLC") == []
     assert rules.legal_name_warnings("O'Neil & Daughters, LLC") == [
-        "The borrower can be created, but later updates of this name would be refused.",
-        "“&” at position 8 is not accepted by the lending service; write “and”.",
+        "The borrower can be created, but the service rejects this name in later updates.",
+        "“&” at position 8 isn’t allowed; write “and”.",
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_legal_name_that_matches_or_is_missing_has_no_warning(name: str) -> No
     [
         ("", "Enter the legal business name."),
         (" \t", "Enter the legal business name."),
-        ("North\nwind", "A line break at position 6 of the legal business name is not accepted; delete it."),
+        ("North\nwind", "A line break at position 6 of the legal business name isn’t allowed. Delete it."),
         ("N" * 1256, "The legal business name has 1,256 characters; at most 255 are accepted."),
     ],
 )

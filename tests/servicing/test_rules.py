@@ -62,26 +62,26 @@ def test_toll_free_numbers_are_accepted() -> None:
     [
         ("", "Enter a phone number."),
         ("  ", "Enter a phone number."),
-        ("5", "1 digit entered, 10 needed."),
-        ("512 555 014", "9 digits entered, 10 needed."),
-        ("512 555 01433", "11 digits entered, 10 needed."),
-        ("1 512 555 014", "9 digits entered after the country code 1, 10 needed."),
-        ("1234567890", "9 digits entered after the country code 1, 10 needed."),
-        ("012 555 0143", "An area code never begins with 0 or 1; check “012”."),
-        ("1 123 555 0143", "An area code never begins with 0 or 1; check “123”."),
-        ("512 155 0143", "What follows the area code never begins with 0 or 1; check “155”."),
-        ("684 200 0000", "(684) 200-0000 is not in use in the US; check each digit."),
-        ("999 999 9999", "(999) 999-9999 is not in use in the US; check each digit."),
-        ("416 967 1111", "This is a foreign number (Canada); the lending service accepts US numbers only."),
-        ("876 926 1234", "This is a foreign number (Jamaica); the lending service accepts US numbers only."),
-        ("+44 20 7946 0958", "This is a foreign number (United Kingdom); the lending service accepts US numbers only."),
-        ("011 49 30 901820", "This is a foreign number (Germany); the lending service accepts US numbers only."),
-        ("+800 1234 5678", "This is a foreign number (outside the US); the lending service accepts US numbers only."),
-        ("+", "This number does not begin with the US country code, +1; enter a US number."),
-        ("512 555 0143 ext. 4", "An extension is not accepted by the lending service; leave out “ext. 4”."),
-        ("512 555 0143, extension 40", "An extension is not accepted by the lending service; leave out “extension 40”."),
-        ("512-555-0143x12", "An extension is not accepted by the lending service; leave out “x12”."),
-        ("512-555-0143 #9", "An extension is not accepted by the lending service; leave out “#9”."),
+        ("5", "Enter all 10 digits (1 entered)."),
+        ("512 555 014", "Enter all 10 digits (9 entered)."),
+        ("512 555 01433", "Enter all 10 digits (11 entered)."),
+        ("1 512 555 014", "Enter all 10 digits (9 entered after the country code 1)."),
+        ("1234567890", "Enter all 10 digits (9 entered after the country code 1)."),
+        ("012 555 0143", "An area code can’t start with 0 or 1. Check “012”."),
+        ("1 123 555 0143", "An area code can’t start with 0 or 1. Check “123”."),
+        ("512 155 0143", "The three digits after the area code can’t start with 0 or 1. Check “155”."),
+        ("684 200 0000", "(684) 200-0000 isn’t in use in the US. Check each digit."),
+        ("999 999 9999", "(999) 999-9999 isn’t in use in the US. Check each digit."),
+        ("416 967 1111", "Only US numbers are accepted (this one: Canada)."),
+        ("876 926 1234", "Only US numbers are accepted (this one: Jamaica)."),
+        ("+44 20 7946 0958", "Only US numbers are accepted (this one: United Kingdom)."),
+        ("011 49 30 901820", "Only US numbers are accepted (this one: Germany)."),
+        ("+800 1234 5678", "Only US numbers are accepted (this one: outside the US)."),
+        ("+", "Enter a US number; the country code isn’t +1."),
+        ("512 555 0143 ext. 4", "An extension isn’t allowed; leave out “ext. 4”."),
+        ("512 555 0143, extension 40", "An extension isn’t allowed; leave out “extension 40”."),
+        ("512-555-0143x12", "An extension isn’t allowed; leave out “x12”."),
+        ("512-555-0143 #9", "An extension isn’t allowed; leave out “#9”."),
     ],
 )  # fmt: skip
 def test_an_invalid_phone_number_is_explained(text: str, reason: str) -> None:
@@ -90,19 +90,19 @@ def test_an_invalid_phone_number_is_explained(text: str, reason: str) -> None:
 
 def test_all_problems_of_a_phone_number_are_reported() -> None:
     assert rules.phone_problems("512-55S-O143 x2") == [
-        "An extension is not accepted by the lending service; leave out “x2”.",
-        "“S” at position 7 cannot be part of a phone number; enter digits only.",
-        "“O” at position 9 cannot be part of a phone number; enter digits only.",
-        "8 digits entered, 10 needed.",
+        "An extension isn’t allowed; leave out “x2”.",
+        "“S” at position 7 can’t be part of a phone number. Enter digits only.",
+        "“O” at position 9 can’t be part of a phone number. Enter digits only.",
+        "Enter all 10 digits (8 entered).",
     ]
 
 
 def test_two_phone_numbers_in_one_field_are_invalid() -> None:
-    assert rules.phone_problems("512 555 0143 / 512 555 0144") == ["20 digits entered, 10 needed."]
+    assert rules.phone_problems("512 555 0143 / 512 555 0144") == ["Enter all 10 digits (20 entered)."]
 
 
 def test_normalizing_an_invalid_phone_number_raises_all_problems() -> None:
-    with pytest.raises(ValueError, match=r"^“o” at position 9 cannot .+ 9 digits entered, 10 needed\.$"):
+    with pytest.raises(ValueError, match=r"^“o” at position 9 can’t .+ Enter all 10 digits \(9 entered\)\.$"):
         rules.normalize_phone("512-555-o143")
 
 
@@ -140,11 +140,11 @@ def test_an_address_of_a_state_territory_or_the_military_is_accepted(state: str,
     [
         (Address(line_1=""), "line_1", "Enter the street address."),
         (Address(line_1=None), "line_1", "Enter the street address."),
-        (Address(line_1="1 Main\rSt"), "line_1", "A line break at position 7 of address line 1 is not accepted; delete it."),
+        (Address(line_1="1 Main\rSt"), "line_1", "A line break at position 7 of address line 1 isn’t allowed. Delete it."),
         (Address(line_2="x" * 101), "line_2", "Address line 2 has 101 characters; at most 100 are accepted."),
-        (Address(line_3="a\x7f"), "line_3", "An invisible character (control character) at position 2 of address line 3 is not accepted; delete it."),
+        (Address(line_3="a\x7f"), "line_3", "An invisible character (control character) at position 2 of address line 3 isn’t allowed. Delete it."),
         (Address(city=" "), "city", "Enter the city."),
-        (Address(city="Aus\u202etin"), "city", "An invisible character (right-to-left override) at position 4 of the city is not accepted; delete it."),
+        (Address(city="Aus\u202etin"), "city", "An invisible character (right-to-left override) at position 4 of the city isn’t allowed. Delete it."),
         (Address(state=""), "state", "Choose the state."),
         (Address(state=None), "state", "Choose the state."),
         (Address(state="ZZ"), "state", "“ZZ” is not a US state or territory; use its two capital letters, such as “TX”."),
@@ -152,10 +152,10 @@ def test_an_address_of_a_state_territory_or_the_military_is_accepted(state: str,
         (Address(state="Texas "), "state", "Write Texas as its two capital letters, “TX”."),
         (Address(zip=""), "zip", "Enter the ZIP code."),
         (Address(zip=None), "zip", "Enter the ZIP code."),
-        (Address(zip="7870"), "zip", "“7870” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
-        (Address(zip="787011234"), "zip", "“787011234” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
-        (Address(zip="78701\n"), "zip", "“78701�” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
-        (Address(zip="７８７０１"), "zip", "“７８７０１” is not a ZIP code; enter 5 digits, or 9 digits as in 78701-1234."),
+        (Address(zip="7870"), "zip", "“7870” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
+        (Address(zip="787011234"), "zip", "“787011234” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
+        (Address(zip="78701\n"), "zip", "“78701�” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
+        (Address(zip="７８７０１"), "zip", "“７８７０１” isn’t a ZIP code. Enter 5 digits, or 9 as in 78701-1234."),
         (Address(state="NY", zip="94043"), "zip", "ZIP code 94043 is not in New York: it belongs to California (CA). Correct the ZIP or the state."),
         (Address(zip="00000"), "zip", "ZIP code 00000 is not in Texas: no state uses it. Correct the ZIP or the state."),
         (Address(country=""), "country", "Enter the country, as “UNITED STATES”."),
@@ -266,7 +266,7 @@ def test_states_are_ordered_by_name() -> None:
 def test_a_person_is_of_age_from_the_18th_birthday(born: date, comes_of_age: date) -> None:
     assert rules.birth_date_problems(born, today=comes_of_age) == []
     assert rules.birth_date_problems(born, today=comes_of_age - timedelta(days=1)) == [
-        "This person is 17; the lending service asks for 18 or more. Check the date."
+        "This person is 17; the service requires 18 or more. Check the date."
     ]
 
 
@@ -282,11 +282,11 @@ def test_a_person_of_age_stays_of_age(born: date, days: int) -> None:
 @pytest.mark.parametrize(
     ("born", "reason"),
     [
-        (date(2026, 6, 15), "The date of birth lies in the future; check the year."),
-        (date(2062, 6, 14), "The date of birth lies in the future; check the year."),
-        (date(1899, 12, 31), "The date of birth lies before 1900; check the year."),
-        (date(195, 6, 14), "The date of birth lies before 1900; check the year."),
-        (date(2026, 6, 14), "This person is 0; the lending service asks for 18 or more. Check the date."),
+        (date(2026, 6, 15), "The date of birth is in the future. Check the year."),
+        (date(2062, 6, 14), "The date of birth is in the future. Check the year."),
+        (date(1899, 12, 31), "The date of birth is before 1900; check the year."),
+        (date(195, 6, 14), "The date of birth is before 1900; check the year."),
+        (date(2026, 6, 14), "This person is 0; the service requires 18 or more. Check the date."),
     ],
 )
 def test_an_impossible_date_of_birth_is_explained(born: date, reason: str) -> None:
@@ -297,7 +297,7 @@ def test_a_business_may_be_incorporated_today_but_not_tomorrow() -> None:
     today = date(2026, 6, 14)
     assert rules.incorporation_date_problems(today, today=today) == []
     assert rules.incorporation_date_problems(today + timedelta(days=1), today=today) == [
-        "The incorporation date lies in the future; enter the date on the certificate."
+        "The incorporation date is in the future. Enter the date on the formation document."
     ]
 
 
@@ -331,13 +331,13 @@ def test_nine_digits_are_accepted_with_and_without_dashes_and_spaces(text: str) 
     [
         ("", ["Enter the SSN."]),
         (" - ", ["Enter the SSN."]),
-        ("1", ["1 digit entered, 9 needed."]),
-        ("123-45-678", ["8 digits entered, 9 needed."]),
-        ("123-45-67890", ["10 digits entered, 9 needed."]),
-        ("123-45-678O", ["Letters are not accepted in the SSN.", "8 digits entered, 9 needed."]),
-        ("123-45-6789A", ["Letters are not accepted in the SSN."]),
-        ("123_45_6789", ["The SSN may hold only the digits 0 to 9, dashes and spaces."]),
-        ("１２３４５６７８９", ["The SSN may hold only the digits 0 to 9, dashes and spaces.", "0 digits entered, 9 needed."]),
+        ("1", ["Enter all 9 digits (1 entered)."]),
+        ("123-45-678", ["Enter all 9 digits (8 entered)."]),
+        ("123-45-67890", ["Enter all 9 digits (10 entered)."]),
+        ("123-45-678O", ["Letters aren’t allowed in the SSN.", "Enter all 9 digits (8 entered)."]),
+        ("123-45-6789A", ["Letters aren’t allowed in the SSN."]),
+        ("123_45_6789", ["The SSN can have only digits, dashes and spaces."]),
+        ("１２３４５６７８９", ["The SSN can have only digits, dashes and spaces.", "Enter all 9 digits (0 entered)."]),
     ],
 )  # fmt: skip
 def test_problems_of_an_ssn_contain_only_counts(text: str, reasons: list[str]) -> None:
@@ -345,11 +345,14 @@ def test_problems_of_an_ssn_contain_only_counts(text: str, reasons: list[str]) -
 
 
 def test_problems_say_whether_it_is_an_ein_or_an_ssn() -> None:
-    assert rules.ein_problems("x") == ["Letters are not accepted in the EIN.", "0 digits entered, 9 needed."]
+    assert rules.ein_problems("x") == [
+        "Letters aren’t allowed in the EIN.",
+        "Enter all 9 digits (0 entered).",
+    ]
 
 
 def test_an_invalid_nine_digit_number_is_not_repeated() -> None:
-    with pytest.raises(ValueError, match=r"^10 digits entered, 9 needed\.$"):
+    with pytest.raises(ValueError, match=r"^Enter all 9 digits \(10 entered\)\.$"):
         rules.nine_digits("123-45-67890")
 
 
@@ -375,16 +378,16 @@ def test_usual_email_addresses_are_accepted(email: str) -> None:
     [
         ("", "Enter an email address."),
         (" ", "Enter an email address."),
-        ("ap", "Enter the email address with one “@” in the middle, as in name@example.com."),
-        ("@example.com", "Enter the email address with one “@” in the middle, as in name@example.com."),
-        ("ap@", "Enter the email address with one “@” in the middle, as in name@example.com."),
-        ("a@p@example.com", "Enter the email address with one “@” in the middle, as in name@example.com."),
-        ("ap@example", "“example” after the “@” is not the name of a mail host; write it as in name@example.com."),
-        ("ap@example..com", "“example..com” after the “@” is not the name of a mail host; write it as in name@example.com."),
-        ("ap@example.com.", "“example.com.” after the “@” is not the name of a mail host; write it as in name@example.com."),
-        ("a p@example.com", "A space at position 2 cannot be part of an email address; delete it."),
-        ("ap@example.com\n", "A line break at position 15 cannot be part of an email address; delete it."),
-        ("ap@example,com", "“,” at position 11 cannot be part of an email address; delete it."),
+        ("ap", "Enter a full email address, like name@example.com."),
+        ("@example.com", "Enter a full email address, like name@example.com."),
+        ("ap@", "Enter a full email address, like name@example.com."),
+        ("a@p@example.com", "Enter a full email address, like name@example.com."),
+        ("ap@example", "Enter a full email address, like name@example.com."),
+        ("ap@example..com", "Enter a full email address, like name@example.com."),
+        ("ap@example.com.", "Enter a full email address, like name@example.com."),
+        ("a p@example.com", "A space at position 2 can’t be part of an email address. Delete it."),
+        ("ap@example.com\n", "A line break at position 15 can’t be part of an email address. Delete it."),
+        ("ap@example,com", "“,” at position 11 can’t be part of an email address. Delete it."),
         (f"{'a' * 243}@example.com", "The email address has 255 characters; at most 254 are accepted."),
     ],
 )  # fmt: skip

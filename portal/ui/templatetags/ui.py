@@ -22,6 +22,7 @@ from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.frame import Area
 from portal.ui.icons import ICONS
+from portal.ui.logo import logo
 from portal.ui.markup import format_html, format_html_join
 from servicing.figures import PastDue, percent_of_limit
 from servicing.rules import COUNTRIES
@@ -30,6 +31,14 @@ from servicing.values import decimal_or_none
 register = template.Library()
 
 register.simple_tag(lambda: settings.PRODUCT_NAME, name="product_name")
+
+
+@register.simple_tag
+def brand_mark() -> SafeString:
+    """The organization's logo, or the product's mark."""
+    if found := logo():
+        return format_html('<img class="sd-own-logo" src="{}" alt="{}">', found.url, settings.ORGANIZATION)
+    return format_html('<span class="sd-logo">{}</span>', icon("stack-2"))
 
 
 @register.simple_tag

@@ -266,7 +266,7 @@ class TestAccess:
         for role in Role:
             shown = page(browser_of(role), record.get_absolute_url())
             may_act = role in (Role.SERVICER, Role.SUPERVISOR)
-            assert ('title="Needs role servicer or supervisor"' in shown) != may_act
+            assert ('title="Requires the servicer or supervisor role"' in shown) != may_act
 
     def test_under_another_borrower_it_is_not_found(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

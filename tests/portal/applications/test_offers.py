@@ -159,7 +159,7 @@ class TestBest:
     def test_where_all_are_equal_the_row_says_so_once(self) -> None:
         table = compared(offer(0), offer(1, apr=13.04))
         row = next(row for row in table.reported if row.line.key == "rate")
-        assert (row.remark, marks(table, "Interest rate")) == ("The same for all", ["", ""])
+        assert (row.remark, marks(table, "Interest rate")) == ("Same for all", ["", ""])
 
     def test_a_row_with_a_missing_value_has_no_winner(self) -> None:
         table = compared(offer(0), offer(1, installment=None), offer(2, installment=1))

@@ -411,4 +411,4 @@ def test_a_viewer_has_no_list(viewer: Browser, auditor: Browser, editor: Editor)
     approval = ask(editor)
     assert viewer.get("/approvals/").status_code == 403
     page = html(auditor.get(approval.get_absolute_url()))
-    assert 'aria-disabled="true" title="Needs role supervisor"' in page
+    assert 'aria-disabled="true" title="Requires the supervisor role"' in page

@@ -475,7 +475,7 @@ class TestRestoring:
         assert not Entry.objects.filter(action="audit.accept").exists()
 
     def test_it_needs_a_reason(self, older: Path) -> None:
-        assert failure(reason=" ") == "Say why the checkpoints name another trail."
+        assert failure(reason=" ") == "Say why the checkpoints differ from the trail."
 
 
 @pytest.mark.django_db

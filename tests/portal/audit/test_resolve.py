@@ -79,7 +79,7 @@ class TestApplication:
         ("typed", "refusal"),
         [
             (FOUND, "Enter the ID"),
-            (FOUND | {"uuid": "a/b"}, "It may hold letters"),
+            (FOUND | {"uuid": "a/b"}, "Use up to 64 letters"),
             (FOUND | {"uuid": "u-1", "reason": ""}, "This field is required"),
             ({"reason": "So"}, "Choose one."),
             ({"found": "maybe", "reason": "So"}, "Choose an option from the list."),
@@ -121,7 +121,7 @@ class TestApplication:
 
     def test_the_evidence_stands_beside_it(self, supervisor: Browser, lost: WriteIntent) -> None:
         page = html(supervisor.get(address(lost)))
-        assert f"we sent POST {lost.path} and received no answer." in page
+        assert f"we sent POST {lost.path} and received no response." in page
         assert f"{lost.created_at:%H:%M:%S} UTC" in page
         assert "25000.00" in page
         assert 'aria-label="Copy the question"' in page
@@ -130,7 +130,7 @@ class TestApplication:
     def test_others_see_why_they_may_not(self, lost: WriteIntent, role: Role) -> None:
         browser = browser_of(role)
         page = html(browser.get(lost.get_absolute_url()))
-        assert 'disabled title="Needs role supervisor"' in page
+        assert 'disabled title="Requires the supervisor role"' in page
         assert browser.post(address(lost), NOT_FOUND).status_code == 403
         assert WriteIntent.objects.get().state == "unknown"
 

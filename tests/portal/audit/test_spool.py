@@ -161,7 +161,7 @@ def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
     assert f"run manage.py doctor --discard {missing} --reason WHY." in capsys.readouterr().out
     with contextlib.suppress(CommandError):
         call_command("doctor", discard=missing, reason="Restored the backup of Sunday")
-    assert "No answer of a write waits to be saved." in capsys.readouterr().out
+    assert "No response to a write is waiting to be saved." in capsys.readouterr().out
     left = Entry.objects.get(action="audit.discard_answer")
     assert (left.subject_uuid, left.reason) == (borrower.uuid, "Restored the backup of Sunday")
     assert (left.detail["write"], left.detail["state"]) == (missing, "confirmed")

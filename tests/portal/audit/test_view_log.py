@@ -183,7 +183,8 @@ UNRECORDED: dict[str, frozenset[str]] = {
     ),
     "checks of the platform, figures without records, samples": frozenset(
         {
-            "home:help:index", "home:help:page", "operations:favicon", "operations:healthz", "operations:metrics",
+            "home:help:index", "home:help:page", "operations:favicon", "operations:healthz", "operations:logo",
+            "operations:metrics",
             "operations:readyz", "ui:components",
         }
     ),

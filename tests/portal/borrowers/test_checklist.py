@@ -85,7 +85,7 @@ def test_who_may_not_change_anything_sees_why(
     for tab in ("overview", "people", "notes"):
         shown = page(viewer, f"{borrower.get_absolute_url()}?tab={tab}")
         main = shown[shown.index('id="borrower-tab"') :]
-        assert 'title="Needs role servicer or supervisor"' in main
+        assert 'title="Requires the servicer or supervisor role"' in main
         assert not re.search(r'href="[^"]+/(edit|new)/', main)
 
 

@@ -169,7 +169,7 @@ def test_names_every_error_of_the_last_step_at_once(wizard: Wizard, sandbox: San
     page = is_refused(wizard.post("review", wizard.hidden() | {"ssn_0": "12"}))
     assert "Fix 4 fields. Nothing was sent." in page
     assert "Confirm that you checked the EIN" in page
-    assert "2 digits entered, 9 needed." in page
+    assert "Enter all 9 digits (2 entered)." in page
     assert not sandbox.world.users()
 
 

@@ -271,7 +271,7 @@ def test_a_row_menu_says_why_an_act_is_not_offered(
     shown = rows(servicer)
     assert 'data-href="/borrowers/00000000-0000-0000-0000-000000000000/applications/new/"' in shown
     assert f'href="/borrowers/{borrower.uuid}/" role="button" data-menu-of="{borrower.uuid}"' in shown
-    assert "New application<small>Needs role servicer or supervisor</small>" in rows(viewer)
+    assert "New application<small>Requires the servicer or supervisor role</small>" in rows(viewer)
 
 
 def test_an_archived_borrower_is_gone(viewer: Browser, portal_service: Sandbox) -> None:

@@ -364,7 +364,7 @@ class TestContacts:
             ({"amount": "10", "day": "9999-12-31"}, "within a year"),
             ({"amount": "10", "day": ""}, "Choose the promised day"),
             ({"amount": "10", "outcome": "reached"}, "Choose “Promised to pay”"),
-            ({"outcome": "promised"}, "Enter what was promised"),
+            ({"outcome": "promised"}, "Enter the promised amount"),
             ({"outcome": "evil"}, "Choose an option"),
             ({"person": "Nobody on file"}, "Choose an option"),
             ({"next_action": "Call"}, "Choose a day"),
@@ -382,7 +382,7 @@ class TestContacts:
     def test_more_than_is_owed_is_asked_about_once(self, desk: Sandbox, servicer: Browser) -> None:
         loan = late_loan(desk)
         answer = logged(servicer, loan, amount="1200.01")
-        assert "More than the $1,200.00 that is owed. Log it anyway?" in pages.words(answer.content.decode())
+        assert "More than the $1,200.00 owed. Log it anyway?" in pages.words(answer.content.decode())
         assert logged(servicer, loan, amount="1200.01", is_confirmed="on").status_code == 303
         assert Promise.objects.get().amount == Decimal("1200.01")
 

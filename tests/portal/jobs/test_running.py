@@ -142,7 +142,7 @@ def test_what_was_rolled_back_is_never_begun() -> None:
 def test_a_kind_that_the_code_no_longer_has_fails_in_words() -> None:
     job = begun(lambda progress: None)
     Job.objects.update(name="tests.forgotten")
-    assert worked_off(job).words == "This kind of job is not known to the worker."
+    assert worked_off(job).words == "The worker doesn’t know this kind of job."
 
 
 def test_the_engine_is_told_an_id_and_nothing_else() -> None:

@@ -362,7 +362,7 @@ class TestAround:
         loan = given.loan(portal_service, borrower)
         servicer.post(f"/notes/new/loan/{loan.uuid}/", {"text": "Calls on Mondays"})
         assert "Calls on Mondays" in page(viewer, loan.get_absolute_url())
-        assert "needs role servicer or supervisor" in page(viewer, loan.get_absolute_url())
+        assert "requires the servicer or supervisor role" in page(viewer, loan.get_absolute_url())
         assert f'href="/notes/new/loan/{loan.uuid}/"' in page(servicer, loan.get_absolute_url())
 
     def test_its_schedule_can_be_printed(

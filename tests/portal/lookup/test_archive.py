@@ -124,4 +124,4 @@ def test_the_page_of_an_account_leads_there(
         page = supervisor.get(account.get_absolute_url()).content.decode()
         for act in ("correct", "archive"):
             assert f'href="/registry/{account.kind}/{account.uuid}/{act}/"' in page
-        assert "Needs role supervisor" in servicer.get(account.get_absolute_url()).content.decode()
+        assert "Requires the supervisor role" in servicer.get(account.get_absolute_url()).content.decode()

@@ -318,7 +318,7 @@ def test_what_was_given_to_one_borrower_is_not_given_to_another_one(
 ) -> None:
     others = "".join(f"loan,other-{n},b-1,\n" for n in range(between))
     page = upload(supervisor, ids=f"{HEAD}\nloan,l-1,b-1,\n{others}loan,l-1,b-2,\n").content.decode()
-    assert "l-1 is already known under another borrower" in page
+    assert "l-1 is already on file under another borrower" in page
     assert Record.objects.get(uuid="l-1").borrower_uuid == "b-1"
 
 
@@ -387,5 +387,5 @@ class TestCommand:
             self.run(tmp_path / "nothing.csv")
 
     def test_no_file_at_all_is_said(self) -> None:
-        with pytest.raises(CommandError, match="Name a CSV of ids"):
+        with pytest.raises(CommandError, match="Give a CSV of IDs"):
             self.run()

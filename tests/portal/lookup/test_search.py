@@ -459,7 +459,7 @@ class TestUnknownIdentifier:
         assert "No borrower on file matches “nobody”" in results(viewer, UNKNOWN, of="nobody")
 
     def test_who_may_not_add_reads_why(self, viewer: Browser) -> None:
-        assert "Needs role servicer or supervisor" in results(viewer, UNKNOWN)
+        assert "Requires the servicer or supervisor role" in results(viewer, UNKNOWN)
 
     def test_suggestions_lead_to_the_look_ups(self, viewer: Browser) -> None:
         assert "Not on file. Look up at the service" in suggestions(viewer, UNKNOWN)

@@ -251,7 +251,7 @@ class TestCopy:
         monkeypatch.setattr("portal.messaging.query.MAX_SEARCHED", 5)
         for order in ("newest", "oldest"):
             page = text(viewer, f"?link=unlinked&order={order if order == 'oldest' else ''}")
-            assert f"Only the {order} 5 messages of these days were looked at" in page
+            assert f"Only the {order} 5 messages from these days were searched" in page
             assert "5+ messages" in page
 
     def test_counts_are_exact_as_far_as_is_counted(

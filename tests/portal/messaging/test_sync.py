@@ -404,7 +404,7 @@ class TestCommand:
         assert job
         assert (other.state, job.state, job.attempts, job.result) == ("done", "done", 1, RESULT)
         early, whole = Run.objects.order_by("id")
-        assert (early.failure, whole.failure) == ("It was stopped; the next run goes on there.", "")
+        assert (early.failure, whole.failure) == ("Stopped. The next run continues there.", "")
         assert is_whole(service)
 
     def test_a_second_attempt_also_counts_what_the_first_found_gone(
@@ -429,7 +429,7 @@ class TestCommand:
 
     def test_a_service_that_is_gone_is_said(self, service: Sandbox) -> None:
         service.fail_next("messages.list", status=403, times=None)
-        with pytest.raises(CommandError, match="goes on where this one stopped"):
+        with pytest.raises(CommandError, match="continues where this one stopped"):
             call_command("sync_messages")
         assert Sync(Actor.system("x"), report=print).run.is_alive
 

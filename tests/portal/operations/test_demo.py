@@ -200,11 +200,11 @@ def test_a_sandbox_that_cannot_start_is_said(environment: dict[str, str], tmp_pa
         COMMAND, env=environment, cwd=BASE_DIR, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
-    assert "The sandbox did not start; its own words are above." in done.stderr
+    assert "The sandbox did not start; its messages are above." in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_it_is_refused_where_debug_is_off(environment: dict[str, str]) -> None:
     needed = {"SECRET_KEY": "n" * 64, "ALLOWED_HOSTS": "localhost", "SERVICING_URL": "https://lender.example"}
     needed |= {"SERVICING_CLIENT_ID": "desk", "SERVICING_SECRET": "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"}
-    assert "refused while DEBUG is off" in refusal(**environment | needed | {"DEBUG": "off"})
+    assert "needs DEBUG" in refusal(**environment | needed | {"DEBUG": "off"})

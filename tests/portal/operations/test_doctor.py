@@ -51,7 +51,7 @@ def healthy(portal_service: Sandbox, settings: LazySettings, tmp_path: Path) -> 
 def said() -> str:
     """What it says; under DEBUG it always ends with a refusal."""
     out = StringIO()
-    with pytest.raises(CommandError, match="must be mended"):
+    with pytest.raises(CommandError, match="to fix"):
         call_command("doctor", stdout=out)
     return out.getvalue()
 

@@ -81,7 +81,7 @@ def test_a_secret_is_read_once_and_never_drawn_again() -> None:
     assert "6789" not in str(form) + repr(form) + str(form.errors)
     assert form.cleaned_data["ssn"] == "123456789"
     refused = SampleForm({"ssn": "123-45-678"})
-    assert refused.errors["ssn"] == ["8 digits entered, 9 needed."]
+    assert refused.errors["ssn"] == ["Enter all 9 digits (8 entered)."]
     assert "678" not in str(refused)
 
 
@@ -111,7 +111,7 @@ def test_reasons_are_full_and_all_at_once() -> None:
     assert summary is not None
     texts = " ".join(item.text for item in summary.items)
     assert "Person 2, Last name: “2” at position 6" in texts
-    assert "Person 2, Phone: 9 digits entered, 10 needed." in texts
+    assert "Person 2, Phone: Enter all 10 digits (9 entered)." in texts
     assert summary.title.endswith("fields of person 2. Nothing was sent.")
 
 

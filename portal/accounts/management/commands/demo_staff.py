@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG:
-            raise CommandError("Demo staff are for local use: they are refused while DEBUG is off.")
+            raise CommandError("Demo staff are for local use and need DEBUG.")
         for role in Role:
             if not User.objects.filter(username=role.value).exists():
                 names = {"first_name": role.label, "last_name": "Demo"}

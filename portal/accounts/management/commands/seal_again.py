@@ -14,7 +14,7 @@ SEALED = ("secret", "seed")
 class Command(BaseCommand):
     """``manage.py seal_again``"""
 
-    help = "Re-encrypt second factors with the present SECRET_KEY; SECRET_KEY_FALLBACKS must still hold the former one."
+    help = "Re-encrypt second factors with the current SECRET_KEY. SECRET_KEY_FALLBACKS must hold the previous one."
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
@@ -22,4 +22,4 @@ class Command(BaseCommand):
         for one in found:
             one.data |= {name: encrypt(decrypt(one.data[name])) for name in SEALED if name in one.data}
             one.save(update_fields=["data"])
-        self.stdout.write(f"Sealed again: {len(found)}.")
+        self.stdout.write(f"Re-encrypted: {len(found)}.")

@@ -66,7 +66,7 @@ class Command(BaseCommand):
             )
             return
         if reason is not None and not reason.strip():
-            raise CommandError("Say why the checkpoints name another trail.")
+            raise CommandError("Say why the checkpoints differ from the trail.")
         if guard.owns_audit_table(connection):
             self.stderr.write(self.style.WARNING(guard.OWNER_WARNING))
         try:

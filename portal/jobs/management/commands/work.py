@@ -11,10 +11,10 @@ from portal.runtime.database import mark_in_use
 class Command(BaseCommand):
     """``manage.py work``; ``--batch`` ends when nothing waits."""
 
-    help = "Run background jobs. SIGTERM lets the job under way finish its step and gives it back."
+    help = "Run background jobs. On SIGTERM the current job finishes its step and is requeued."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--batch", action="store_true", help="stop when nothing waits any more")
+        parser.add_argument("--batch", action="store_true", help="stop when no jobs are left")
 
     def handle(self, *args: Any, batch: bool, **options: Any) -> None:
         if batch:

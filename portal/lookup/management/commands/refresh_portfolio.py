@@ -14,7 +14,7 @@ from portal.lookup.tasks import REFRESHED_KINDS, accounts_to_refresh, refresh_ac
 class Command(BaseCommand):
     """``manage.py refresh_portfolio --kind loan --older-than 24 --rate 10``"""
 
-    help = "Read every known loan, line, line application and repayment list again."
+    help = "Refresh all loans, lines, line applications and repayment lists on file."
 
     def add_arguments(self, parser: CommandParser) -> None:
         kinds = [kind.value for kind in REFRESHED_KINDS]

@@ -20,7 +20,7 @@ COMPARE_EVERY = timedelta(hours=1)
 class Command(BaseCommand):
     """``manage.py sync_messages --since 2026-11-01 --follow --interval 5``"""
 
-    help = "Read the messages that are missing in the local copy."
+    help = "Sync messages that are missing from the local copy."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -32,8 +32,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--whole", action="store_true", help="compare every message, also of days that seem complete"
         )
-        parser.add_argument("--follow", action="store_true", help="go on with what arrives, until stopped")
-        parser.add_argument("--interval", type=float, default=5, help="seconds between two looks (5)")
+        parser.add_argument("--follow", action="store_true", help="keep syncing new messages until stopped")
+        parser.add_argument("--interval", type=float, default=5, help="seconds between checks (5)")
 
     def handle(self, *args: Any, since: date | None, until: date | None, **options: Any) -> None:
         if since and until and since > until:
@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 self.follow(options["interval"])
                 self.read_missing(since, until)
         except KeyboardInterrupt:
-            self.stdout.write("Stopped; the next run goes on here.")
+            self.stdout.write("Stopped. The next run continues here.")
 
     def read_missing(
         self, since: date | None, until: date | None, read_before: datetime | None = None
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         try:
             run = sync.read_missing()
         except ServicingError as error:
-            raise CommandError(f"{error} The next run goes on where this one stopped.") from None
+            raise CommandError(f"{error} The next run continues where this one stopped.") from None
         gone = f" {run.gone:,} are gone at the service." if run.gone else ""
         self.stdout.write(
             f"Done: {run.added:,} new, {run.already_here:,} already here, {run.claimed:,} in all.{gone}"

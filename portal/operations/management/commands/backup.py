@@ -15,7 +15,7 @@ from portal.operations.backups import BackupError, back_up, delete_oldest
 class Command(BaseCommand):
     """``manage.py backup FILE``, or ``manage.py backup FOLDER --keep 14`` on a schedule."""
 
-    help = "Copy the database into a new file. It holds personal data: keep it as safe as the database."
+    help = "Copy the database into a new file. It holds personal data: protect it like the database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to."""

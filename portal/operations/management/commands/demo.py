@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, until_parent_stops: bool = False, **options: Any) -> None:
         if not settings.DEBUG:
-            raise CommandError("The demo is for local use: it is refused while DEBUG is off.")
+            raise CommandError("The demo is for local use and needs DEBUG.")
         port, sandbox_port = port_from("PORT", 8000), port_from("SANDBOX_PORT", 8001)
         if port == sandbox_port:
             raise CommandError(f"PORT and SANDBOX_PORT are both {port}; they must differ.")
@@ -102,7 +102,7 @@ class Command(BaseCommand):
         """Wait until somebody stops the demo or a server ends by itself."""
         while all(server.poll() is None for server in servers):
             time.sleep(0.5)
-        raise CommandError("A server stopped by itself; its own words are above.")
+        raise CommandError("A server stopped; its messages are above.")
 
 
 def handle_stop_signals() -> None:
@@ -209,7 +209,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
     """Until the port answers; a server that ended, or never opens, is said."""
     for _ in range(PATIENCE * 20):
         if server.poll() is not None:
-            raise CommandError(f"{name} did not start; its own words are above.")
+            raise CommandError(f"{name} did not start; its messages are above.")
         with socket.socket() as probe:
             if probe.connect_ex((HOST, port)) == 0:
                 return

@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, discard: str | None = None, reason: str = "", **options: Any) -> None:
         if discard and not reason.strip():
-            raise CommandError("Say why the answer is removed: --reason WHY.")
+            raise CommandError("Give a reason: --reason WHY.")
         if discard and not writes.discard_answer(discard, reason.strip()[:500]):
             raise CommandError(f"No answer waits for a write {discard} that the database lacks.")
         wrong = 0
@@ -34,4 +34,4 @@ class Command(BaseCommand):
             self.stdout.write(f"{MARKS[found.grade]}  {found.words}")
             wrong += found.grade == "bad"
         if wrong:
-            raise CommandError(f"{wrong} of these must be mended.")
+            raise CommandError(f"{wrong} to fix.")

@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, data_dir: Path, **given: Any) -> None:
         if file.exists():
-            raise CommandError(f"{file} exists already. Move it away to begin anew.")
+            raise CommandError(f"{file} exists already. Move it away to start over.")
         try:
             answers = {
                 name: (given[name] if given[name] is not None else input(f"{words}: ")).strip()
@@ -44,9 +44,7 @@ class Command(BaseCommand):
             }
             secret = given["secret_file"] or getpass("Client secret that the lender issued: ")
         except EOFError:
-            raise CommandError(
-                "Something is still to be asked. Give every flag: manage.py init --help"
-            ) from None
+            raise CommandError("Some answers are missing. Give every flag: manage.py init --help") from None
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", answers["host"]):
             raise CommandError("The host name has no scheme, port or path, such as desk.example.com.")
         database = urlsplit(answers["database"])

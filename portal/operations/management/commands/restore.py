@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self.try_out(file)
             return
         if not replace:
-            raise CommandError("What the database holds now would be lost. Add --replace if that is meant.")
+            raise CommandError("The current data would be lost. Add --replace to confirm.")
         if problem := missing_folder():
             raise CommandError(problem)
         if not file.is_file():

@@ -1,0 +1,39 @@
+"""The organization's logo, from the file that the setting LOGO names."""
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from django.conf import settings
+from django.urls import reverse
+
+
+class Logo(NamedTuple):
+    content: bytes
+    media_type: str
+
+    @property
+    def url(self) -> str:
+        """Its address, which differs for another file, so that browsers can keep it."""
+        return f"{reverse('operations:logo')}?v={sha256(self.content).hexdigest()[:8]}"
+
+    @property
+    def data_url(self) -> str:
+        """Its content as an address, for documents, which load nothing from elsewhere."""
+        return f"data:{self.media_type};base64,{b64encode(self.content).decode()}"
+
+
+@cache
+def _read(path: str) -> Logo | None:
+    media_type = "image/svg+xml" if path.lower().endswith(".svg") else "image/png"
+    try:
+        return Logo(Path(path).read_bytes(), media_type)
+    except OSError:  # It was there at the start; pages and error pages do without it.
+        return None
+
+
+def logo() -> Logo | None:
+    """The logo; None without one."""
+    return _read(settings.LOGO) if settings.LOGO else None
