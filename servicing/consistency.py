@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from servicing.applications import Application, Offer
 from servicing.credit_lines import Statement
+from servicing.figures import NotKnown, loan_figures
 from servicing.loans import Loan
 from servicing.repayments import Repayment
 from servicing.schedules import Schedule, schedule_of, total
@@ -169,16 +170,15 @@ def _matures_before_opening(loan: Loan, *_: object) -> int | None:
     return (loan.opening_date - loan.maturity_date).days
 
 
-def _delinquent_without_overdue(loan: Loan, schedule: Schedule, today: date) -> int | None:
-    if loan.delinquent is None or not schedule.is_known:
-        return None
-    return int(loan.delinquent and not schedule.overdue(today))
+def _delinquent_without_overdue(loan: Loan, _: Schedule, today: date) -> int:
+    return int(loan_figures(loan, today).why_not_known == NotKnown.DELINQUENT)
 
 
 def _overdue_without_delinquent(loan: Loan, schedule: Schedule, today: date) -> int | None:
-    if loan.delinquent is None or not schedule.is_known:
+    """The rows that are overdue, whatever the others lack."""
+    if loan.delinquent is None:
         return None
-    return 0 if loan.delinquent else len(schedule.overdue(today))
+    return 0 if loan.delinquent else sum(row.total is not None for row in schedule.overdue(today))
 
 
 def _schedule_total(loan: Loan, schedule: Schedule, *_: object) -> Decimal | None:
