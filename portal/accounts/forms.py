@@ -92,10 +92,12 @@ class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ign
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sends_link = False
+        choice: Any = self.fields["usable_password"]
+        choice.label, choice.help_text = "Password", ""
+        choice.choices = {"true": "Typed below", "false": "None (single sign-on)"}
         if password_links.are_enabled():
-            link = {"link": "Set by its person, with a link by email"}
-            choice: Any = self.fields["usable_password"]
-            choice.choices, choice.initial = link | dict(choice.choices), "link"
+            choice.choices = {"link": "Link by email"} | dict(choice.choices)
+            choice.initial = "link"
 
     def clean_usable_password(self) -> str:
         """Django knows two choices: until the link is used, the account has no password."""
