@@ -180,7 +180,7 @@ def compare_borrower(
     total = dollars(amount) if amount else "Not known" if unknown else ""
     if total:
         page = text_of(browser.get(f"/borrowers/{uuid}/"))
-        found.holds(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due: {total}")
+        found.holds(f"page, borrower {uuid[:8]}", "Past due", page, f"Past due {total}")
     printed = printed_summary(Record.objects.get(kind="borrower", uuid=uuid))
     if total:
         found.holds(f"PDF, borrower {uuid[:8]}", "Past due", printed, without_spaces(f"Past due: {total}"))

@@ -260,9 +260,9 @@ def _account(row: WorklistRow) -> SafeString:
     if row.change:
         mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", "Newly past due")
     return format_html(
-        '<a href="{0}"><b>{1}</b></a><small>{2} {3} {4}</small><a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet'
-        ' sd-contacts" href="{5}" hx-get="{5}?beside=1" hx-target="#contacts" title="Contacts"'
-        ' aria-label="Contacts with {1}">{6}</a>',
+        '<a href="{0}" title="{1}"><b>{1}</b></a><small>{2} {3} {4}</small>'
+        '<a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet sd-contacts" href="{5}" hx-get="{5}?beside=1"'
+        ' hx-target="#contacts" title="Contacts" aria-label="Contacts with {1}">{6}</a>',
         account_url(record, row.state),
         _name(row),
         NOUNS[Kind(record.kind)],

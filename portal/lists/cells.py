@@ -22,10 +22,12 @@ MORE = '<span class="sd-wide"> · {}</span>'
 def account_link(row: Any, noun: str) -> SafeString:
     """The account under its borrower's name, with its own ID below and its own name on hover."""
     record = row.record
+    name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
     return format_html(
-        '<a href="{}"><b>{}</b></a><small title="{}">{} {}{}{}</small>',
+        '<a href="{}" title="{}"><b>{}</b></a><small title="{}">{} {}{}{}</small>',
         record.get_absolute_url(),
-        row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed",
+        name,
+        name,
         record.label or record.uuid,
         noun,
         record.uuid[:8],
@@ -133,8 +135,11 @@ def changed_badge(has_changed: bool) -> SafeString:
 
 def record_name(record: Record, meta: str) -> SafeString:
     """The name of a record, linked, with a line about it below."""
-    return with_note(
-        format_html('<a href="{}"><b>{}</b></a>', record.get_absolute_url(), record), meta or record.uuid[:8]
+    return format_html(
+        '<a href="{0}" title="{1}"><b>{1}</b></a><small title="{2}">{2}</small>',
+        record.get_absolute_url(),
+        record,
+        meta or record.uuid[:8],
     )
 
 

@@ -16,7 +16,6 @@
   const tail = $("[data-tail-switch]");
 
   if (tail) {
-    tail.closest("[hidden]").hidden = false;
     tail.checked = sessionStorage.getItem("tail") === "on";
     const look = () => {
       const news = $("#message-news");

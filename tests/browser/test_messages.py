@@ -41,6 +41,16 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Page, uuids: list[
     assert complaints(page) == []
 
 
+@pytest.mark.parametrize("width", [1024, 390])
+def test_nothing_covers_the_list_until_a_message_is_opened(page: Page, uuids: list[str], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto("/messages/")
+    row = page.locator(".sd-message-table [data-row] a").first
+    expect(row).to_be_in_viewport()
+    row.click()
+    expect(page.locator("#message-title")).to_be_in_viewport()
+
+
 def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: list[str]) -> None:
     page.goto("/messages/")
     expect(page.locator("[data-message]")).to_have_count(4)

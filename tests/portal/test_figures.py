@@ -168,7 +168,7 @@ def test_one_answer_is_true_on_forty_business_dates(desk: Sandbox, has_job: bool
             assert on_home(viewer) == (["loan-1"] if expected else [])
             if number % 13 == 0:
                 page = words(viewer.get(owner.get_absolute_url()).content.decode())
-                assert f"Past due: {wording.money(expected)}" in page
+                assert f"Past due {wording.money(expected)}" in page
 
 
 def is_unpaid(row: dict[str, Any], today: date) -> bool:
@@ -334,7 +334,7 @@ def test_a_closed_account_is_left_out_and_that_is_said(desk: Sandbox, viewer: Br
     save_answer(Statement, "b-1", "line-1", {"past_due_balance": Decimal("12.50"), "days_past_due": 3})
     assert in_csv(viewer, "/borrowers/export/?past_due=yes")["b-1"]["Past due"] == "12.50"
     page = words(viewer.get(owner.get_absolute_url()).content.decode())
-    assert "Past due: $12.50 , 3 days · 1 closed account not counted" in page.replace("$12.50,", "$12.50 ,")
+    assert "Past due $12.50 3 days · 1 closed account not counted" in page
     assert on_home(viewer) == ["line-1"]
 
 
@@ -501,7 +501,7 @@ def check_borrowers(viewer: Browser, accounts: dict[str, Any]) -> None:
         assert listed[f"b-{number}"]["Accounts with past due not known"] == str(unknown or "")
         page = words(viewer.get(f"/borrowers/b-{number}/").content.decode())
         total = wording.money(amount) if amount else "Not known" if unknown else ""
-        assert not total or f"Past due: {total}" in page
+        assert not total or f"Past due {total}" in page
         if number == 0:
             printed = summary_text(Record.objects.get(uuid="b-0"))
             assert not total or f"Pastdue:{total.replace(' ', '')}" in printed

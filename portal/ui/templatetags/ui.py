@@ -55,6 +55,7 @@ NOT_KNOWN = "Not known"
 SHORT = 3
 _BREAKS = re.compile(r"(?<=@)|(?=\.[^\W\d_])")
 
+LONGEST_BADGE = 24  # A longer word wraps.
 STATE_ICONS = {"ok": "check", "waiting": "clock", "warn": "alert-triangle", "bad": "alert-circle"}
 
 
@@ -299,7 +300,8 @@ def status_badge(value: str | None) -> SafeString:
     if not value:
         return NOT_PROVIDED
     look = wording.status(value)
-    return format_html('<span title="{}">{}</span>', value, badge(look.state, look.word, look.icon))
+    size = SafeString(' class="sd-long"' if len(look.word) > LONGEST_BADGE else "")
+    return format_html('<span title="{}"{}>{}</span>', value, size, badge(look.state, look.word, look.icon))
 
 
 @register.filter

@@ -1,0 +1,208 @@
+"""The worst data of all kinds in one world: on no screen, wide or narrow, does anything overlap or end unread."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from playwright.sync_api import Page
+
+from portal.accounts.roles import Role
+from portal.audit.models import WriteIntent
+from portal.notes.models import FollowUp, Note
+from portal.registry import store
+from portal.registry.models import Kind, Record, Source
+from portal.registry.sources import OPERATIONS
+from servicing import Application, Borrower, Loan, Repayment, Statement, codec
+from servicing.sandbox import Sandbox
+from servicing.sandbox.wire import dumps
+from tests.conftest import browser_of
+
+pytestmark = pytest.mark.browser
+
+OWNER, LOAN, LINE, BARE = (f"0f0e0d0c-0000-4000-8000-00000000000{number}" for number in range(1, 5))
+APPLICATION = "0f0e0d0c-0000-4000-8000-000000000009"
+RIGHT_TO_LEFT, FLAGS = "שותפות יצוא הדרים ושמן זית של עמק יזרעאל בע״מ", "🏳️‍🌈👩‍👩‍👧‍👦" * 8
+NAME = f"{'W' * 90} {RIGHT_TO_LEFT} {FLAGS}"
+DIGITS = "9" * 30
+MONEY = Decimal("999999999999999999.99")
+STATUS = "WAITING_FOR_THE_SECOND_SIGNATURE_OF_THE_OTHER_BANK"
+READ_BY = {operation.kind: operation.name for operation in OPERATIONS if operation.kind}
+
+# What no person can read or press: text over text, text that ends at an edge, and what is too small for a thumb or a
+# mouse. What scrolls, what says the whole on hover and what stays in place while the rest scrolls may go on behind.
+FINDINGS = """() => {
+  const found = [];
+  const seen = element => element.checkVisibility({checkOpacity: true, checkVisibilityCSS: true})
+    && !element.closest('.visually-hidden, svg, option, .sd-skip');
+  const wide = document.documentElement.scrollWidth;
+  if (wide > innerWidth) {
+    const over = [...document.querySelectorAll('body *')].filter(each =>
+      seen(each) && each.getBoundingClientRect().right > innerWidth);
+    const least = over.filter(each => !over.some(other => other !== each && each.contains(other)));
+    const where = least.slice(0, 3).map(each => `${each.parentElement.className} > ${each.outerHTML.slice(0, 60)}`);
+    found.push(`scrolls sideways to ${wide}: ${where}`);
+  }
+  const texts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode()) && texts.length < 2000;) {
+    const parent = node.parentElement;
+    if (!node.data.trim() || !seen(parent)) continue;
+    const edges = {left: 0, right: Infinity, top: -Infinity, bottom: Infinity};
+    let holder = parent;
+    for (; holder !== document.body; holder = holder.parentElement) {
+      const style = getComputedStyle(holder);
+      if (['sticky', 'fixed'].includes(style.position)) break;
+      if (style.overflowX === 'visible') continue;
+      const box = holder.getBoundingClientRect();
+      for (const side of ['left', 'top']) edges[side] = Math.max(edges[side], box[side]);
+      for (const side of ['right', 'bottom']) edges[side] = Math.min(edges[side], box[side]);
+    }
+    if (holder !== document.body) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const line of range.getClientRects()) {
+      const box = {left: Math.max(line.left, edges.left), right: Math.min(line.right, edges.right)};
+      box.top = Math.max(line.top, edges.top);
+      box.bottom = Math.min(line.bottom, edges.bottom);
+      if (box.right - box.left > 2 && box.bottom - box.top > 4) texts.push([box, node]);
+    }
+  }
+  texts.sort((one, other) => one[0].top - other[0].top);
+  texts.forEach(([box, node], index) => {
+    for (let next = index + 1; next < texts.length && texts[next][0].top < box.bottom - 4; next++) {
+      const [other, its] = texts[next];
+      const over = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+      if (its !== node && over > 2) found.push(`text over text: ${node.data.trim()} / ${its.data.trim()}`);
+    }
+  });
+  for (const each of document.querySelectorAll('body *')) {
+    if (!seen(each) || !each.innerText?.trim()) continue;
+    const style = getComputedStyle(each);
+    const cut = ['hidden', 'clip'].includes(style.overflowX) && each.scrollWidth > each.clientWidth + 1;
+    if (cut && each.clientWidth > 2 && !each.closest('[title]') && !each.querySelector('[title]'))
+      found.push(`cut off: ${each.outerHTML.slice(0, 120)}`);
+  }
+  if (innerWidth > 700) return found;
+  for (const each of document.querySelectorAll('a, button, summary, select, input:not([type=hidden])')) {
+    const reach = getComputedStyle(each, '::after');
+    const reaches = reach.position === 'absolute' ? parseFloat(reach.height) || 0 : 0;
+    const high = Math.max((each.closest('label') ?? each).getBoundingClientRect().height, reaches);
+    if (seen(each) && high < 39.5) found.push(`${Math.round(high)} px high: ${each.outerHTML.slice(0, 120)}`);
+  }
+  return found.map(one => one.replace(/\\s+/g, ' ').slice(0, 240));
+}"""
+
+
+def saved(model: Any, answer: Any, kind: Kind, **ids: str) -> None:
+    text = dumps(answer)
+    read = codec.decode_list(model, text) if isinstance(answer, list) else codec.decode(model, text)
+    store.save(
+        store.records_in_answer(READ_BY[kind], read, {"borrower_id": OWNER, **ids}), source=Source.SERVICE
+    )
+
+
+@pytest.fixture
+def worst(portal_service: Sandbox) -> list[str]:
+    """The addresses of all screens: a borrower with the longest of everything, one with nothing, and no service."""
+    address = {"line_1": "W" * 80, "line_2": RIGHT_TO_LEFT, "city": NAME, "state": "ZZ", "zip": DIGITS}
+    answer = {
+        **portal_service.world.borrower(),
+        "uuid": OWNER,
+        "first_name": NAME,
+        "phone": DIGITS,
+        "email": f"{'w' * 60}@{'w' * 60}.example",
+        "address": address,
+        "entity": STATUS,
+        "website": f"https://{'w' * 200}.example",
+        "industry": FLAGS,
+    }
+    owner = store.save(store.observe(codec.decode(Borrower, dumps(answer))), source=Source.SERVICE)[0]
+    Record.objects.create(kind=Kind.BORROWER, uuid=BARE, borrower_uuid=BARE)
+    installments = [
+        {"number": number, "due_date": "2026-03-08", "total": MONEY, "principal": MONEY, "interest": None}
+        | {"fees": MONEY, "balance": MONEY, "status": [STATUS, None, "PAID"][number % 3], "paid_on": None}
+        for number in range(1, 2001)
+    ]
+    terms = {
+        "uuid": LOAN,
+        "user_uuid": OWNER,
+        "status": STATUS,
+        "external_id": "x" * 300,
+        "installments": installments,
+    }
+    saved(
+        Loan, terms | {"amount": MONEY, "delinquent": True, "apr": Decimal(DIGITS)}, Kind.LOAN, loan_id=LOAN
+    )
+    balances = ("credit_limit", "principal_balance", "available_credit", "payoff_balance", "past_due_balance")
+    papers = [{"billing_date": f"20{year}-01-15", "url": None} for year in range(10, 30)]
+    figures = dict.fromkeys(balances, MONEY) | {"statements": papers, "days_past_due": 10**9}
+    saved(Statement, {"uuid": LINE, **figures}, Kind.LINE, line_id=LINE)
+    payment = {"status": STATUS, "amount": MONEY, "effective_date": "2026-03-08", "error_description": NAME}
+    payments = [
+        payment | {"uuid": f"r-{'x' * 60}-{number}", "payment_type": STATUS} for number in range(2000)
+    ]
+    saved(Repayment, payments, Kind.LOAN_REPAYMENTS, loan_id=LOAN)
+    offers = [
+        {"uuid": f"o-{number}", "lender": NAME, "amount": MONEY, "apr": DIGITS, "odd": FLAGS}
+        for number in range(4)
+    ]
+    applied = {"uuid": APPLICATION, "status": STATUS, "amount": MONEY, "offers": offers}
+    saved(Application, applied, Kind.APPLICATION, application_id=APPLICATION)
+    day, by = timezone.localdate(), {"author_id": 1, "author_name": NAME}
+    about = {"borrower_uuid": OWNER, "subject_kind": owner.kind, "subject_uuid": OWNER}
+    Note.objects.create(**about, **by, text=f"{NAME} {DIGITS}", pinned_until=day)
+    FollowUp.objects.create(
+        borrower_uuid=OWNER, owner_id=1, owner_name=NAME, title=NAME, due=day - timedelta(days=1)
+    )
+    WriteIntent.objects.create(
+        submit_id="w", label=NAME, state="unknown", borrower_uuid=OWNER, actor_name=NAME
+    )
+    portal_service.world.message(f"payment.{'x' * 90}", {"status": STATUS, "amount": MONEY, "note": NAME})
+    portal_service.fail_next("*", times=None, status=503)
+    tabs = (
+        "overview",
+        "people",
+        "applications",
+        "loans",
+        "lines",
+        "repayments",
+        "messages",
+        "notes",
+        "history",
+    )
+    lists = ("borrowers", "loans", "lines", "applications", "repayments", "messages", "collections")
+    accounts = [
+        f"loans/{LOAN}/?rows=all",
+        f"lines/{LINE}/",
+        f"applications/{APPLICATION}/",
+        "summary/",
+        "edit/",
+    ]
+    return [
+        "/",
+        *(f"/{name}/" for name in lists),
+        *(f"/borrowers/{OWNER}/?tab={tab}" for tab in tabs),
+        *(f"/borrowers/{OWNER}/{account}" for account in accounts),
+        f"/borrowers/{BARE}/",
+        f"/repayments/{payments[0]['uuid']}/",
+        f"/search/?q={'W' * 90}",
+        *("/audit/", "/admin/audit/entry/", "/admin/audit/remotecall/", "/status/", "/approvals/", "/help/"),
+    ]
+
+
+def test_no_screen_breaks(page: Page, worst: list[str]) -> None:
+    session = browser_of(Role.SUPERVISOR).cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies(
+        [{"name": settings.SESSION_COOKIE_NAME, "value": session, "domain": "localhost", "path": "/"}]
+    )
+    found = []
+    for address in worst:
+        page.goto(address)
+        page.wait_for_function("() => !document.querySelector('.htmx-request')")
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            found += [f"{address} {width} {one}" for one in page.evaluate(FINDINGS)]
+    assert not found, "\n".join(found)
