@@ -171,7 +171,7 @@ FAULTS = {
         [
             "an invisible character",
             "Choose an option from the list",
-            "one “@”",
+            "Enter a full email address",
             "(2 entered)",
             "in the future",
         ],
@@ -192,7 +192,7 @@ FAULTS = {
             "“2” at position 2",
             "Person 2, title: Choose one",
             "“Mars” is not a country",
-            "asks for 18 or more",
+            "requires 18 or more",
         ],
     ),
 }
@@ -389,8 +389,8 @@ def test_the_mark_that_windows_writes_before_a_report_is_read_over(wizard: Wizar
         (b"\x89PNG\r\n\x1a\n", "Not UTF-8 text"),
         (b'{"a": "\xff"}', "Not UTF-8 text"),
         (gzip.compress(b"0" * 50_000_000, mtime=0), "This file is compressed."),
-        (b'{"a":' * 200 + b"1" + b"}" * 200, "nested deeper than 100 levels"),
-        (b"[" * 100_000, "nested deeper than 100 levels"),
+        (b'{"a":' * 200 + b"1" + b"}" * 200, "Nested deeper than 100 levels"),
+        (b"[" * 100_000, "Nested deeper than 100 levels"),
         (b'"just text"', "must be an object or a list"),
         (b"NaN", "This is not JSON"),
     ],

@@ -368,7 +368,7 @@ class TestContacts:
             ({"outcome": "evil"}, "Choose an option"),
             ({"person": "Nobody on file"}, "Choose an option"),
             ({"next_action": "Call"}, "Choose a day"),
-            ({"next_on": "2999-01-01"}, "Say what"),
+            ({"next_on": "2999-01-01"}, "Enter the next action"),
         ],
     )
     def test_what_is_wrong_is_said(
