@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.urls import reverse
@@ -191,6 +192,7 @@ def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
     if address not in HELP_PAGES:
         raise Http404("Help has no such page.")
     context: dict[str, Any] = {"title": HELP_PAGES[address], "part": f"home/help_pages.html#{address}"}
+    context["grace_days"] = settings.PROMISE_GRACE_DAYS
     if address == "first-day":
         context["tasks"] = first_day_tasks(request.can)
     if address != "news":
