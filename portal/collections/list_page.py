@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -15,7 +16,6 @@ from django.core.cache import cache
 from django.db.models import Case, CharField, Count, Max, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Cast
 from django.http import QueryDict
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from portal.accounts.models import User
@@ -37,6 +37,7 @@ from portal.registry.records import active_records, with_borrowers
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
+from portal.ui.addresses import page_url
 from portal.ui.exports import amount
 from portal.ui.keys import row_key
 from portal.ui.markup import format_html
@@ -268,7 +269,7 @@ def _account(row: WorklistRow) -> SafeString:
         NOUNS[Kind(record.kind)],
         record.uuid[:8],
         mark,
-        reverse("collections:contacts", args=[record.kind, record.uuid]),
+        page_url("collections:contacts", record.kind, record.uuid),
         ui.icon("phone"),
     )
 
@@ -468,6 +469,10 @@ class AgingTab(NamedTuple):
     is_chosen: bool = False
 
 
+# Its name, how many accounts, what is known of their past due, and of how many nothing is.
+Bucket = tuple[str, int, Decimal | None, int]
+
+
 def aging_tabs(listing: Listing) -> list[AgingTab]:
     """The buckets of what the other filters leave; of very many accounts, as of a minute ago."""
     chosen, found = listing.filters.get("aging", ""), listing
@@ -475,32 +480,49 @@ def aging_tabs(listing: Listing) -> list[AgingTab]:
         state = listing.state.copy()
         del state["aging"]
         found = WORKLIST.find(state)
-    if found.total < MAX_COUNTED:
-        tabs = _add_up(found.found)
+    if not found.page.has_other_pages():
+        tabs = _tabs(_bucket_of(record) for record in found.page)
+    elif found.total < MAX_COUNTED:
+        tabs = _tabs(_buckets(found.found))
     else:
         digest = hashlib.sha256(found.link(sort=None, size=None).encode()).hexdigest()
         key = f"collections.aging.{digest}.{business_date()}"
-        tabs = cache.get_or_set(key, lambda: _add_up(found.found), COUNT_CACHE_SECONDS) or []
+        tabs = cache.get_or_set(key, lambda: _tabs(_buckets(found.found)), COUNT_CACHE_SECONDS) or []
     return [one._replace(link=listing.link(aging=one.value), is_chosen=one.value == chosen) for one in tabs]
 
 
-def _add_up(accounts: QuerySet[Record]) -> list[AgingTab]:
+def _bucket_of(record: Record) -> Bucket:
+    rank = record.past_due_rank
+    known = rank if rank is not None and rank < NOT_KNOWN_RANK else None
+    return aging(record.past_due, days_of(record)).name, 1, known, int(record.past_due is None)
+
+
+def _buckets(accounts: QuerySet[Record]) -> Iterable[Bucket]:
     buckets = [When(aging_of_kinds(ACCOUNTS, one), then=Value(one.name)) for one in Aging]
-    is_known = Q(past_due_rank__lt=NOT_KNOWN_RANK)
-    rows = (
+    return (
         accounts.order_by()
         .annotate(bucket=Case(*buckets, default=Value(Aging.UNKNOWN.name)))
         .values_list("bucket")
         .annotate(
             number=Count("pk"),
-            known=Sum("past_due_rank", filter=is_known),
+            known=Sum("past_due_rank", filter=Q(past_due_rank__lt=NOT_KNOWN_RANK)),
             unknown=Count("pk", filter=Q(past_due__isnull=True)),
         )
     )
-    found = {name: (number, Amount(known or Decimal(0), unknown)) for name, number, known, unknown in rows}
-    number, total = sum(one for one, _ in found.values()), sum((one for _, one in found.values()), Amount())
-    tabs = [AgingTab(one.name.lower(), str(one), *found[one.name]) for one in Aging if one.name in found]
-    return [AgingTab("", "All", number, total), *tabs]
+
+
+def _tabs(buckets: Iterable[Bucket]) -> list[AgingTab]:
+    numbers: Counter[str] = Counter()
+    amounts: defaultdict[str, Amount] = defaultdict(Amount)
+    for name, number, known, unknown in buckets:
+        numbers[name] += number
+        amounts[name] += Amount(known or Decimal(0), unknown)
+    tabs = [
+        AgingTab(one.name.lower(), str(one), numbers[one.name], amounts[one.name])
+        for one in Aging
+        if one.name in numbers
+    ]
+    return [AgingTab("", "All", numbers.total(), sum(amounts.values(), Amount())), *tabs]
 
 
 # --- The next account ---
