@@ -117,7 +117,12 @@ def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
         Term("External ID", or_dash(loan.external_id)),
         Term("Origin loan", link or or_dash(loan.origin_loan_uuid)),
     ]
-    missing = [term for term in every if UNSOURCED in str(term.shown)]
+    in_title = [
+        Term("Amount", money(loan.amount)),
+        Term("Autopay", or_dash(loan.autopay_enabled)),
+        Term("Maturity", day(loan.maturity_date)),
+    ]
+    missing = [term for term in [*in_title, *every] if UNSOURCED in str(term.shown)]
     return [term for term in every if term not in missing], missing
 
 

@@ -47,7 +47,7 @@ def nulls(shown: str) -> dict[str, str]:
 
 LOAN_FACTS = (
     "Amount, Interest rate, APR, Term, Interest-only period, Autopay, Origination fee, Finance charge, "
-    "Interest amount, Total repayment, Opened, Repayments from, Repayments to, Maturity, State, Risk grade, "
+    "Interest amount, Total repayment, Opened, First repayment, Final repayment, Maturity, State, Risk grade, "
     "External ID, Origin loan"
 )
 LINE_FACTS = "Principal, Interest, Suspense, Credit limit, Past due balance, Days past due"

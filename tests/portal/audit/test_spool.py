@@ -153,7 +153,7 @@ def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
     [(_, entry)] = ANSWERS.entries()
     ANSWERS.put(entry | {"intent_id": missing})
     for wrong in ({"discard": missing}, {"discard": entry["intent_id"], "reason": "Not this one"}):
-        with pytest.raises(CommandError, match=r"Say why|No answer waits"):
+        with pytest.raises(CommandError, match=r"Give a reason|No answer waits"):
             call_command("doctor", **wrong)
     databases.free_the_disk("audit_entry")
     with contextlib.suppress(CommandError):
