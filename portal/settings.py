@@ -616,6 +616,7 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Without a fingerprint in its name a file is asked for again after this long, and not with every page.
 WHITENOISE_MAX_AGE = 60
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
@@ -643,7 +644,7 @@ CONTENT_SECURITY_POLICY = {
 }
 # What a page may use of the machine: the clipboard to copy an ID, passkeys to sign in.
 NO_PAGE_MAY_USE = """
-    accelerometer autoplay bluetooth camera clipboard-read display-capture encrypted-media geolocation gyroscope hid
+    accelerometer autoplay camera clipboard-read display-capture encrypted-media geolocation gyroscope hid
     idle-detection magnetometer microphone midi payment picture-in-picture screen-wake-lock serial usb
     xr-spatial-tracking
 """

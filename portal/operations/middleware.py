@@ -21,6 +21,8 @@ logger = logging.getLogger("portal.requests")
 # Platforms call these every few seconds.
 CHECK_PATHS = {"/healthz", "/readyz", "/metrics"}
 STATIC_TEXTS = {"text/css", "text/javascript", "image/svg+xml"}
+# They run in pages, which have a policy of their own; with two dozen of them its length counts.
+PARTS_OF_PAGES = ("text/css", "text/javascript", "font/")
 
 
 class RequestMiddleware:
@@ -45,7 +47,8 @@ class RequestMiddleware:
                 if getattr(request, "is_database_away", False):
                     response = database_away(request)
                 response["X-Request-ID"] = request.request_id
-                response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
+                if not response.get("Content-Type", "").startswith(PARTS_OF_PAGES):
+                    response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)
                 if not is_check:

@@ -6,7 +6,7 @@ from tests.bench.bench_pages import CHROMIUM, addresses, signed_in_page
 from tests.bench.deployment import Portal, running
 from tests.bench.table import Row, at_most
 
-FIRST_KB, NEXT_KB = 160, 25
+FIRST_KB, NEXT_KB = 130, 12
 
 
 def rows() -> list[Row]:

@@ -27,6 +27,14 @@ def test_no_answer_lets_a_page_use_the_machine(
     assert "*" not in policy
 
 
+@pytest.mark.parametrize("address", ["/static/css/base.css", "/static/js/portal.js"])
+def test_what_is_part_of_a_page_needs_none(viewer: Browser, portal_service: Sandbox, address: str) -> None:
+    answer = viewer.get(address)
+    answer.close()
+    assert answer.status_code == 200
+    assert "Permissions-Policy" not in answer.headers
+
+
 def test_a_pdf_has_it_too(viewer: Browser, portal_service: Sandbox) -> None:
     answer = viewer.get(f"/borrowers/{given.borrower(portal_service).uuid}/summary.pdf?data=copies")
     assert "camera=()" in answer.headers["Permissions-Policy"]
