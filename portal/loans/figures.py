@@ -62,7 +62,7 @@ def _remaining(figures: Figures, schedule: Schedule) -> Figure:
     if figures.remaining is None:
         return Figure("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
     paid = sum(row.is_paid for row in schedule.rows)
-    words = f"{paid} of {counted(len(schedule.rows))} paid, interest included"
+    words = f"{paid} of {counted(len(schedule.rows))} paid, per the schedule; interest included"
     return Figure("Remaining payments", words, money(figures.remaining))
 
 
