@@ -64,6 +64,7 @@ def test_messages_are_shown_that_cannot_be_saved(viewer: Browser, portal_service
     with databases.locked(), timed():
         assert uuid in panel(viewer, "/messages/", "messages")
         assert not Message.objects.exists()
+    time.sleep(OPTIONAL_PAUSE_SECONDS)  # Until then nobody tries to write what can wait.
     assert uuid in panel(viewer, "/messages/", "messages")
     assert Message.objects.exists()
     with databases.locked(), timed():
