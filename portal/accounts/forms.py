@@ -116,7 +116,7 @@ class StaffChangeForm(AdminWords, GuardedForm, UserChangeForm):  # type: ignore[
 
 
 class ForgottenPasswordForm(GuardedForm, forms.Form):
-    """The address of whoever forgot a password."""
+    """Asks for a password link."""
 
     email = forms.EmailField(label="Email address")
 

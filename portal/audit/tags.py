@@ -40,7 +40,7 @@ def _cells(line: EntryLine, page: str, trail: str) -> Iterator[str]:
     if not entry.result and entry.phase == Entry.Phase.ATTEMPT:
         result = badge("neutral", "Started")
     yield clock(entry.at, "seconds")
-    yield format_html('<a href="{}">{}</a>', page.replace("0", str(entry.pk)), said) if page else said
+    yield format_html('<a href="{}">{}</a>', page.replace("/0/", f"/{entry.pk}/"), said) if page else said
     yield (
         format_html(' <span class="sd-meta">{} times</span>', line.view_count)
         if line.view_count > 1

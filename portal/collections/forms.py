@@ -124,8 +124,10 @@ class ContactForm(StaffForm):
 
 def owed_on(account: Record | None) -> Decimal | None:
     """All that is still to be paid on an account, as far as it is known."""
-    if account is None or account.kind == Kind.LOAN:
-        return account.remaining if account else None
+    if account is None:
+        return None
+    if account.kind == Kind.LOAN:
+        return account.remaining
     line = store.last_answer(account, Statement)
     return line.payoff_balance if line else None
 

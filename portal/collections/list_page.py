@@ -1,40 +1,32 @@
 """The worklist: loans and lines that are past due, worst first, and what is being done about them."""
 
-import hashlib
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
-from django.core.cache import cache
-from django.db.models import Case, CharField, Count, Max, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Cast
+from django.db.models import Q
 from django.http import QueryDict
 from django.utils.safestring import SafeString
 
 from portal.accounts.models import User
 from portal.collections.forms import NOUNS
 from portal.collections.models import AccountOwner, Contact, Outcome
-from portal.collections.promises import DecidedPromise, accounts_with, decide_promises
+from portal.collections.promises import accounts_with
+from portal.collections.rows import Payment, WorklistRow, changed_since, load_rows
 from portal.lists import cells
 from portal.lists.columns import CHECKED, past_due_columns
 from portal.lists.filters import NONE, Filter, aging_filter, choice_filter
-from portal.lists.pages import Action, Column, Listing, ListPage, Row
-from portal.lists.paging import COUNT_CACHE_SECONDS, MAX_COUNTED
+from portal.lists.pages import Action, Column, ListPage
 from portal.notes.views import colleagues
-from portal.registry import store
-from portal.registry.attention import Amount
-from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
+from portal.registry.figures import ACCOUNTS, days_of
 from portal.registry.models import IS_LATE, Kind, PastDueChange, Record
 from portal.registry.query import NotUnderstood
-from portal.registry.records import active_records, with_borrowers
-from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
 from portal.ui import wording
 from portal.ui.addresses import page_url
@@ -44,8 +36,6 @@ from portal.ui.markup import format_html
 from portal.ui.templatetags import ui
 from servicing.figures import Aging, aging
 
-MARK_DAYS = 7
-"""How long an account is marked as newly past due or cured."""
 CURED, NEW = "cured", "new"
 PROMISES = {
     "due": "due today",
@@ -54,35 +44,10 @@ PROMISES = {
     "broken": "broken",
     "kept": "kept",
 }
-SHOWN_OF_OWNER = ("username", "first_name", "last_name", "is_active")
 _CURSOR = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,4})?)?~([0-9]{1,19})")
 
 
-class Payment(NamedTuple):
-    """A repayment of an account, as far as the worklist shows it."""
-
-    day: date
-    amount: Decimal | None
-
-
-@dataclass
-class WorklistRow(Row):
-    """An account that is past due, and what is being done about it."""
-
-    pending: Payment | None = None
-    last_paid: Payment | None = None
-    autopay: bool | None = None
-    contact: Contact | None = None
-    promise: DecidedPromise | None = None
-    owner: User | None = None
-    change: PastDueChange | None = None
-
-
 # --- Filters ---
-
-
-def changed_since() -> date:
-    return business_date() - timedelta(days=MARK_DAYS)
 
 
 def _changed(*, is_cured: bool) -> Q:
@@ -166,80 +131,6 @@ FILTERS = [
         prompt="Any contact",
     ),
 ]
-
-
-# --- Rows ---
-
-
-def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
-    """The accounts with their payments, contacts, promises and owners: one query for each of these."""
-    uuids = [record.uuid for record in records]
-    payments = _payments(uuids)
-    contacts = _last_contacts(records)
-    promises = decide_promises(uuids)
-    owned = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
-    owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
-    owners = {one.account_uuid: one.owner for one in owned}
-    changes: dict[int, PastDueChange] = {}
-    for change in PastDueChange.objects.filter(record__in=records, day__gte=changed_since()).order_by("id"):
-        changes[change.record_id] = change
-    for record, borrower in with_borrowers(records):
-        pending, last_paid = payments.get(record.uuid, (None, None))
-        yield WorklistRow(
-            record,
-            borrower,
-            pending=pending,
-            last_paid=last_paid,
-            autopay=store.autopay(record) if record.kind == Kind.LOAN else None,
-            contact=contacts.get(record.pk),
-            promise=next(iter(promises.get(record.uuid, ())), None),
-            owner=owners.get(record.uuid),
-            change=changes.get(record.pk),
-        )
-
-
-def _last_contacts(records: Sequence[Record]) -> dict[int, Contact]:
-    """The last contact about each account, or about all of its borrower."""
-    owners = {one.borrower_uuid for one in records if one.borrower_uuid}
-    about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
-    groups = Contact.objects.filter(about).order_by().values("account_uuid", "borrower_uuid")
-    newest = groups.annotate(newest=Max("pk")).values("newest")
-    last = {
-        one.account_uuid or one.borrower_uuid: one
-        for one in Contact.objects.filter(pk__in=newest).order_by("pk")
-    }
-    found = {one.pk: [last[key] for key in (one.uuid, one.borrower_uuid) if key in last] for one in records}
-    return {pk: max(contacts, key=lambda one: (one.at, one.pk)) for pk, contacts in found.items() if contacts}
-
-
-def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:
-    """The next scheduled and the last succeeded repayment of each account.
-
-    Of each account's many repayments two are shown: all are compared as texts, and only those two are converted.
-    """
-    today = business_date().isoformat()
-    rows = (
-        active_records(Kind.REPAYMENT)
-        .filter(parent_uuid__in=uuids, key_date__isnull=False)
-        .annotate(day=Cast("key_date", CharField()), value=Cast("amount", CharField()))
-        .values_list("parent_uuid", "status", "day", "value")
-    )
-    pending: dict[str, tuple[str, str | None]] = {}
-    paid: dict[str, tuple[str, str | None]] = {}
-    for uuid, status, day, value in rows:
-        word = status.upper()
-        if word == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
-            pending[uuid] = day, value
-        elif word == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
-            paid[uuid] = day, value
-    return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}
-
-
-def _payment_of(found: tuple[str, str | None] | None) -> Payment | None:
-    if found is None:
-        return None
-    day, value = found
-    return Payment(date.fromisoformat(day), Decimal(value) if value else None)
 
 
 # --- Cells ---
@@ -453,76 +344,6 @@ def printed_columns() -> list[Column]:
     on_paper = {"borrower": _printed_account, "contact": _printed_contact, "checked": _printed_time}
     changes = {name: {"cell": cell} for name, cell in on_paper.items()}
     return [column for column in _changed_columns(WORKLIST.columns, **changes) if column.cell]
-
-
-# --- Aging tabs ---
-
-
-class AgingTab(NamedTuple):
-    """One bucket: how many accounts, and what they add up to."""
-
-    value: str
-    words: str
-    number: int
-    amount: Amount
-    link: str = ""
-    is_chosen: bool = False
-
-
-# Its name, how many accounts, what is known of their past due, and of how many nothing is.
-Bucket = tuple[str, int, Decimal | None, int]
-
-
-def aging_tabs(listing: Listing) -> list[AgingTab]:
-    """The buckets of what the other filters leave; of very many accounts, as of a minute ago."""
-    chosen, found = listing.filters.get("aging", ""), listing
-    if chosen:
-        state = listing.state.copy()
-        del state["aging"]
-        found = WORKLIST.find(state)
-    if not found.page.has_other_pages():
-        tabs = _tabs(_bucket_of(record) for record in found.page)
-    elif found.total < MAX_COUNTED:
-        tabs = _tabs(_buckets(found.found))
-    else:
-        digest = hashlib.sha256(found.link(sort=None, size=None).encode()).hexdigest()
-        key = f"collections.aging.{digest}.{business_date()}"
-        tabs = cache.get_or_set(key, lambda: _tabs(_buckets(found.found)), COUNT_CACHE_SECONDS) or []
-    return [one._replace(link=listing.link(aging=one.value), is_chosen=one.value == chosen) for one in tabs]
-
-
-def _bucket_of(record: Record) -> Bucket:
-    rank = record.past_due_rank
-    known = rank if rank is not None and rank < NOT_KNOWN_RANK else None
-    return aging(record.past_due, days_of(record)).name, 1, known, int(record.past_due is None)
-
-
-def _buckets(accounts: QuerySet[Record]) -> Iterable[Bucket]:
-    buckets = [When(aging_of_kinds(ACCOUNTS, one), then=Value(one.name)) for one in Aging]
-    return (
-        accounts.order_by()
-        .annotate(bucket=Case(*buckets, default=Value(Aging.UNKNOWN.name)))
-        .values_list("bucket")
-        .annotate(
-            number=Count("pk"),
-            known=Sum("past_due_rank", filter=Q(past_due_rank__lt=NOT_KNOWN_RANK)),
-            unknown=Count("pk", filter=Q(past_due__isnull=True)),
-        )
-    )
-
-
-def _tabs(buckets: Iterable[Bucket]) -> list[AgingTab]:
-    numbers: Counter[str] = Counter()
-    amounts: defaultdict[str, Amount] = defaultdict(Amount)
-    for name, number, known, unknown in buckets:
-        numbers[name] += number
-        amounts[name] += Amount(known or Decimal(0), unknown)
-    tabs = [
-        AgingTab(one.name.lower(), str(one), numbers[one.name], amounts[one.name])
-        for one in Aging
-        if one.name in numbers
-    ]
-    return [AgingTab("", "All", numbers.total(), sum(amounts.values(), Amount())), *tabs]
 
 
 # --- The next account ---

@@ -15,6 +15,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
+from portal.collections.aging_tabs import aging_tabs
 from portal.collections.contacts import (
     SUBJECTS,
     borrower_of,
@@ -24,7 +25,7 @@ from portal.collections.contacts import (
     save_contact,
 )
 from portal.collections.forms import AssignForm, ContactForm, WithdrawForm
-from portal.collections.list_page import WORKLIST, account_url, aging_tabs, next_account, printed_columns
+from portal.collections.list_page import WORKLIST, account_url, next_account, printed_columns
 from portal.collections.models import AccountOwner, Promise
 from portal.collections.returns import (
     DESCRIPTIONS,
@@ -320,5 +321,5 @@ def _returns(request: StaffRequest) -> tuple[int, str, list[ReturnedPayment]]:
     """The period, the code and the payments that a page asks for."""
     days = next((one for one in PERIODS if str(one) == request.GET.get("days")), PERIODS[0])
     found = returned_payments(days)
-    codes = {one.code for one in found}
-    return days, next((one for one in codes if one == request.GET.get("code")), ""), found
+    code = request.GET.get("code", "")
+    return days, code if code in {one.code for one in found} else "", found

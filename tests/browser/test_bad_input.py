@@ -11,6 +11,7 @@ from playwright.sync_api import Page
 
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
+from portal.borrowers.page import TABS
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
@@ -162,17 +163,6 @@ def worst(portal_service: Sandbox) -> list[str]:
     )
     portal_service.world.message(f"payment.{'x' * 90}", {"status": STATUS, "amount": MONEY, "note": NAME})
     portal_service.fail_next("*", times=None, status=503)
-    tabs = (
-        "overview",
-        "people",
-        "applications",
-        "loans",
-        "lines",
-        "repayments",
-        "messages",
-        "notes",
-        "history",
-    )
     lists = ("borrowers", "loans", "lines", "applications", "repayments", "messages", "collections")
     accounts = [
         f"loans/{LOAN}/?rows=all",
@@ -184,7 +174,7 @@ def worst(portal_service: Sandbox) -> list[str]:
     return [
         "/",
         *(f"/{name}/" for name in lists),
-        *(f"/borrowers/{OWNER}/?tab={tab}" for tab in tabs),
+        *(f"/borrowers/{OWNER}/?tab={tab}" for tab in TABS),
         *(f"/borrowers/{OWNER}/{account}" for account in accounts),
         f"/borrowers/{BARE}/",
         f"/repayments/{payments[0]['uuid']}/",

@@ -14,6 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
+from portal.borrowers.page import TABS
 from portal.lists.models import SavedView
 from portal.lookup.models import Upload
 from portal.notes.models import FollowUp, Note
@@ -217,17 +218,7 @@ def everything(portal_service: Sandbox) -> dict[str, Record]:
 def screens(known: dict[str, Record]) -> Iterator[str]:
     """Every people screen, full and empty."""
     yield from ("/borrowers/?q=llc&state=OR&from=2026-01-01", "/borrowers/?q=nobody+like+it", "/borrowers/")
-    for tab in (
-        "overview",
-        "people",
-        "applications",
-        "loans",
-        "lines",
-        "repayments",
-        "messages",
-        "notes",
-        "history",
-    ):
+    for tab in TABS:
         yield f"{known['owner'].get_absolute_url()}?tab={tab}"
     for name in ("bare", "person", "gone"):
         yield known[name].get_absolute_url()

@@ -13,8 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.accounts.models import User
 from portal.audit.models import Actor
 from portal.collections.contacts import contact_form, save_contact
-from portal.collections.list_page import WORKLIST, WorklistRow
+from portal.collections.list_page import WORKLIST
 from portal.collections.models import AccountOwner, Contact
+from portal.collections.rows import WorklistRow
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, Record
 from portal.repayments.table import SCHEDULED

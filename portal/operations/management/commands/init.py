@@ -37,23 +37,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, data_dir: Path, **given: Any) -> None:
         if file.exists():
             raise CommandError(f"{file} exists already. Move it away to start over.")
-        try:
-            answers = {
-                name: (given[name] if given[name] is not None else input(f"{words}: ")).strip()
-                for name, words in QUESTIONS.items()
-            }
-            secret = given["secret_file"] or getpass("Client secret that the lender issued: ")
-        except EOFError:
-            raise CommandError("Some answers are missing. Give every flag: manage.py init --help") from None
-        if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", answers["host"]):
-            raise CommandError("The host name has no scheme, port or path, such as desk.example.com.")
-        database = urlsplit(answers["database"])
-        name = database.path.strip("/")
-        if answers["database"] and not (
-            database.scheme in ("postgres", "postgresql") and database.hostname and re.fullmatch(r"\w+", name)
-        ):
-            raise CommandError("The database looks like postgres://db.example:5432/desk, without user.")
-        place = f"{database.hostname}:{database.port or 5432}/{name}"
+        answers, secret = ask(given)
+        name, place = database_place(answers["database"])
         owner_password, web_password = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         values = {
             "SECRET_KEY": secrets.token_urlsafe(64),
@@ -72,14 +57,9 @@ class Command(BaseCommand):
             values["DATABASE_URL"] = f"postgres://{name}_web:{web_password}@{place}"
         if any("'" in value or "\n" in value for value in values.values()):
             raise CommandError("An answer has a quote in it. Give the client secret as --secret-file.")
-        try:
-            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:
-                written.writelines(f"{key}='{value}'\n" for key, value in values.items())
-        except OSError as problem:
-            raise CommandError(f"{problem.filename} can’t be made: {problem.strerror}.") from None
+        write_file(file, values, data_dir)
         self.stdout.write(f"Written: {file}. Its folder for data: {data_dir}.")
-        upgrade = "manage.py upgrade"
+        upgrade = ".venv/bin/python manage.py upgrade"
         if name:
             owner_url = f"postgres://{name}:{owner_password}@{place}"
             self.stdout.write(
@@ -93,6 +73,40 @@ class Command(BaseCommand):
                 'DATABASE_URL="$OWNER_DATABASE_URL" .venv/bin/python manage.py upgrade\n'
                 f'psql "$OWNER_DATABASE_URL" -v web={name}_web -f docker/audit-roles.sql'
             )
-        else:
-            upgrade = f".venv/bin/python {upgrade}"
         self.stdout.write(f"Next:\n\n{upgrade}")
+
+
+def ask(given: dict[str, Any]) -> tuple[dict[str, str], str]:
+    """The answers, from flags or typed, and the client secret or the file that holds it."""
+    try:
+        answers = {
+            name: (given[name] if given[name] is not None else input(f"{words}: ")).strip()
+            for name, words in QUESTIONS.items()
+        }
+        secret = given["secret_file"] or getpass("Client secret that the lender issued: ")
+    except EOFError:
+        raise CommandError("Some answers are missing. Give every flag: manage.py init --help") from None
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", answers["host"]):
+        raise CommandError("The host name has no scheme, port or path, such as desk.example.com.")
+    return answers, secret
+
+
+def database_place(url: str) -> tuple[str, str]:
+    """The name of the database and its host, port and name; no name for SQLite."""
+    database = urlsplit(url)
+    name = database.path.strip("/")
+    if url and not (
+        database.scheme in ("postgres", "postgresql") and database.hostname and re.fullmatch(r"\w+", name)
+    ):
+        raise CommandError("The database looks like postgres://db.example:5432/desk, without user.")
+    return name, f"{database.hostname}:{database.port or 5432}/{name}"
+
+
+def write_file(file: Path, values: dict[str, str], data_dir: Path) -> None:
+    """Write the settings for their owner alone, and make the folder for data."""
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:
+            written.writelines(f"{key}='{value}'\n" for key, value in values.items())
+    except OSError as problem:
+        raise CommandError(f"{problem.filename} can’t be made: {problem.strerror}.") from None

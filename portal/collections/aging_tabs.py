@@ -1,0 +1,86 @@
+"""The aging tabs of the worklist: how many accounts are in each bucket, and what they add up to."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.core.cache import cache
+from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
+
+from portal.collections.list_page import WORKLIST
+from portal.lists.pages import Listing
+from portal.lists.paging import COUNT_CACHE_SECONDS, MAX_COUNTED
+from portal.registry.attention import Amount
+from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
+from portal.registry.models import Record
+from portal.runtime.business_date import business_date
+from servicing.figures import Aging, aging
+
+
+class AgingTab(NamedTuple):
+    """One bucket: how many accounts, and what they add up to."""
+
+    value: str
+    words: str
+    number: int
+    amount: Amount
+    link: str = ""
+    is_chosen: bool = False
+
+
+# Its name, how many accounts, what is known of their past due, and of how many nothing is.
+Bucket = tuple[str, int, Decimal | None, int]
+
+
+def aging_tabs(listing: Listing) -> list[AgingTab]:
+    """The buckets of what the other filters leave; of very many accounts, as of a minute ago."""
+    chosen, found = listing.filters.get("aging", ""), listing
+    if chosen:
+        state = listing.state.copy()
+        del state["aging"]
+        found = WORKLIST.find(state)
+    if not found.page.has_other_pages():
+        tabs = _tabs(_bucket_of(record) for record in found.page)
+    elif found.total < MAX_COUNTED:
+        tabs = _tabs(_buckets(found.found))
+    else:
+        digest = hashlib.sha256(found.link(sort=None, size=None).encode()).hexdigest()
+        key = f"collections.aging.{digest}.{business_date()}"
+        tabs = cache.get_or_set(key, lambda: _tabs(_buckets(found.found)), COUNT_CACHE_SECONDS) or []
+    return [one._replace(link=listing.link(aging=one.value), is_chosen=one.value == chosen) for one in tabs]
+
+
+def _bucket_of(record: Record) -> Bucket:
+    rank = record.past_due_rank
+    known = rank if rank is not None and rank < NOT_KNOWN_RANK else None
+    return aging(record.past_due, days_of(record)).name, 1, known, int(record.past_due is None)
+
+
+def _buckets(accounts: QuerySet[Record]) -> Iterable[Bucket]:
+    buckets = [When(aging_of_kinds(ACCOUNTS, one), then=Value(one.name)) for one in Aging]
+    return (
+        accounts.order_by()
+        .annotate(bucket=Case(*buckets, default=Value(Aging.UNKNOWN.name)))
+        .values_list("bucket")
+        .annotate(
+            number=Count("pk"),
+            known=Sum("past_due_rank", filter=Q(past_due_rank__lt=NOT_KNOWN_RANK)),
+            unknown=Count("pk", filter=Q(past_due__isnull=True)),
+        )
+    )
+
+
+def _tabs(buckets: Iterable[Bucket]) -> list[AgingTab]:
+    numbers: Counter[str] = Counter()
+    amounts: defaultdict[str, Amount] = defaultdict(Amount)
+    for name, number, known, unknown in buckets:
+        numbers[name] += number
+        amounts[name] += Amount(known or Decimal(0), unknown)
+    tabs = [
+        AgingTab(one.name.lower(), str(one), numbers[one.name], amounts[one.name])
+        for one in Aging
+        if one.name in numbers
+    ]
+    return [AgingTab("", "All", numbers.total(), sum(amounts.values(), Amount())), *tabs]

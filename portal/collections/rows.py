@@ -1,0 +1,119 @@
+"""The rows of the worklist: accounts with what is being done about them, one query for each kind of fact."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.db.models import CharField, Max, Q
+from django.db.models.functions import Cast
+
+from portal.accounts.models import User
+from portal.collections.models import AccountOwner, Contact
+from portal.collections.promises import DecidedPromise, decide_promises
+from portal.lists.pages import Row
+from portal.registry import store
+from portal.registry.models import Kind, PastDueChange, Record
+from portal.registry.records import active_records, with_borrowers
+from portal.repayments.table import SCHEDULED, SUCCEEDED
+from portal.runtime.business_date import business_date
+
+MARK_DAYS = 7
+"""How long an account is marked as newly past due or cured."""
+SHOWN_OF_OWNER = ("username", "first_name", "last_name", "is_active")
+
+
+class Payment(NamedTuple):
+    """A repayment of an account, as far as the worklist shows it."""
+
+    day: date
+    amount: Decimal | None
+
+
+@dataclass
+class WorklistRow(Row):
+    """An account that is past due, and what is being done about it."""
+
+    pending: Payment | None = None
+    last_paid: Payment | None = None
+    autopay: bool | None = None
+    contact: Contact | None = None
+    promise: DecidedPromise | None = None
+    owner: User | None = None
+    change: PastDueChange | None = None
+
+
+def changed_since() -> date:
+    return business_date() - timedelta(days=MARK_DAYS)
+
+
+def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
+    """The accounts with their payments, contacts, promises and owners: one query for each of these."""
+    uuids = [record.uuid for record in records]
+    payments = _payments(uuids)
+    contacts = _last_contacts(records)
+    promises = decide_promises(uuids)
+    owned = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
+    owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
+    owners = {one.account_uuid: one.owner for one in owned}
+    changes: dict[int, PastDueChange] = {}
+    for change in PastDueChange.objects.filter(record__in=records, day__gte=changed_since()).order_by("id"):
+        changes[change.record_id] = change
+    for record, borrower in with_borrowers(records):
+        pending, last_paid = payments.get(record.uuid, (None, None))
+        yield WorklistRow(
+            record,
+            borrower,
+            pending=pending,
+            last_paid=last_paid,
+            autopay=store.autopay(record) if record.kind == Kind.LOAN else None,
+            contact=contacts.get(record.pk),
+            promise=next(iter(promises.get(record.uuid, ())), None),
+            owner=owners.get(record.uuid),
+            change=changes.get(record.pk),
+        )
+
+
+def _last_contacts(records: Sequence[Record]) -> dict[int, Contact]:
+    """The last contact about each account, or about all of its borrower."""
+    owners = {one.borrower_uuid for one in records if one.borrower_uuid}
+    about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
+    groups = Contact.objects.filter(about).order_by().values("account_uuid", "borrower_uuid")
+    newest = groups.annotate(newest=Max("pk")).values("newest")
+    last = {
+        one.account_uuid or one.borrower_uuid: one
+        for one in Contact.objects.filter(pk__in=newest).order_by("pk")
+    }
+    found = {one.pk: [last[key] for key in (one.uuid, one.borrower_uuid) if key in last] for one in records}
+    return {pk: max(contacts, key=lambda one: (one.at, one.pk)) for pk, contacts in found.items() if contacts}
+
+
+def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:
+    """The next scheduled and the last succeeded repayment of each account.
+
+    Of each account's many repayments two are shown: all are compared as texts, and only those two are converted.
+    """
+    today = business_date().isoformat()
+    rows = (
+        active_records(Kind.REPAYMENT)
+        .filter(parent_uuid__in=uuids, key_date__isnull=False)
+        .annotate(day=Cast("key_date", CharField()), value=Cast("amount", CharField()))
+        .values_list("parent_uuid", "status", "day", "value")
+    )
+    pending: dict[str, tuple[str, str | None]] = {}
+    paid: dict[str, tuple[str, str | None]] = {}
+    for uuid, status, day, value in rows:
+        word = status.upper()
+        if word == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
+            pending[uuid] = day, value
+        elif word == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
+            paid[uuid] = day, value
+    return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}
+
+
+def _payment_of(found: tuple[str, str | None] | None) -> Payment | None:
+    if found is None:
+        return None
+    day, value = found
+    return Payment(date.fromisoformat(day), Decimal(value) if value else None)
