@@ -28,7 +28,9 @@ T = TypeVar("T")
 OPTIONAL_WAIT_SECONDS = 1.0
 """How long an optional write waits for a lock."""
 OPTIONAL_PAUSE_SECONDS = 4.0
-"""For how long optional writes don't wait at all after the database accepted none."""
+"""For how long optional writes hardly wait after one waited in vain."""
+PAUSED_WAIT_SECONDS = 0.1
+"""How long they wait then: longer than somebody else's short transaction takes."""
 # Busy, locked, out of memory, read-only, input or output failed, full, cannot be opened, locking protocol.
 _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
 # Connection, read-only, deadlock, resources and disk, lock not available, ended by somebody, system.
@@ -50,15 +52,19 @@ def relaxed_durability() -> Iterator[None]:
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
         return
-    wait = 0 if accepts_no_writes() else OPTIONAL_WAIT_SECONDS
+    is_paused = accepts_no_writes()
+    wait = PAUSED_WAIT_SECONDS if is_paused else OPTIONAL_WAIT_SECONDS
     usual = connection.settings_dict["OPTIONS"]["timeout"]
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")
         try:
             yield
+            if is_paused:
+                _end_pause()
         except DatabaseError as error:
-            if is_unavailable(error):
+            # One that hardly waited proves nothing: others may be writing. So it doesn't prolong the pause.
+            if is_unavailable(error) and not is_paused:
                 pause_optional_writes()
             raise
         finally:
@@ -109,7 +115,8 @@ def write_if_possible(write: Callable[[], T]) -> T | None:
     except Error as error:
         if not is_unavailable(error):
             raise
-        pause_optional_writes()
+        if connection.vendor != "sqlite":  # relaxed_durability did it.
+            pause_optional_writes()
         logger.warning("The database takes no writes at the moment: %s", str(error).partition("\n")[0])
         return None
 
@@ -123,6 +130,12 @@ def pause_optional_writes() -> None:
     """Let optional writes give up at once for a while: the database just accepted none."""
     global _pause_ends_at
     _pause_ends_at = time.monotonic() + OPTIONAL_PAUSE_SECONDS
+
+
+def _end_pause() -> None:
+    """Let optional writes wait again: the database just accepted one."""
+    global _pause_ends_at
+    _pause_ends_at = 0.0
 
 
 @contextmanager

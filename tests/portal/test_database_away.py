@@ -4,10 +4,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from django.conf import LazySettings
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client as Browser
 
 from portal.audit import view_log
@@ -69,6 +71,29 @@ def test_messages_are_shown_that_cannot_be_saved(viewer: Browser, portal_service
     assert Message.objects.exists()
     with databases.locked(), timed():
         assert f"/messages/{uuid}/" in panel(viewer, "/messages/", "messages")
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers")
+def test_a_busy_database_is_not_taken_for_a_locked_one(viewer: Browser, portal_service: Sandbox) -> None:
+    panel(viewer, "/messages/", "messages")
+    uuid = portal_service.world.message("payment.succeeded", {"uuid": "p-1", "status": "SUCCEEDED"})["uuid"]
+    with databases.locked():
+        panel(viewer, "/messages/", "messages")
+    assert not Message.objects.exists()
+    is_writing = Event()
+
+    def write() -> None:
+        with databases.locked():
+            is_writing.set()
+            time.sleep(0.05)
+
+    writer = Thread(target=write)
+    writer.start()
+    is_writing.wait()
+    assert uuid in panel(viewer, "/messages/", "messages")
+    writer.join()
+    assert Message.objects.exists()
+    assert not database.accepts_no_writes()
 
 
 def test_a_page_whose_look_is_recorded_is_shown_from_copies(viewer: Browser, loan: Record) -> None:
