@@ -9,7 +9,6 @@ from typing import NamedTuple
 from django.core.cache import cache
 from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 
-from portal.collections.list_page import WORKLIST
 from portal.lists.pages import Listing
 from portal.lists.paging import COUNT_CACHE_SECONDS, MAX_COUNTED
 from portal.registry.attention import Amount
@@ -36,11 +35,7 @@ Bucket = tuple[str, int, Decimal | None, int]
 
 def aging_tabs(listing: Listing) -> list[AgingTab]:
     """The buckets of what the other filters leave; of very many accounts, as of a minute ago."""
-    chosen, found = listing.filters.get("aging", ""), listing
-    if chosen:
-        state = listing.state.copy()
-        del state["aging"]
-        found = WORKLIST.find(state)
+    found = listing.without_tab()
     if not found.page.has_other_pages():
         tabs = _tabs(_bucket_of(record) for record in found.page)
     elif found.total < MAX_COUNTED:
@@ -49,7 +44,9 @@ def aging_tabs(listing: Listing) -> list[AgingTab]:
         digest = hashlib.sha256(found.link(sort=None, size=None).encode()).hexdigest()
         key = f"collections.aging.{digest}.{business_date()}"
         tabs = cache.get_or_set(key, lambda: _tabs(_buckets(found.found)), COUNT_CACHE_SECONDS) or []
-    return [one._replace(link=listing.link(aging=one.value), is_chosen=one.value == chosen) for one in tabs]
+    return [
+        one._replace(link=listing.link(aging=one.value), is_chosen=one.value == listing.tab) for one in tabs
+    ]
 
 
 def _bucket_of(record: Record) -> Bucket:

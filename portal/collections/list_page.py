@@ -238,6 +238,7 @@ def _changed_columns(columns: Sequence[Column], **changes: Mapping[str, Any]) ->
 
 WORKLIST = ListPage(
     kinds=ACCOUNTS,
+    tab_filter="aging",
     within=shown,
     required=never_empty,
     area="collections",

@@ -115,6 +115,8 @@ class ListPage:
     empty: str
     columns: Sequence[Column] = ()
     filters: Sequence[Filter]
+    tab_filter: str = ""
+    """The filter that tabs above the rows stand for, instead of a control and a chip."""
     sorts: Mapping[str, str | Expression]
     """The columns of each order, with a dash if it begins with the greatest; the first is the default."""
     sort_names: Mapping[str, str] = field(default_factory=dict)
@@ -281,7 +283,7 @@ class ListPage:
         return {
             "list_page": self,
             "listing": found,
-            "controls": [one.control_for(found.state) for one in self.filters],
+            "controls": [one.control_for(found.state) for one in self.filters if one.name != self.tab_filter],
             "heads": [
                 (column, self.sort_link(name, found) if name in self.sorts else None)
                 for column in columns
@@ -379,11 +381,31 @@ class Listing:
 
     @property
     def chips(self) -> list[Chip]:
+        return self._chips(self.chosen)
+
+    @property
+    def chips_below_tabs(self) -> list[Chip]:
+        """The chips of what the tabs don't say."""
+        return self._chips(one for one in self.chosen if one.name != self.list_page.tab_filter)
+
+    def _chips(self, filters: Iterable[Filter]) -> list[Chip]:
         text = [Chip("Text", f"“{self.query}”", self.link(q=None))] if self.query else []
         return text + [
-            Chip(one.label, one.words(value), self.link(**{one.name: None}))
-            for one, value in self.chosen.items()
+            Chip(one.label, one.words(self.chosen[one]), self.link(**{one.name: None})) for one in filters
         ]
+
+    @property
+    def tab(self) -> str:
+        """The value of the chosen tab."""
+        return self.filters.get(self.list_page.tab_filter, "")
+
+    def without_tab(self) -> "Listing":
+        """The same list with all of its tabs."""
+        if not self.tab:
+            return self
+        state = self.state.copy()
+        del state[self.list_page.tab_filter]
+        return self.list_page.find(state)
 
     @property
     def query_string(self) -> str:

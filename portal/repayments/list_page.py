@@ -87,6 +87,7 @@ REPAYMENTS = ListPage(
     reads_answers=True,
     columns=[Column(name=head, head=head, value=value) for head, value in FILE_VALUES.items()],
     upcoming_first=lambda: is_upcoming(business_date()),
+    tab_filter="status",
     sorts={"effective": "-key_date", "amount": "-amount", "status": "status"},
     sort_names={"effective": "By month", "amount": "Amount", "status": "Status"},
     filters=[
@@ -97,6 +98,7 @@ REPAYMENTS = ListPage(
             "Status",
             "status",
             prompt="All statuses",
+            empty="not provided",
             words=lambda value: wording.status(value).word,
         ),
         value_filter(Kind.REPAYMENT, "type", "Type", "subtype", prompt="All types"),

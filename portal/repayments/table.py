@@ -119,8 +119,6 @@ class Summary:
     counts: Sequence[StatusCount]
     next_day: date | None = None
     next_amount: Decimal | None = None
-    too_many: str = ""
-    """How many there are in words, if they are too many to be added up."""
 
     @property
     def number(self) -> int:
@@ -129,7 +127,7 @@ class Summary:
     @property
     def words(self) -> str:
         """How many there are, in words."""
-        return f"{self.too_many or format(self.number, ',')} repayment{'' if self.number == 1 else 's'}"
+        return f"{self.number:,} repayment{'' if self.number == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -168,9 +166,10 @@ class RepaymentTable:
 
     page: Page[Any]
     groups: Sequence[MonthGroup]
-    summary: Summary
     covers: str
-    """What the summary is about, such as "of this loan"."""
+    """What the table is about, such as "of this loan"."""
+    summary: Summary | None = None
+    """Of the repayments of an account or a borrower; the list of all has tabs instead."""
     opened: OpenRepayment | None = None
 
     @cached_property
@@ -208,7 +207,7 @@ def repayment_table(request: HttpRequest, rows: Iterable[RepaymentRow], *, cover
     row = next((row for row in rows if open_uuid and row.repayment.uuid == open_uuid), None)
     record = store.find(Kind.REPAYMENT, row.repayment.uuid) if row else None
     opened = OpenRepayment(row, record) if row and record else None
-    return RepaymentTable(page, groups, summarize(rows, today), covers, opened)
+    return RepaymentTable(page, groups, covers, summarize(rows, today), opened)
 
 
 def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> list[RepaymentRow]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import (
     BigIntegerField,
@@ -25,25 +25,28 @@ from portal.accounts.roles import requires
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
 from portal.gateway import StaffRequest
+from portal.lists.filters import NONE
 from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED
 from portal.panels import Freshness, Panels, show_panels
 from portal.registry import store
+from portal.registry.attention import Amount
 from portal.registry.models import Kind, Record
+from portal.registry.records import distinct_values
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.list_page import REPAYMENTS, is_upcoming, load_rows
 from portal.repayments.table import (
+    SCHEDULED,
     SUCCEEDED,
     UPCOMING,
     MonthGroup,
     OpenRepayment,
     RepaymentRow,
     RepaymentTable,
-    StatusCount,
-    Summary,
     month_title,
 )
 from portal.runtime.business_date import business_date
+from portal.ui import wording
 
 Months = Mapping[str, tuple[int, Decimal | None]]
 """For each title of a group of rows how many there are in all, and the sum of those that succeeded."""
@@ -52,6 +55,7 @@ UNITS = 10_000
 PART = 10**6
 """Their upper and lower digits are summed separately: a database's whole numbers end at nineteen digits."""
 SUMMABLE = Q(amount__lt=10**14, amount__gt=-(10**14))
+UNKNOWN = Count("pk", filter=Q(amount__isnull=True))
 
 
 @require_safe
@@ -61,7 +65,7 @@ def index(request: StaffRequest) -> HttpResponse:
     opened = find_open(request.GET.get("payment", ""))
     if opened:
         log_repayment_view(request, opened.record)
-    return REPAYMENTS.index(request, table=lambda found: list_table(found, opened))
+    return REPAYMENTS.index(request, table=lambda found: list_table(found, opened), tabs=status_tabs)
 
 
 @require_safe
@@ -121,8 +125,35 @@ def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
     else:
         title = f"By {REPAYMENTS.sort_names[sort].lower()}"
         groups = [MonthGroup(title, rows, found.total if is_added_up else None, None, is_mixed=True)]
-    summary = _summary(matching, today, "" if is_added_up else found.total_words)
-    return RepaymentTable(found.page, groups if rows else [], summary, covers, opened)
+    return RepaymentTable(found.page, groups if rows else [], covers, opened=opened)
+
+
+class StatusTab(NamedTuple):
+    """One status: how many repayments have it and what they add up to, or None if they are too many or absurd."""
+
+    words: str
+    number: int | None
+    amount: Amount | None
+    link: str
+    is_chosen: bool
+
+
+def status_tabs(listing: Listing) -> list[StatusTab]:
+    """All that the other filters leave, and what of it is scheduled or has another status."""
+    found = listing.without_tab()
+    counts: dict[str, tuple[int | None, Amount | None]] = {}
+    if found.total < MAX_COUNTED:
+        by_status = _with_totals(found.found.order_by().values_list("status"), Q())
+        for status, number, wanted, summed, *parts, unknown in by_status.annotate(unknown=UNKNOWN):
+            is_known = wanted == summed + unknown
+            counts[status] = number, Amount(_dollars(*parts), unknown) if is_known else None
+    else:
+        counts = dict.fromkeys(distinct_values(Kind.REPAYMENT, "status"), (None, None))
+    tabs = [StatusTab("All", found.total, None, listing.link(status=None), not listing.tab)]
+    for status in sorted(counts, key=lambda status: (status != SCHEDULED, status)):
+        value, words = (status, wording.status(status).word) if status else (NONE, "No status")
+        tabs.append(StatusTab(words, *counts[status], listing.link(status=value), value == listing.tab))
+    return tabs
 
 
 def _by_month(rows: list[RepaymentRow], counted: Months, today: date) -> list[MonthGroup]:
@@ -148,14 +179,6 @@ def _counted(matching: QuerySet[Record], rows: list[RepaymentRow], today: date) 
     return {UPCOMING: (upcoming, None), **by_month}
 
 
-def _summary(matching: QuerySet[Record], today: date, too_many: str) -> Summary:
-    totals = () if too_many else _with_totals(matching.values_list("status"), Q())
-    counts = [StatusCount(status.upper(), number, _sum(*sums)) for status, number, *sums in totals]
-    upcoming = matching.filter(is_upcoming(today)).order_by("key_date", "id")
-    following = upcoming.values_list("key_date", "amount").first() or (None, None)
-    return Summary(sorted(counts, key=lambda count: -count.number), *following, too_many)
-
-
 def _with_totals(groups: Any, condition: Q) -> Any:
     """Add to each group how many rows it has, and what :func:`_sum` takes of those that meet a condition."""
     decimal = DecimalField(max_digits=24, decimal_places=4)
@@ -171,6 +194,10 @@ def _with_totals(groups: Any, condition: Q) -> Any:
     )
 
 
-def _sum(wanted: int, summed: int, upper: int | None, lower: int | None) -> Decimal | None:
+def _sum(wanted: int, summed: int, *parts: int | None) -> Decimal | None:
     """The sum of amounts, from its parts; None if an amount is missing or absurd."""
-    return Decimal((upper or 0) * PART + (lower or 0)) / UNITS if wanted == summed else None
+    return _dollars(*parts) if wanted == summed else None
+
+
+def _dollars(upper: int | None, lower: int | None) -> Decimal:
+    return Decimal((upper or 0) * PART + (lower or 0)) / UNITS

@@ -128,9 +128,7 @@ def test_without_scripts(plain_page: Page, returned: Record) -> None:
     expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
 
     page.get_by_role("link", name="Repayments", exact=True).click()
-    page.get_by_role("button", name="Filters").click()
-    page.get_by_label("Status", exact=True).select_option("FAILED_AFTER_SUCCESS")
-    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("navigation", name="Status").get_by_text("Returned after posting").click()
     page.locator(".sd-repayments [data-row] a").first.click()
     expect(page.get_by_role("heading", name="Repayment $310.00")).to_be_visible()
     expect(page.get_by_text("R01 - Insufficient funds").first).to_be_visible()

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -89,7 +90,11 @@ class TestList(AccountList):
         self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer)
         assert "4 repayments, $90,071,992,547,410.21 succeeded" in found
-        assert "4 repayments on file" in found
+        assert self.tabs(found) == {
+            "All": ("4", ""),
+            "Failed": ("1", "$5.00"),
+            "Succeeded": ("3", "$90,071,992,547,410.21"),
+        }
 
     def test_no_sum_is_too_large_and_an_absurd_amount_leaves_it_open(
         self, viewer: Browser, portal_service: Sandbox
@@ -98,24 +103,49 @@ class TestList(AccountList):
             self.known(portal_service, amount=Decimal(9 * 10**13), status="SUCCEEDED", key_date="2026-03-08")
         assert "12 repayments, $1,080,000,000,000,000.00 succeeded" in self.fragment(viewer)
         self.known(portal_service, amount=Decimal(10**15), status="SUCCEEDED", key_date="2026-03-08")
-        assert "1,080,000,000,000,000" not in self.fragment(viewer)
+        found = self.fragment(viewer)
+        assert "1,080,000,000,000,000" not in found
+        assert self.tabs(found)["Succeeded"] == ("13", "")
 
     def test_of_many_only_their_number_is_told(self, viewer: Browser) -> None:
         paid = {"kind": Kind.REPAYMENT, "status": "SUCCEEDED", "amount": 5, "key_date": "2026-03-08"}
         Record.objects.bulk_create(Record(uuid=f"r-{number}", **paid) for number in range(MAX_COUNTED + 1))
         Record.objects.filter(uuid="r-7").update(status="FAILED")
-        assert "10,001 repayments on file: too many to total" in (found := self.fragment(viewer))
+        found = self.fragment(viewer)
+        assert self.tabs(found) == {"All": ("10,001", ""), "Failed": ("", ""), "Succeeded": ("", "")}
         assert "succeeded" not in found
         assert "10,000 repayments, $50,000.00 succeeded" not in self.fragment(viewer, "?status=SUCCEEDED")
         assert "1 to 25 of 10,000+<" in self.fragment(viewer, "?status=SUCCEEDED")
-        assert "1 repayment found" in self.fragment(viewer, "?status=FAILED")
+        assert "1 to 1 of 1<" in self.fragment(viewer, "?status=FAILED")
 
     def test_what_matches_is_summed_and_said_so(self, viewer: Browser, portal_service: Sandbox) -> None:
         self.known(portal_service, amount=Decimal("1.10"), status="SUCCEEDED", key_date="2026-03-08")
         self.known(portal_service, amount=Decimal(5), status="FAILED", key_date="2026-03-09")
         found = self.fragment(viewer, "?status=SUCCEEDED")
-        assert "1 repayment found" in found
-        assert "$5.00" not in found
+        assert "$5.00" not in found.partition("<table")[2]
+        assert self.tabs(found) == {
+            "All": ("2", ""),
+            "Failed": ("1", "$5.00"),
+            "Succeeded": ("1", "$1.10"),
+        }
+
+    def test_a_tab_stands_for_its_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
+        for status in ("SUCCEEDED", "", "SCHEDULED"):
+            self.known(portal_service, "Aurora Lamps LLC", status=status, amount=None)
+        self.known(portal_service, status="FAILED")
+        page = viewer.get("/repayments/?q=aurora&status=SUCCEEDED").content.decode()
+        assert self.tabs(page) == {
+            "All": ("3", ""),
+            "Scheduled": ("1", "Not known"),
+            "No status": ("1", "Not known"),
+            "Succeeded": ("1", "Not known"),
+        }
+        assert re.search(r'status=SUCCEEDED"\s+aria-current="page"', page)
+        assert '<select name="status"' not in page
+        assert '<input type="hidden" name="status" value="SUCCEEDED">' in page
+        assert "Remove the filter Status" not in page
+        assert "Remove the filter Text" in page
+        assert self.fragment(viewer, "?status=none").count("data-row") == 1
 
     def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, portal_service: Sandbox) -> None:
         for day in ("2026-03-08", "2026-03-09"):
@@ -134,7 +164,9 @@ class TestList(AccountList):
         found = self.fragment(viewer)
         assert self.order(found, soon, later, past) == [0, 1, 2]
         assert "Upcoming" in found
-        assert "Next scheduled" in found
+        scheduled = self.fragment(viewer, "?status=SCHEDULED")
+        assert self.order(scheduled, soon, later) == [0, 1]
+        assert past.get_absolute_url() not in scheduled
 
     def test_what_comes_soonest_is_on_the_first_page_and_nothing_is_on_two(
         self, viewer: Browser, portal_service: Sandbox
@@ -151,6 +183,15 @@ class TestList(AccountList):
         pages = [self.fragment(viewer, f"?page={number}") for number in (1, 2)]
         assert self.order(pages[0], *ahead[:25]) == list(range(25))
         assert self.order(pages[1], *ahead[25:], past) == [0, 1, 2, 3]
+
+    def tabs(self, page: str) -> dict[str, tuple[str, str]]:
+        """How many repayments each tab has, and what they add up to."""
+        (tabs,) = re.findall(r'<nav class="sd-tabs" aria-label="Status".*?</nav>', page, re.S)
+        found = {}
+        for link in re.findall(r"<a .*?>(.*?)</a>", tabs, re.S):
+            name, number, amount = (*map(str.strip, re.split(r"<span.*?>", link)), "", "")[:3]
+            found[name] = number.removesuffix("</span>").strip(), amount.removesuffix("</span>").strip()
+        return found
 
     def lines(self, browser: Browser, query: str = "") -> list[list[str]]:
         answer = browser.get(f"/repayments/export.csv{query}")
