@@ -45,6 +45,10 @@ class StaffRequest(HttpRequest):
     health: tuple[str, str] | None
 
 
+PATIENCE_SECONDS = 10.0
+"""How long the answer of a read waits for the database where no person waits with it."""
+
+
 @functools.cache
 def client() -> Client:
     """The client of this process; :class:`servicing.ConfigurationError` if the settings don't allow one."""
@@ -105,7 +109,7 @@ def client_for_write(request: StaffRequest, write: Write) -> Client:
 def client_for(actor: Actor, *, ignore_breaker: bool = False) -> Client:
     """The client for a command or a background task."""
     chosen = build_client(None) if ignore_breaker else client()
-    return chosen.with_watcher(Watcher(actor), request_id=actor.request_id)
+    return chosen.with_watcher(Watcher(actor, patience=PATIENCE_SECONDS), request_id=actor.request_id)
 
 
 def _watch_request(request: Any, write: Write | None = None) -> "Watcher":
@@ -118,9 +122,11 @@ def _watch_request(request: Any, write: Write | None = None) -> "Watcher":
 class Watcher:
     """Records the calls of one request or task, each together with the copy of its answer."""
 
-    def __init__(self, actor: Actor, write: Write | None = None) -> None:
+    def __init__(self, actor: Actor, write: Write | None = None, *, patience: float | None = None) -> None:
+        """``patience`` is how many seconds the answer of a read waits for the database."""
         self.actor = actor
         self.write = write
+        self.patience = patience
         self.intent: WriteIntent | None = None
         self.result: WriteResult | None = None
         self.place: SavedTo | None = None
@@ -147,7 +153,8 @@ class Watcher:
             return
         _trace(row)
         row.answer_body = json_text(outcome.body)
-        with relaxed_durability(), transaction.atomic():  # A lost read can be repeated.
+        # A lost read can be repeated, but until then pages wait for it.
+        with relaxed_durability(self.patience), transaction.atomic():
             row.save(force_insert=True)
             store.save(items, source=Source.SERVICE, by=self.actor.name)
 

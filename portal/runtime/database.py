@@ -8,6 +8,7 @@ its lock while it waits for the disk.
 import fcntl
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,22 +43,26 @@ _OTHER_SESSIONS = """SELECT count(*) FROM pg_stat_activity WHERE datname = curre
 
 logger = logging.getLogger(__name__)
 _pause_ends_at = 0.0
+_writers = threading.RLock()
 # Open lock files; their locks last as long as this process.
 _lock_files: list[int] = []
 
 
 @contextmanager
-def relaxed_durability() -> Iterator[None]:
-    """Commit with synchronous=NORMAL on SQLite: a crash of the program loses nothing, a power failure may."""
+def relaxed_durability(wait: float | None = None) -> Iterator[None]:
+    """Commit with synchronous=NORMAL on SQLite: a crash of the program loses nothing, a power failure may.
+
+    ``wait`` is how many seconds to wait for the lock; without it, as long as optional writes wait.
+    """
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
         return
-    is_paused = accepts_no_writes()
-    wait = PAUSED_WAIT_SECONDS if is_paused else OPTIONAL_WAIT_SECONDS
+    is_paused = wait is None and accepts_no_writes()
+    wait = wait or (PAUSED_WAIT_SECONDS if is_paused else OPTIONAL_WAIT_SECONDS)
     usual = connection.settings_dict["OPTIONS"]["timeout"]
-    with connection.cursor() as cursor:
+    with _turn(wait) as left, connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=NORMAL")
-        cursor.execute(f"PRAGMA busy_timeout={round(wait * 1000)}")
+        cursor.execute(f"PRAGMA busy_timeout={round(left * 1000)}")
         try:
             yield
             if is_paused:
@@ -70,6 +75,22 @@ def relaxed_durability() -> Iterator[None]:
         finally:
             cursor.execute("PRAGMA synchronous=FULL")
             cursor.execute(f"PRAGMA busy_timeout={round(usual * 1000)}")
+
+
+@contextmanager
+def _turn(seconds: float) -> Iterator[float]:
+    """Wait for the other threads of this process; yields what is left of the seconds.
+
+    SQLite has no queue: who waits for its lock looks again after ever longer pauses, so that many waiting threads
+    leave some of them waiting for seconds.
+    """
+    ends_at = time.monotonic() + seconds
+    has_turn = _writers.acquire(timeout=seconds)
+    try:
+        yield max(ends_at - time.monotonic(), 0)
+    finally:
+        if has_turn:
+            _writers.release()
 
 
 @contextmanager

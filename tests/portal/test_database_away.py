@@ -1,10 +1,10 @@
 """Another program locks the database, or its disk is full: pages that only read are shown, the others say so."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 
 import pytest
 from django.conf import LazySettings
@@ -19,7 +19,7 @@ from portal.messaging.models import Message
 from portal.notes.models import Note
 from portal.registry.models import Record
 from portal.runtime import database
-from portal.runtime.database import OPTIONAL_PAUSE_SECONDS
+from portal.runtime.database import OPTIONAL_PAUSE_SECONDS, OPTIONAL_WAIT_SECONDS
 from servicing.sandbox import Sandbox
 from tests import databases, given
 from tests.conftest import htmx
@@ -34,6 +34,13 @@ def timed() -> Iterator[None]:
     began = time.monotonic()
     yield
     assert time.monotonic() - began < LONGEST_SECONDS
+
+
+def write_for(seconds: float, started: Callable[[], None] = lambda: None) -> None:
+    """Another program writes for some seconds."""
+    with databases.locked():
+        started()
+        time.sleep(seconds)
 
 
 @pytest.fixture(autouse=True)
@@ -81,19 +88,29 @@ def test_a_busy_database_is_not_taken_for_a_locked_one(viewer: Browser, portal_s
         panel(viewer, "/messages/", "messages")
     assert not Message.objects.exists()
     is_writing = Event()
-
-    def write() -> None:
-        with databases.locked():
-            is_writing.set()
-            time.sleep(0.05)
-
-    writer = Thread(target=write)
+    writer = Thread(target=write_for, args=[0.05, is_writing.set])
     writer.start()
     is_writing.wait()
     assert uuid in panel(viewer, "/messages/", "messages")
     writer.join()
     assert Message.objects.exists()
     assert not database.accepts_no_writes()
+
+
+def test_an_answer_waits_for_the_database_longer_than_the_page(
+    viewer: Browser, loan: Record, portal_service: Sandbox
+) -> None:
+    before = Record.objects.get(pk=loan.pk).checked_at
+    portal_service.fail_next("*", delay=0.5, times=2)
+    timer = Timer(0.4, write_for, [OPTIONAL_WAIT_SECONDS + 0.5])
+    timer.start()
+    with timed():
+        panel(viewer, loan.get_absolute_url(), "loan")
+    timer.join()
+    until = time.monotonic() + LONGEST_SECONDS
+    while Record.objects.get(pk=loan.pk).checked_at == before and time.monotonic() < until:
+        time.sleep(0.1)
+    assert Record.objects.get(pk=loan.pk).checked_at != before
 
 
 def test_a_page_whose_look_is_recorded_is_shown_from_copies(viewer: Browser, loan: Record) -> None:
