@@ -22,7 +22,7 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, FileNotFoundError):
-        from portal.operations.backups import lacking_database
+        from portal.runtime.database import lacking_database
 
         if not (problem := lacking_database()):
             raise

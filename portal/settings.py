@@ -739,6 +739,6 @@ if DEBUG:
     try:
         DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
-        stop(f"DATA_DIR names a folder that cannot be made: {DATA_DIR}")
+        stop(f"DATA_DIR names a folder that can’t be made: {DATA_DIR}. Set it to one you can write to.")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     make_private(str(DATABASES["default"]["NAME"]))

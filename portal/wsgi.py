@@ -11,18 +11,21 @@ from portal.runtime.stack import with_large_frame
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = with_large_frame(get_wsgi_application())
 
-from django.db import Error  # noqa: E402  (what follows needs the settings)
+from django.db import Error, connection  # noqa: E402  (what follows needs the settings)
 
 from portal.audit import view_log, writes  # noqa: E402
 from portal.gateway import client  # noqa: E402
-from portal.runtime.database import mark_in_use  # noqa: E402
+from portal.runtime.database import lacking_database, mark_in_use  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:
     client()
 except ConfigurationError as error:
     stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")
+if problem := lacking_database():
+    stop(problem, topic="Database")
 mark_in_use()
 writes.prepare_spool()
 with suppress(Error):  # The next view that is recorded takes them along.
     view_log.replay_views()
+connection.close()

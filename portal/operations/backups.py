@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
-from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from portal.runtime.environment import text
 
@@ -69,25 +68,6 @@ def restore(file: Path) -> None:
         _copy_sqlite(file, _database())
     else:
         _restore_dump(file)
-
-
-def missing_folder() -> str:
-    """What to type where the folder of the SQLite database doesn't exist or can't be written to; empty if it can."""
-    folder = _database().parent
-    if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
-        return ""
-    fix = f"Type: sudo install --directory --mode 700 --owner $(id --user) {folder}"
-    return f"{settings.DATABASE_PLACED_BY} names the folder {folder}, where nothing can be written. {fix}"
-
-
-def lacking_database() -> str:
-    """What to type where no database was prepared yet; empty if one was, or if it doesn't answer."""
-    try:
-        if (problem := missing_folder()) or "django_migrations" in connection.introspection.table_names():
-            return problem
-    except DatabaseError:
-        return ""
-    return "The database has no tables yet. Type: .venv/bin/python manage.py upgrade"
 
 
 @contextmanager

@@ -35,12 +35,12 @@ from portal.audit.spool import ANSWERS
 from portal.gateway import build_client, client_for
 from portal.jobs.status import jobs_status
 from portal.operations import rights
-from portal.operations.backups import missing_folder
 from portal.operations.models import Tally
 from portal.operations.readiness import chain, pending_migrations
 from portal.registry.models import Kind, Record
 from portal.runtime import environment, tracing
 from portal.runtime.clocks import is_recent
+from portal.runtime.database import missing_folder
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]

@@ -1,4 +1,4 @@
-"""Durability, availability and exclusive use of the database, on SQLite and PostgreSQL.
+"""Preparation, durability, availability and exclusive use of the database, on SQLite and PostgreSQL.
 
 Every commit waits for the disk except those that may be lost when the power fails. Hides SQLite's pragmas and how each
 database says that it is locked, full, read-only or away. On SQLite others wait for the one writer, and a writer holds
@@ -12,8 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
+from django.conf import settings
 from django.db import (
     DEFAULT_DB_ALIAS,
     DatabaseError,
@@ -205,6 +207,25 @@ def index_values(rows: str, column: str, limit: int) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(statement, [limit])
         return [value for (value,) in cursor.fetchall()]
+
+
+def missing_folder() -> str:
+    """What to type where the folder of the SQLite database doesn't exist or can't be written to; empty if it can."""
+    folder = Path(connection.settings_dict["NAME"]).parent
+    if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
+        return ""
+    fix = f"Type: sudo install --directory --mode 700 --owner $(id --user) {folder}"
+    return f"{settings.DATABASE_PLACED_BY} names the folder {folder}, where nothing can be written. {fix}"
+
+
+def lacking_database() -> str:
+    """What to type where no database was prepared yet; empty if one was, or if it doesn't answer."""
+    try:
+        if (problem := missing_folder()) or "django_migrations" in connection.introspection.table_names():
+            return problem
+    except DatabaseError:
+        return ""
+    return "The database has no tables yet. Type: .venv/bin/python manage.py upgrade"
 
 
 def mark_in_use() -> None:

@@ -35,9 +35,9 @@ _problems: dict[str, str] = {}
 _names_read: set[str] = set()
 
 
-def stop(*sentences: str) -> NoReturn:
+def stop(*sentences: str, topic: str = "Settings") -> NoReturn:
     """End the start with sentences, a line each, instead of a traceback."""
-    sys.stderr.writelines(f"Settings: {sentence}\n" for sentence in sentences)
+    sys.stderr.writelines(f"{topic}: {sentence}\n" for sentence in sentences)
     sys.exit(4)  # Gunicorn's code for an app that can't be loaded; with any other it tries again forever.
 
 

@@ -168,8 +168,12 @@ def test_a_copy_is_tried_and_nothing_is_changed(copy: Path, portal_service: Sand
 def test_a_damaged_copy_fails_the_drill(copy: Path) -> None:
     damaged = copy.with_name("damaged")
     damaged.write_bytes(copy.read_bytes()[:5000])
-    with pytest.raises(CommandError, match="can’t be restored"):
+    with pytest.raises(
+        CommandError, match=r"can’t be restored\. \S+damaged is no |can’t be restored\. pg_restore"
+    ):
         run("restore", damaged, check=True)
+    with pytest.raises(CommandError, match=r"^There is no file"):
+        run("restore", copy.with_name("nowhere"), check=True)
 
 
 def names_of_databases(cursor: CursorWrapper) -> set[str]:

@@ -16,8 +16,8 @@ from portal.audit.chain import append
 from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
 from portal.operations import rights
-from portal.operations.backups import BackupError, missing_folder, restore, scratch_database
-from portal.runtime.database import exclusive_use
+from portal.operations.backups import BackupError, restore, scratch_database
+from portal.runtime.database import exclusive_use, missing_folder
 
 NEXT_STEP = (
     "The checkpoints of the trail may be newer than this copy, and every check fails until somebody says that this is "
@@ -50,15 +50,15 @@ class Command(BaseCommand):
         while_in_use: bool = False,
         **options: Any,
     ) -> None:
-        if check:
-            self.try_out(file)
-            return
-        if not replace:
+        if not (check or replace):
             raise CommandError("The current data would be lost. Add --replace to confirm.")
         if problem := missing_folder():
             raise CommandError(problem)
         if not file.is_file():
             raise CommandError(f"There is no file {file}. manage.py backup FILE writes one.")
+        if check:
+            self.try_out(file)
+            return
         if not rights.may_change_tables():
             raise CommandError(rights.NOT_THE_OWNER)
         with exclusive_use() as is_alone:
@@ -87,7 +87,8 @@ class Command(BaseCommand):
         except (DatabaseError, OSError) as problem:
             raise CommandError(f"No database can be made to try the copy in: {problem}".strip()) from None
         if done.returncode:
-            raise CommandError(f"The copy can’t be restored. {done.stderr.strip().splitlines()[-1]}")
+            why = done.stderr.strip().splitlines()[-1].removeprefix("CommandError: ")
+            raise CommandError(f"The copy can’t be restored. {why}")
         self.stdout.write(next(line for line in done.stdout.splitlines() if "audit trail" in line))
         self.stdout.write("The copy can be restored. Nothing was changed.")
 

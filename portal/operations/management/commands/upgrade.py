@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
 from portal.operations import rights
-from portal.operations.backups import missing_folder
+from portal.runtime.database import missing_folder
 
 _POSTGRES_LOCK = 7_231_905
 
