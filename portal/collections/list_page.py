@@ -196,9 +196,8 @@ def _promise(row: WorklistRow) -> str:
     if not row.promise:
         return ""
     made = row.promise.promise
-    words = cells.joined(
-        cells.unbroken(wording.money(made.amount)), cells.unbroken(f"by {wording.day(made.day)}")
-    )
+    by = str(wording.day(made.day)).removesuffix(f", {business_date().year}")
+    words = cells.unbroken(f"{wording.money(made.amount)} by {by}")
     return cells.with_note(ui.badge(row.promise.look, row.promise.state), words)
 
 

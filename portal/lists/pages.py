@@ -125,8 +125,8 @@ class ListPage:
     """Which records of its kinds it shows at all, by its query string."""
     required: Callable[[QueryDict], Collection[str]] = lambda state: ()
     """Columns that those always have."""
-    upcoming_first: Callable[[], Q] | None = None
-    """What comes first in the default order, in reverse: the soonest before the newest."""
+    upcoming: Callable[[], Q] | None = None
+    """What comes last in the default order, in reverse: the soonest first."""
     presets: Mapping[str, str]
     """Views that everybody has: their query strings."""
     load_rows: Callable[[Sequence[Record]], Iterable[Any]] = rows_with_borrowers
@@ -211,7 +211,7 @@ class ListPage:
             next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
             counted=found if conditions else narrow.counted,
             is_exact=not (query.text or chosen),
-            upcoming_first=self.upcoming_first() if self.upcoming_first and is_default else None,
+            upcoming=self.upcoming() if self.upcoming and is_default else None,
         )
         if chosen and paginator.count < MAX_COUNTED and not is_default:
             # So few are sorted after they are found; SQLite would look for them along the whole order.

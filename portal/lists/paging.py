@@ -22,8 +22,8 @@ COUNT_CACHE_SECONDS = 60
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
     """Pages of records whose count stops at :data:`MAX_COUNTED`, unless it has to be exact.
 
-    ``counted`` are the same records, perhaps found faster. Those that match ``upcoming_first`` come before all others,
-    in reverse order.
+    ``counted`` are the same records, perhaps found faster. Those that match ``upcoming`` come after all others, in
+    reverse order.
     """
 
     object_list: QuerySet[Record]
@@ -35,12 +35,12 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         *,
         counted: QuerySet[Record],
         is_exact: bool,
-        upcoming_first: Q | None,
+        upcoming: Q | None,
     ) -> None:
         super().__init__(found, size)
         self.counted = counted.order_by()
         self.is_exact = is_exact
-        self.upcoming_first = upcoming_first
+        self.upcoming = upcoming
 
     @cached_property
     def count(self) -> int:
@@ -63,13 +63,13 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
     def _keys(self, start: int, end: int) -> list[int]:
         """The upcoming ones are read in reverse, apart from the rest: so each part follows its index."""
         ordered = self.object_list.values_list("pk", flat=True)
-        if self.upcoming_first is None:
+        if self.upcoming is None:
             return self._between(ordered, start, end, self.count)
-        first = ordered.filter(self.upcoming_first).reverse()
-        number = first.count()
-        keys = list(first[start : min(end, number)]) if start < number else []
-        start, end = max(start - number, 0), max(end - number, 0)
-        return keys + self._between(ordered.exclude(self.upcoming_first), start, end, self.count - number)
+        last, others = ordered.filter(self.upcoming).reverse(), ordered.exclude(self.upcoming)
+        is_whole = self.is_exact or self.count < MAX_COUNTED
+        number = self.count - last.count() if is_whole else others.order_by()[:MAX_COUNTED].count()
+        keys = self._between(others, start, min(end, number), number) if start < number else []
+        return keys + list(last[max(start - number, 0) : max(end - number, 0)])
 
     def _between(self, ordered: "ValuesQuerySet[Record, int]", start: int, end: int, count: int) -> list[int]:
         if start > count // 2 and (self.is_exact or self.count < MAX_COUNTED):

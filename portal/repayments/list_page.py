@@ -86,7 +86,7 @@ REPAYMENTS = ListPage(
     load_rows=load_rows,
     reads_answers=True,
     columns=[Column(name=head, head=head, value=value) for head, value in FILE_VALUES.items()],
-    upcoming_first=lambda: is_upcoming(business_date()),
+    upcoming=lambda: is_upcoming(business_date()),
     tab_filter="status",
     sorts={"effective": "-key_date", "amount": "-amount", "status": "status"},
     sort_names={"effective": "By month", "amount": "Amount", "status": "Status"},

@@ -113,7 +113,7 @@ def log_repayment_view(request: StaffRequest, record: Record) -> None:
 
 
 def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
-    """One page of the list by month, upcoming repayments first; in any other order as one group.
+    """One page of the list by month, upcoming repayments last; in any other order as one group.
 
     Too many repayments are not counted by month and status: that would be the slowest part of the page.
     """

@@ -152,7 +152,7 @@ class TestList(AccountList):
             self.known(portal_service, status="SUCCEEDED", key_date=day)
         assert "not totaled: an amount is missing" in self.fragment(viewer)
 
-    def test_what_is_to_come_is_on_top(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_what_is_to_come_is_last_and_in_a_tab_of_its_own(self, viewer: Browser, portal_service: Sandbox) -> None:
         day = timezone.localdate()
         past = self.known(portal_service, status="SUCCEEDED", key_date=day - timedelta(days=3))
         later, soon = (
@@ -162,17 +162,17 @@ class TestList(AccountList):
             for days in (9, 2)
         )
         found = self.fragment(viewer)
-        assert self.order(found, soon, later, past) == [0, 1, 2]
+        assert self.order(found, past, soon, later) == [0, 1, 2]
         assert "Upcoming" in found
         scheduled = self.fragment(viewer, "?status=SCHEDULED")
         assert self.order(scheduled, soon, later) == [0, 1]
         assert past.get_absolute_url() not in scheduled
 
-    def test_what_comes_soonest_is_on_the_first_page_and_nothing_is_on_two(
+    def test_what_comes_soonest_follows_the_past_and_nothing_is_on_two_pages(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
         today = timezone.localdate()
-        past, *ahead = [
+        past, *ahead = every = [
             self.known(
                 portal_service,
                 status="SCHEDULED" if days else "SUCCEEDED",
@@ -181,8 +181,9 @@ class TestList(AccountList):
             for days in range(29)
         ]
         pages = [self.fragment(viewer, f"?page={number}") for number in (1, 2)]
-        assert self.order(pages[0], *ahead[:25]) == list(range(25))
-        assert self.order(pages[1], *ahead[25:], past) == [0, 1, 2, 3]
+        assert self.order(pages[0], past, *ahead[:24]) == list(range(25))
+        assert self.order(pages[1], *ahead[24:]) == [0, 1, 2, 3]
+        assert not any(one.get_absolute_url() in pages[1] for one in every[:25])
 
     def tabs(self, page: str) -> dict[str, tuple[str, str]]:
         """How many repayments each tab has, and what they add up to."""
