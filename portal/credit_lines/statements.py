@@ -45,6 +45,7 @@ class StatementList:
     chosen: Entry | None
     earlier: Entry | None
     later: Entry | None
+    newest: Entry | None
 
     @property
     def words(self) -> str:
@@ -76,6 +77,7 @@ def statement_list(
         chosen=entries[index] if index < len(entries) else None,
         earlier=entries[index - 1] if index > 0 else None,
         later=entries[index + 1] if index + 1 < len(entries) else None,
+        newest=entries[-1] if entries else None,
     )
 
 

@@ -63,8 +63,9 @@ def samples(record: Record) -> list[Sample]:
 
 
 def trends(history: Sequence[Sample]) -> list[Trend]:
-    """The three charts; none with fewer than two samples."""
-    return [_trend(*series, history) for series in SERIES] if len(history) > 1 else []
+    """The three charts; none until a balance has changed."""
+    balances = {tuple(getattr(one.statement, field) for _, field, _ in SERIES) for one in history}
+    return [_trend(*series, history) for series in SERIES] if len(balances) > 1 else []
 
 
 def trend_rows(history: Sequence[Sample]) -> SafeString:

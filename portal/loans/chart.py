@@ -1,5 +1,7 @@
 """The chart of a schedule: bars of principal and interest, the balance as a line, and today.
 
+A long schedule is drawn by years. The area of a year is its sum: as wide as its installments, as high as their average.
+
 There is no chart if a date or an amount is missing. The table on the same page has all figures.
 """
 
@@ -8,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from html import escape
+from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -24,6 +27,8 @@ BOTTOM_LINE = Decimal(BOTTOM)
 MAX_MONTH_LABELS = 9
 MAX_BAR_PERCENT = Decimal(6)
 MANY_BARS = 60
+NARROW_BAR, WIDE_BAR = Decimal("0.8"), Decimal("0.95")
+"""The part of its room that the bar of one installment takes, and that of several."""
 GAP_PIXELS = 2
 BALANCE_HEADROOM = HEIGHT * Decimal("0.06")
 UNITS = {10**12: "T", 10**9: "B", 10**6: "M"}
@@ -38,7 +43,7 @@ class Block(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """One installment."""
+    """One installment, or those of a year that are in the same state."""
 
     x: Decimal
     width: Decimal
@@ -88,6 +93,7 @@ class Chart:
     description: str
     has_paid: bool
     has_overdue: bool
+    is_yearly: bool
     top: int = TOP
     height: int = HEIGHT
     bottom: int = BOTTOM
@@ -107,11 +113,12 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
     if not kinds or len(rows) != len(schedule.rows) or highest <= 0:
         return None
     scale, grid = _grid(highest)
-    bars = _bars(rows, states, kinds, scale)
+    is_yearly = len(rows) > MANY_BARS
+    bars = _bars(_runs(rows, states) if is_yearly else [[row] for row in rows], states, kinds, scale)
     return Chart(
         bars=bars,
         grid=grid,
-        months=_months(rows),
+        months=_years(rows) if is_yearly else _months(rows),
         kinds=kinds,
         balance=_balance(rows),
         today=across(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
@@ -119,6 +126,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
         description=_description(rows, list(states.values()), kinds),
         has_paid=any(bar.is_paid for bar in bars),
         has_overdue=any(bar.is_overdue for bar in bars),
+        is_yearly=is_yearly,
     )
 
 
@@ -152,29 +160,59 @@ def _short(amount: Decimal, step: Decimal) -> str:
     return f"${amount:,.{0 if step == step.to_integral_value() else 2}f}"
 
 
+def _runs(rows: Sequence[Installment], states: Mapping[int, State]) -> list[list[Installment]]:
+    """The installments of each year, apart where some are paid or overdue."""
+
+    def year_and_state(row: Installment) -> tuple[int, bool, bool]:
+        state = states[id(row)]
+        return row.due_date.year if row.due_date else 0, state is State.PAID, state is State.OVERDUE
+
+    return [list(run) for _, run in groupby(rows, year_and_state)]
+
+
 def _bars(
-    rows: Sequence[Installment], states: Mapping[int, State], kinds: Sequence[str], scale: Decimal
+    runs: Sequence[Sequence[Installment]], states: Mapping[int, State], kinds: Sequence[str], scale: Decimal
 ) -> list[Bar]:
-    slot = Decimal(100) / len(rows)
-    width = min(slot * (Decimal("0.8") if len(rows) <= MANY_BARS else Decimal("0.72")), MAX_BAR_PERCENT)
-    margin, shown_width = (slot - width) / 2, rounded(width)
-    amounts_of = [attrgetter(kind) for kind in kinds]
-    bars = []
-    for index, row in enumerate(rows):
+    slot = Decimal(100) / sum(map(len, runs))
+    bars, start = [], Decimal(0)
+    for run in runs:
+        room = slot * len(run)
+        width = room * WIDE_BAR if len(run) > 1 else min(room * NARROW_BAR, MAX_BAR_PERCENT)
         blocks, below, ground = [], Decimal(0), BOTTOM_LINE
-        for kind, amount in zip(kinds, amounts_of, strict=True):
-            above = below + amount(row)
+        for kind in kinds:
+            above = below + sum(map(attrgetter(kind), run), Decimal(0)) / len(run)
             y = _up(above, scale)
             height = ground - y
             gap = GAP_PIXELS if below and height > GAP_PIXELS else 0
             if height:
                 blocks.append(Block(kind, y, height - gap))
             below, ground = above, y
-        words = f"{wording.day(row.due_date)}: {wording.money(below)}"
-        state, x = states[id(row)], rounded(slot * index + margin)
+        state, x = states[id(run[0])], rounded(start + (room - width) / 2)
         is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
-        bars.append(Bar(x, shown_width, blocks, is_paid, is_overdue, ground, BOTTOM_LINE - ground, words))
+        height = BOTTOM_LINE - ground
+        bars.append(Bar(x, rounded(width), blocks, is_paid, is_overdue, ground, height, _words(run, kinds)))
+        start += room
     return bars
+
+
+def _words(run: Sequence[Installment], kinds: Sequence[str]) -> str:
+    due, amount = run[0].due_date, wording.money(sum((_amount(row, kinds) for row in run), Decimal(0)))
+    if len(run) == 1 or due is None:
+        return f"{wording.day(due)}: {amount}"
+    return f"{due.year}: {amount} in {len(run)} installments"
+
+
+def _years(rows: Sequence[Installment]) -> list[Tick]:
+    """Each year below the middle of its installments."""
+    years = [row.due_date.year for row in rows if row.due_date]
+    every = -(-len(set(years)) // MAX_MONTH_LABELS)
+    return [
+        Tick(
+            across(2 * years.index(year) + years.count(year), 2 * len(years)), str(year), n // every % 2 == 1
+        )
+        for n, year in enumerate(sorted(set(years)))
+        if n % every == 0
+    ]
 
 
 def _months(rows: Sequence[Installment]) -> list[Tick]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from portal.loans.figures import counted, state_words
+from portal.ui import wording
 from portal.ui.markup import escaped, format_html
 from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, status_word
 from servicing import codec
@@ -21,6 +22,7 @@ from servicing.values import decimal_or_none
 
 WINDOW_ROWS: Final = 12
 ROWS_BEFORE_URGENT: Final = 3
+ALWAYS_SHOWN: Final = ("number", "due_date", "principal", "interest", "total", "balance")
 SUMMED: Final = ("principal", "interest", "fees", "total")
 LABELS: Final = {
     "number": "No.",
@@ -77,6 +79,8 @@ class ScheduleTable:
     is_known: bool
     has_years: bool
     has_next: bool
+    hidden: str = ""
+    """The columns left out because they are the same in every row, and what they hold."""
 
     @property
     def shown(self) -> int:
@@ -94,6 +98,8 @@ def schedule_table(
     """The first ``max_rows`` installments; without a number those around the one that needs attention."""
     states = schedule.states(today)
     columns = _columns(schedule, states)
+    same = [] if is_paper else _columns_without_news(schedule, columns)
+    columns = [column for column in columns if column not in same]
     table = _Rows(columns, PAPER_CLASSES if is_paper else SCREEN_CLASSES, is_paper, today)
     first, last = (0, min(max_rows, len(states))) if max_rows else _window(states)
     has_sums = any(column.name in SUMMED for column in columns)
@@ -116,6 +122,7 @@ def schedule_table(
         is_known=schedule.is_known,
         has_years=len(years) > 1,
         has_next=State.NEXT in states,
+        hidden=_hidden_words(schedule, same),
     )
 
 
@@ -145,6 +152,30 @@ def _columns(schedule: Schedule, states: Sequence[State]) -> list[Column]:
         leading = sum(column.name in ("number", "due_date") for column in columns if column.is_known)
         columns.insert(leading, STATE)
     return columns
+
+
+def _columns_without_news(schedule: Schedule, columns: Sequence[Column]) -> list[Column]:
+    """The columns that are the same in each of several rows; the ones an installment consists of always stay."""
+    others = [column for column in columns if column is not STATE and column.name not in ALWAYS_SHOWN]
+    rows = schedule.rows if len(schedule.rows) > 1 else ()
+    return [
+        column
+        for column in others
+        if rows and all(row.value(column) == rows[0].value(column) for row in rows)
+    ]
+
+
+def _hidden_words(schedule: Schedule, columns: Sequence[Column]) -> str:
+    """Such as "1 column hidden, the same in every row: Fees $0.00"."""
+    if not columns:
+        return ""
+    first = schedule.rows[0]
+    shown = {"money": wording.money, "day": wording.day}
+    values = ", ".join(
+        f"{_label(column)} {shown.get(column.form, str)(_plain(first.value(column), column.form))}"
+        for column in columns
+    )
+    return f"{len(columns)} column{'' if len(columns) == 1 else 's'} hidden, the same in every row: {values}"
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,14 @@ class RepaymentTable:
         rows = [row.repayment for group in self.groups for row in group.rows]
         return {name: head for name, head in PART_COLUMNS.items() if any(getattr(row, name) for row in rows)}
 
+    @cached_property
+    def bank(self) -> str:
+        """The bank account of all rows, if they are of one account and so need no column for it."""
+        rows = [row for group in self.groups for row in group.rows]
+        banks = {(row.repayment.product, row.repayment.borrower_bank_account_uuid) for row in rows}
+        is_same = len(banks) == 1 and not any(row.account for row in rows)
+        return str(banks.pop()[1] or "") if is_same else ""
+
     @property
     def first_head(self) -> str:
         """The head of the first column: rows with a borrower begin with its name, others with the day."""

@@ -21,8 +21,9 @@ ROW = """<tr data-row{is_open}>
 <th scope="row"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
 hx-push-url="true"{marks}>{name}</a><small title="{payment_type}">{meta}</small></th>
 {amounts}
-<td class="sd-wide sd-kept">{account}{bank}</td></tr>
+{account}</tr>
 """
+ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
 AMOUNTS = """<td class="sd-num"><span class="sd-strong">{}</span>{}</td>
 <td class="sd-status">{}{}{}</td>{}"""
 PART = '<td class="sd-num sd-wide sd-widest">{}</td>'
@@ -39,7 +40,6 @@ def repayment_row(
     is_open = table.opened is not None and table.opened.row.repayment.uuid == one.uuid
     was_closed = request.htmx.trigger == f"close-{one.uuid}"
     marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
-    bank = one.borrower_bank_account_uuid
     when = day(one.effective_date) if one.effective_date else "No date"
     kind = human(one.payment_type) if one.payment_type else ""
     name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, kind]
@@ -57,12 +57,18 @@ def repayment_row(
         payment_type=one.payment_type or "",
         meta=format_html_join(" · ", "{}", ((part,) for part in meta if part)),
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
-        account=_link(row.account, format_html("{} {}", or_dash(human(one.product)), row.account.uuid[:8]))
+        account="" if table.bank else _account(row),
+    )
+
+
+def _account(row: RepaymentRow) -> SafeString:
+    product, bank = human(row.repayment.product), row.repayment.borrower_bank_account_uuid
+    return format_html(
+        ACCOUNT,
+        _link(row.account, format_html("{} {}", or_dash(product), row.account.uuid[:8]))
         if row.account
-        else human(one.product),
-        bank=format_html('<small>Bank <code title="{}">{}</code></small>', bank, str(bank)[:8])
-        if bank
-        else "",
+        else product,
+        format_html('<small>Bank <code title="{}">{}</code></small>', bank, str(bank)[:8]) if bank else "",
     )
 
 

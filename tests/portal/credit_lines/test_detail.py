@@ -141,8 +141,13 @@ class TestReadAloud:
 
 
 class TestTrend:
-    def test_one_copy_is_no_trend(self, viewer: Browser, portal_service: Sandbox, borrower: Record) -> None:
-        assert "Trend" not in read(viewer, given.line(portal_service, borrower))
+    def test_there_is_none_before_a_balance_changed(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        line = given.line(portal_service, borrower, opened=date(2026, 1, 1))
+        assert "Trend" not in read(viewer, line)
+        portal_service.world.statement(line.uuid, "2026-03-15")
+        assert "Trend" not in read(viewer, line, "?refresh=1")
 
     def test_balances_that_moved_are_lines_and_a_table(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

@@ -18,6 +18,7 @@ from servicing import Loan
 from servicing.sandbox import Sandbox
 from servicing.schedules import schedule_of
 from tests import given
+from tests.portal import pages
 from tests.portal.pages import an_hour_later, forget, page, panel, plain
 
 
@@ -198,6 +199,14 @@ class TestSchedule:
         assert "3 paid, 0 overdue" in shown
         assert "style=" not in shown
 
+    def test_a_column_that_is_the_same_in_every_row_is_named_instead(
+        self, viewer: Browser, portal_service: Sandbox, borrower: Record
+    ) -> None:
+        shown = read(viewer, given.loan(portal_service, borrower, installments=12))
+        assert "12 installments · 1 column hidden, the same in every row: Fees $0.00" in pages.words(shown)
+        assert "Fees</th>" not in shown
+        assert "Total</th>" in shown
+
 
 class TestChart:
     def drawn(self, *rows: dict[str, Any]) -> Any:
@@ -224,6 +233,21 @@ class TestChart:
     def test_its_axis_has_room_for_any_amount(self) -> None:
         for amount, words in ((671, "$800"), (Decimal("0.3"), "$0.30"), (1_888_888_888_888, "$2T")):
             assert self.drawn({"due_date": "2026-12-01", "total": amount}).grid[-1].words == words
+
+    def test_a_long_schedule_is_drawn_by_years(self) -> None:
+        days = [date(2026 + n // 12, n % 12 + 1, 1) for n in range(72)]
+        found = self.drawn(
+            *({"due_date": f"{day}", "total": 100, "status": "PAID"} for day in days if day.year == 2026),
+            *({"due_date": f"{day}", "total": 100 + day.month} for day in days if day.year > 2026),
+        )
+        assert found.bars[0].words == "2026: $1,200.00 in 12 installments"
+        assert [bar.is_paid for bar in found.bars] == [True, False, False, False, False, False]
+        assert [bar.words for bar in found.bars[-2:]] == [
+            "2030: $1,278.00 in 12 installments",
+            "2031: $1,278.00 in 12 installments",
+        ]
+        assert [tick.words for tick in found.months] == [str(year) for year in range(2026, 2032)]
+        assert found.bars[-1].width == found.bars[-2].width == round(Decimal(95) / 6, 2)
 
     def test_the_two_parts_of_a_bar_are_its_whole(self) -> None:
         (bar,) = self.drawn({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars

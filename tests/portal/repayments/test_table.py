@@ -15,6 +15,7 @@ from servicing import Repayment
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import htmx
+from tests.portal import pages
 from tests.portal.pages import page, panel
 
 
@@ -41,6 +42,16 @@ def test_what_is_to_come_is_on_top_the_soonest_first(
     assert "Upcoming" in rows
     places = [rows.index(f'sd-strong">${amount}.00') for amount in (30, 40, 20, 10)]
     assert places == sorted(places)
+
+
+def test_one_bank_account_is_named_above_the_rows(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    for bank in ("b1a7c0de-1", "b1a7c0de-1", "0ther-bank"):
+        portal_service.world.repayment(loan.uuid, borrower_bank_account_uuid=bank)
+        shown = read(viewer, loan, "?refresh=1")
+        assert ("Account</th>" in shown) is (bank == "0ther-bank")
+        assert ("Bank account b1a7c0de" in pages.words(shown)) is (bank != "0ther-bank")
 
 
 def test_the_summary_says_what_it_covers(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
