@@ -22,7 +22,7 @@ from portal.registry.figures import figures_of, past_due_of
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF
-from portal.repayments.table import RepaymentRow
+from portal.repayments.table import RepaymentRow, account_of_list
 from portal.ui import wording
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, consistency
 from servicing.schedules import Installment, Schedule, schedule_of, total
@@ -39,6 +39,7 @@ MAX_INSTALLMENTS = 12
 MAX_SCHEDULE_ROWS = 120
 MAX_STATEMENTS = 12
 MAX_REPAYMENTS = 12
+MAX_BORROWER_REPAYMENTS = 6
 MAX_OFFERS = 12
 MAX_NOTES = 20
 
@@ -69,12 +70,13 @@ def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today
     lines = [_line(copy, options) for copy in copies if copy.record.kind == Kind.LINE]
     positions = [_position(one, one["loan"] or one["statement"], today, options) for one in [*loans, *lines]]
     past, scheduled = _repayments(copies, today)
+    most = MAX_REPAYMENTS if options.is_internal else MAX_BORROWER_REPAYMENTS
     sections: Content = {
         "people": lambda: _people(record, options),
         "position": lambda: _overview(positions),
         "loans": lambda: loans,
         "lines": lambda: lines,
-        "repayments": lambda: past[:MAX_REPAYMENTS],
+        "repayments": lambda: past[:most],
         "application": lambda: _latest_application(record, options),
         "internal": lambda: _internal(record, loans, lines, copies, today),
     }
@@ -82,7 +84,7 @@ def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today
     return content | {
         "identity": _identity(record, options),
         "stale": [one for one in positions if one["copy"].failing_since],
-        "repayments_left_out": max(0, len(past) - MAX_REPAYMENTS),
+        "repayments_left_out": max(0, len(past) - most),
         "scheduled": scheduled if "repayments" in options.sections else (),
         "has_application": "application" in options.sections,
         "left_out": {
@@ -278,7 +280,7 @@ def _position(part: Content, answer: Loan | Statement | None, today: date, optio
 
 def _repayments(copies: Sequence[LiveCopy], today: date) -> tuple[list[RepaymentRow], list[RepaymentRow]]:
     """What was paid or failed, newest first; and what is scheduled, soonest first."""
-    rows = [RepaymentRow(one, copy.record) for copy in copies for one in copy.repayments]
+    rows = [RepaymentRow(one, account_of_list(copy.record)) for copy in copies for one in copy.repayments]
     rows.sort(key=lambda row: row.repayment.effective_date or date.min)
     scheduled = [row for row in rows if _is_scheduled(row.repayment, today)]
     return [row for row in reversed(rows) if not _is_scheduled(row.repayment, today)], scheduled

@@ -36,6 +36,8 @@ SECTIONS: Final[Mapping[str, str]] = {
 # Names of the choices in a query string.
 CHOICES: Final = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
 INTERNAL_ONLY: Final = frozenset({"internal"})
+# What a borrower gets unless more is chosen: one page for a few accounts.
+BORROWER_DEFAULT: Final = frozenset({"position", "repayments"})
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,15 @@ class Options:
 
     @classmethod
     def of(cls, query: QueryDict, *, mode: Mode = Mode.INTERNAL) -> Self:
-        """Read a query string. ``chosen`` says that checkboxes were shown, so that a missing one means no."""
-        is_chosen = "chosen" in query
+        """Read a query string. ``chosen`` says that checkboxes were shown, so that a missing one means no.
+
+        It names the mode that they were shown for: another mode begins with its own.
+        """
         named = query.get("mode", "")
         mode = Mode(named) if named in MODES else mode
-        wanted = frozenset(query.getlist("section")) if is_chosen else frozenset(SECTIONS)
+        is_chosen = query.get("chosen") in ("1", mode)
+        default = frozenset(SECTIONS) if mode == Mode.INTERNAL else BORROWER_DEFAULT
+        wanted = frozenset(query.getlist("section")) if is_chosen else default
         return cls(
             mode=mode,
             paper=Paper.A4 if query.get("paper") == Paper.A4 else Paper.LETTER,

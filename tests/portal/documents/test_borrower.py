@@ -26,6 +26,7 @@ from portal.live import LiveCopy, read_live
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
+from portal.ui import wording
 from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
@@ -133,7 +134,14 @@ class TestPage:
 
 
 class TestPdf:
-    @pytest.mark.parametrize("query", ["", "mode=borrower&paper=a4", "schedules=1&chosen=1&section=loans"])
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "",
+            "mode=borrower&paper=a4&chosen=1&section=loans&section=lines&section=repayments",
+            "schedules=1&chosen=1&section=loans",
+        ],
+    )
     def test_has_every_figure_of_the_page_and_no_secret(
         self, portal_service: Sandbox, viewer: Browser, query: str
     ) -> None:
@@ -163,6 +171,26 @@ class TestPdf:
             assert words in inside
             assert words not in outside
         assert record.uuid[:8] in outside
+
+    def test_the_copy_for_the_borrower_of_three_accounts_is_one_page(
+        self, portal_service: Sandbox, viewer: Browser
+    ) -> None:
+        record = lent(portal_service)
+        other = given.loan(portal_service, record, installments=36, paid=4)
+        for _ in range(15):
+            portal_service.world.repayment(other.uuid, amount="100.00")
+        address = f"/borrowers/{record.uuid}/summary.pdf?mode=borrower"
+        # The sections shown for colleagues don't count as chosen for the borrower.
+        for query in ("", "&chosen=internal&section=loans&section=people"):
+            (page,) = PdfReader(io.BytesIO(viewer.get(address + query).content)).pages
+            text = page.extract_text()
+            # What is past due comes first, each figure with its origin and the day of its copy.
+            order = [text.index(words) for words in ("Past due: ", "as reported", "calculated from", "Phone")]
+            assert order == sorted(order)
+            assert text.count(wording.day(timezone.localdate())) >= 4
+            assert f"Loan {other.uuid[:8]}" in text.partition("Last repayments")[2]
+        chosen = viewer.get(f"{address}&chosen=borrower&section=loans")
+        assert "Next installments" in text_of(chosen.content)
 
     def test_has_bookmarks_for_its_sections(self, portal_service: Sandbox, viewer: Browser) -> None:
         outline = PdfReader(
