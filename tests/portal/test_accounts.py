@@ -411,6 +411,7 @@ class TestCommands:
             role: role for role in Role.values
         }
         assert all(user.check_password(PASSWORD) for user in User.objects.all())
+        assert all(user.get_full_name() for user in User.objects.all())
 
     def test_a_second_run_changes_no_account(self, settings: LazySettings) -> None:
         settings.DEBUG = True

@@ -9,6 +9,15 @@ from portal.accounts.models import User
 from portal.accounts.roles import Role
 
 
+NAMES = {
+    Role.VIEWER: ("Priya", "Raman"),
+    Role.SERVICER: ("Marcus", "Bell"),
+    Role.SUPERVISOR: ("Elena", "Ortiz"),
+    Role.AUDITOR: ("Grace", "Kim"),
+    Role.ADMIN: ("Tom", "Nguyen"),
+}
+
+
 class Command(BaseCommand):
     """``manage.py demo_staff``"""
 
@@ -19,6 +28,8 @@ class Command(BaseCommand):
             raise CommandError("Demo staff are for local use and need DEBUG.")
         for role in Role:
             if not User.objects.filter(username=role.value).exists():
-                names = {"first_name": role.label, "last_name": "Demo"}
-                User.objects.create_user(role.value, password=settings.DEMO_PASSWORD, role=role, **names)
+                first, last = NAMES[role]
+                User.objects.create_user(
+                    role.value, password=settings.DEMO_PASSWORD, role=role, first_name=first, last_name=last
+                )
         self.stdout.write("Demo staff: " + ", ".join(Role.values))
