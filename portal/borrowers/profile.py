@@ -74,6 +74,8 @@ from servicing.masking import masked_text
 State = WriteIntent.State
 PAGE = "borrowers/edit.html"
 VALID_FOR = timedelta(minutes=15)
+SINGLE_FIELDS = {"phone", "email"}
+"""What can be changed by itself, in a dialog; every other field has the whole form."""
 NEVER_RETURNED = {"dob", *GIVEN_LATER}
 PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", "asset_report": b"{}"}
 """What the preview has where the real thing is not given yet; it shows as masked."""
@@ -135,6 +137,21 @@ class ProfileEdit(Flow):
         if self.is_key_person:
             return reverse("borrowers:edit_person", args=[self.borrower.uuid, self.record.uuid])
         return reverse("borrowers:edit", args=[self.record.uuid])
+
+    @property
+    def single_field(self) -> str:
+        """The one field that is changed in a dialog; empty for the whole form."""
+        name = self.request.GET.get("field", "")
+        return name if name in SINGLE_FIELDS else ""
+
+    @property
+    def is_in_dialog(self) -> bool:
+        return bool(self.request.htmx and self.single_field)
+
+    @property
+    def post_url(self) -> str:
+        """Where this step posts to; only a dialog goes on with its one field."""
+        return f"{self.url}?field={self.single_field}" if self.is_in_dialog else self.url
 
     @property
     def audit_subject(self) -> dict[str, Any]:
@@ -255,8 +272,13 @@ class ProfileEdit(Flow):
     def _show_form(self, form: ProfileForm, *, status: int = 200, **more: Any) -> HttpResponse:
         """What may be changed, with the last known values."""
         close_stale_writes()
+        groups = form.groups
+        if self.is_in_dialog:
+            form.fields[self.single_field].widget.attrs["autofocus"] = True
+            groups = [("", [row for _, rows in groups for row in rows if row[0].name == self.single_field])]
         context = {
             "form": form,
+            "groups": groups,
             "states": rules.US_STATES,
             "unknown_writes": self._writes.filter(state__in=WriteIntent.OPEN)[:3],
             "approvals": approvals.open_approvals(subject_uuid=self.record.uuid),
@@ -276,7 +298,7 @@ class ProfileEdit(Flow):
             is_repeat=self.request.method == "POST",
         )
         context |= {"edit": self, "record": record, "step": step}
-        return render_page(self.request, PAGE, context, partial="edit-step", status=status)
+        return render_page(self.request, PAGE, context, partial=("edit-step", "dialog"), status=status)
 
     def _check_field(self) -> HttpResponse:
         """One field as it was left, with its note."""
@@ -507,7 +529,10 @@ class ProfileEdit(Flow):
     def show_success(self, intent: WriteIntent) -> HttpResponse:
         approvals.sync_with_writes()
         if intent.state == State.CONFIRMED:
-            toast(self.request, summary_of(self._results(intent)), url=intent.get_absolute_url())
+            results = self._results(intent)
+            toast(self.request, summary_of(results), url=intent.get_absolute_url())
+            if self.single_field and all(each.check == ConfirmationCheck.CONFIRMED for each in results):
+                return finish_action(self.request, self.record.get_absolute_url())
         return self.follow(intent)
 
     def follow(self, intent: WriteIntent) -> HttpResponse:

@@ -137,6 +137,7 @@
       if (opener?.isConnected && !isTaken) opener.focus();
     });
     dialog.showModal();
+    $("input[autofocus]", dialog)?.select();
   };
 
   const closeDialog = () => $("#dialog > dialog[open]")?.close();
@@ -179,7 +180,8 @@
   };
 
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.detail.target?.id === "dialog") opener = document.activeElement;
+    const active = document.activeElement;
+    if (event.detail.target?.id === "dialog" && !active.closest("dialog")) opener = active;
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const place = event.detail.target?.id === "toasts" && $("#dialog > dialog[open] .sd-dialog-errors");

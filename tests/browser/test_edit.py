@@ -1,6 +1,7 @@
 """Editing as hands do it: by keyboard alone, with files, in two windows, and under the eyes of axe."""
 
 import json
+import re
 
 import pytest
 from django.conf import LazySettings, settings
@@ -68,6 +69,40 @@ def test_a_changed_field_says_what_it_was_and_goes_back(page: Page, maya: Record
     expect(phone).to_have_value(before)
     expect(phone).to_be_focused()
     expect(row.locator("[data-was-words]")).to_be_hidden()
+
+
+def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
+    page: Page, maya: Record, portal_service: Sandbox
+) -> None:
+    borrower = f"/borrowers/{maya.borrower_uuid}/"
+    page.goto(borrower)
+    change = page.locator(".sd-factline").get_by_role("link", name="Change phone")
+    assert change.get_attribute("href") == of_borrower(maya)  # Without the script.
+    change.click()
+    dialog = page.get_by_role("dialog", name="Change phone of")
+    expect(dialog.get_by_label("Phone")).to_be_focused()
+    assert complaints(page) == []
+    press(page, "Escape")
+    expect(change).to_be_focused()
+    change.click()
+    expect(dialog.get_by_label("Phone")).to_be_focused()
+    page.keyboard.type("12")
+    press(page, "Enter")
+    expect(dialog.get_by_role("alert")).to_contain_text("Fix 1 field.")
+    expect(dialog.get_by_role("textbox")).to_have_count(1)
+    dialog.get_by_label("Phone").fill("5125550199")
+    press(page, "Enter")
+    expect(dialog.get_by_role("heading", name="Review changes to")).to_be_focused()
+    expect(dialog.get_by_role("row", name="Phone")).to_contain_text("Sent as 5125550199")
+    assert complaints(page) == []
+    dialog.get_by_role("button", name="Back to edit").click()
+    expect(dialog.get_by_label("Phone")).to_have_value("(512) 555-0199")
+    dialog.get_by_label("Phone").press("Enter")
+    dialog.get_by_role("button", name="Send 1 change").click()
+    expect(page.locator("#toasts")).to_contain_text("Sent: 1 confirmed")
+    expect(page).to_have_url(re.compile(f"{borrower}$"))
+    expect(page.locator(".sd-factline")).to_contain_text("(512) 555-0199")
+    assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
 
 
 def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:

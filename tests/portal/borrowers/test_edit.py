@@ -334,6 +334,26 @@ def test_each_step_is_a_fragment_for_htmx(editor: Editor, borrower: Record) -> N
         assert "<html" not in html(answer)
 
 
+def test_one_field_in_a_dialog_is_the_same_flow(
+    editor: Editor, borrower: Record, portal_service: Sandbox
+) -> None:
+    editor.url += "?field=phone"
+    assert {"first_name", "email", "phone", "zip"} <= editor.open().keys()
+    one = fields(html(editor.browser.get(editor.url, headers=htmx("dialog"))))
+    assert one.keys() - {"csrfmiddlewaretoken"} == {"version", "reason", "phone"}
+
+    def send(phone: str) -> str:
+        page = html(editor.post(one | {"phone": phone}, "preview", headers=htmx("edit-step")))
+        return editor.post(fields(page), "send")["Location"]
+
+    assert send("5125550199") == f"/borrowers/{borrower.uuid}/"
+    assert sent(portal_service) == {"phone": "5125550199"}
+    assert phases() == ["attempt", "outcome confirmed"]
+    portal_service.fail_next(UPDATE, changes={"phone": "5125550100"})
+    one = fields(html(editor.browser.get(editor.url, headers=htmx("dialog"))))
+    assert "?sent=" in send("5125550198")  # The service changed it: all three values are shown.
+
+
 def test_a_field_is_checked_as_it_is_left(editor: Editor) -> None:
     headers = htmx("") | {"HX-Trigger-Name": "first_name"}
     page = html(editor.post(editor.open() | {"first_name": "AT&T"}, "check", headers=headers))
