@@ -152,7 +152,9 @@ class TestList(AccountList):
             self.known(portal_service, status="SUCCEEDED", key_date=day)
         assert "not totaled: an amount is missing" in self.fragment(viewer)
 
-    def test_what_is_to_come_is_last_and_in_a_tab_of_its_own(self, viewer: Browser, portal_service: Sandbox) -> None:
+    def test_what_is_to_come_is_last_and_in_a_tab_of_its_own(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
         day = timezone.localdate()
         past = self.known(portal_service, status="SUCCEEDED", key_date=day - timedelta(days=3))
         later, soon = (

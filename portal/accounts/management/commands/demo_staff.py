@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 
-
 NAMES = {
     Role.VIEWER: ("Priya", "Raman"),
     Role.SERVICER: ("Marcus", "Bell"),
