@@ -3,9 +3,11 @@
 The portal runs as deployed: without DEBUG, with hashed static files and second factors.
 """
 
+import html
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -23,6 +25,7 @@ from django.test import Client as Browser
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
+from portal.panels import LOADER
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -35,6 +38,7 @@ COOKIES = ("__Host-sessionid", "__Host-csrftoken")
 MOST_MS = 300
 MOST_MB = 16
 """Megabytes that both processes together may grow by in 10,000 requests."""
+LOADER_TAG = re.compile(rf'<div id="{LOADER}"[^>]* hx-get="([^"]*)" hx-headers="([^"]*)"[^>]*>')
 REQUEST = b'"logger": "portal.requests"'
 SETTLED = 0.4
 """The share of the run before memory counts: caches fill first."""
@@ -133,16 +137,17 @@ class Person:
 
     def borrower(self) -> None:
         self.get(f"/borrowers/?q={self.loan.borrower_uuid[:8]}")
-        self.open(f"/borrowers/{self.loan.borrower_uuid}/", "card-loans", "card-lines", "card-last")
+        self.open(f"/borrowers/{self.loan.borrower_uuid}/")
 
     def account(self) -> None:
-        self.open(self.loan.get_absolute_url(), "loan", "loan-repayments")
+        self.open(self.loan.get_absolute_url())
 
     def line_of_credit(self) -> None:
-        self.open(self.line.get_absolute_url(), "line", "line-repayments")
+        self.open(self.line.get_absolute_url())
 
     def messages(self) -> None:
-        self.open("/messages/", "messages")
+        self.get("/messages/")
+        self.get("/messages/", {"HX-Request": "true", "HX-Target": "messages"})
 
     def apply(self) -> None:
         address = f"/borrowers/{self.loan.borrower_uuid}/applications/new/"
@@ -150,14 +155,18 @@ class Person:
         typed = {"submit_id": str(uuid4()), "amount": "1,250.00", "confirmed": "yes"}
         self.note(self.session.post(self.url + address, typed, allow_redirects=False, timeout=60), 303)
 
-    def open(self, address: str, *panels: str) -> None:
-        """Get a page and then its panels."""
-        self.get(address)
-        for panel in panels:
-            self.get(address, {"HX-Request": "true", "HX-Target": panel})
+    def open(self, address: str) -> None:
+        """Get a page and then, as a browser does, its panels for as long as their loader asks for them."""
+        page = self.get(address)
+        while loader := LOADER_TAG.search(page):
+            wanted, headers = (html.unescape(found) for found in loader.groups())
+            time.sleep(1 if "delay:1s" in loader[0] else 0)
+            page = self.get(wanted, {"HX-Request": "true", "HX-Target": LOADER, **json.loads(headers)})
 
-    def get(self, address: str, headers: dict[str, str] | None = None) -> None:
-        self.note(self.session.get(self.url + address, headers=headers, timeout=60), 200)
+    def get(self, address: str, headers: dict[str, str] | None = None) -> str:
+        answer = self.session.get(self.url + address, headers=headers, timeout=60)
+        self.note(answer, 200)
+        return answer.text
 
     def note(self, answer: requests.Response, wanted: int) -> None:
         if answer.status_code != wanted:
