@@ -31,6 +31,7 @@
     });
 
   document.documentElement.dataset.ready = "";
+  if (navigator.pdfViewerEnabled === false) document.documentElement.dataset.noViewer = "";
   // Tells the server that panels will load themselves; without it a page waits for the lending service.
   document.cookie = `js=1; path=/; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
 

@@ -88,12 +88,31 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     assert page.url.endswith("?statement=2026-04-15")
     assert page.evaluate("window.stayed")
 
+    assert "#toolbar=0" in (page.locator(".sd-paper").get_attribute("src") or "")
+
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(line.get_absolute_url())
     page.locator(".sd-viewer").scroll_into_view_if_needed()
     expect(page.locator(".sd-viewer h3")).to_have_text("No statement selected")
     page.get_by_role("link", name="Newest statement").click()
     expect(page.locator(".sd-viewer h3")).to_have_text("Statement of May 15, 2026")
+
+
+def test_a_browser_without_a_viewer_gets_no_document_before_it_is_wanted(page: Page, line: Record) -> None:
+    page.add_init_script("Object.defineProperty(navigator, 'pdfViewerEnabled', {get: () => false})")
+    asked: list[str] = []
+    page.on("request", lambda one: "/pdf/" in one.url and asked.append(one.url))
+    page.goto(line.get_absolute_url())
+    page.get_by_role("link", name="Newest statement").click()
+    expect(page.get_by_text("This browser can’t show PDFs.")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert asked == []
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download", exact=True).click()
+    assert download.value.path().read_bytes().startswith(b"%PDF-")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open in new tab").click()
+    assert opened.value.url.endswith(f"/statements/{DAYS[-1]}/pdf/")
 
 
 def test_chosen_loans_are_read_again_while_one_watches(
