@@ -56,6 +56,29 @@ def test_title_and_ssn_are_changed_by_keyboard_alone(
     assert portal_service.world.received_ssn(maya.uuid) == SSN
 
 
+def test_an_individual_is_edited_from_home_until_confirmed(
+    page: Page, maya: Record, portal_service: Sandbox
+) -> None:
+    given.individual(portal_service, first_name="Theodora", last_name="Hathaway")
+    page.goto("/")
+    press(page, "/")
+    page.keyboard.type("Theodora")
+    page.get_by_role("option", name="Theodora").first.click()
+    page.locator(".sd-identity").get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_label("Phone").fill("(512) 555-0143")
+    page.get_by_text("Date of birth, SSN and reports").click()
+    for part, digits in (("month", "4"), ("day", "19"), ("year", "1987")):
+        page.locator(f"[name=dob_{part}]").fill(digits)
+    page.get_by_role("button", name="Review changes").click()
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#toasts")).to_contain_text("Sent: 1 confirmed, 1 not returned")
+    rows = page.get_by_role("row")
+    expect(rows.filter(has_text="Phone")).to_contain_text("Confirmed")
+    expect(rows.filter(has_text="Date of birth")).to_contain_text("Not returned")
+    body = json.loads(portal_service.calls[-1].body or "{}")
+    assert body == {"phone": "5125550143", "dob": "1987/04/19"}
+
+
 def test_a_changed_field_says_what_it_was_and_goes_back(page: Page, maya: Record) -> None:
     page.goto(of_borrower(maya))
     phone, row = page.locator("[name=phone]"), page.locator(".sd-edit-phone")
