@@ -4,13 +4,12 @@ Hides how the portal knows that something was sent which the service never retur
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
-from django.utils.text import capfirst
 
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
@@ -102,7 +101,7 @@ def onboarding_checklist(
     persons = people if people or record.category not in INDIVIDUAL_TYPES else [record]
     return [
         _report_task(record, writes),
-        *(task for person in persons for task in _secret_tasks(record, person, writes)),
+        *(_secret_task(record, person, writes) for person in persons),
         *_application_tasks(record, applications),
     ]
 
@@ -144,18 +143,17 @@ def _report_task(record: Record, writes: ConfirmedWrites) -> Task:
     return Task("No asset report sent from here", url_name="borrowers:edit", url_args=(record.uuid,))
 
 
-def _secret_tasks(record: Record, person: Record, writes: ConfirmedWrites) -> Iterator[Task]:
-    """What was sent about a person, one task each, and in one task what was not."""
+def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Task:
+    """What the service never returns of a person: done once all of it was sent."""
     found = {field: writes.latest_with(person, field) for field in NEVER_RETURNED}
-    for field, write in found.items():
-        if write:
-            title = capfirst(f"{NEVER_RETURNED[field]} of {person} sent")
-            yield Task(title, write.finished_at, write.actor_name)
     if missing := [words for field, words in NEVER_RETURNED.items() if not found[field]]:
         is_own = person.kind == Kind.BORROWER
         name, args = ("edit", (record.uuid,)) if is_own else ("edit_person", (record.uuid, person.uuid))
         title = f"No {' or '.join(missing)} of {person} sent from here"
-        yield Task(title, url_name=f"borrowers:{name}", url_args=args)
+        return Task(title, url_name=f"borrowers:{name}", url_args=args)
+    last = next(write for write in writes.writes if write in found.values())
+    title = f"{' and '.join(NEVER_RETURNED.values())} of {person} sent"
+    return Task(title, last.finished_at, last.actor_name)
 
 
 def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:

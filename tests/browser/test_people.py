@@ -119,7 +119,7 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(
         page.keyboard.press("2")
     else:
         press(page, page.get_by_role("link", name="People", exact=False).first)
-    expect(page.get_by_text("No SSN sent from here")).to_be_visible()
+    expect(page.get_by_role("link", name="Send SSN and date of birth")).to_be_visible()
     press(page, page.get_by_role("link", name="Edit Maya Lindqvist"))
     write_choice(page, "title", "Director")
     press(page, page.locator("main summary").first)

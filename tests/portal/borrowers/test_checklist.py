@@ -26,15 +26,14 @@ def onboarded(servicer: Browser) -> Record:
 def test_each_line_is_ticked_with_date_and_person_or_leads_to_where_it_is_done(servicer: Browser) -> None:
     record = onboarded(servicer)
     shown = words(page(servicer, record.get_absolute_url()))
-    assert "2 of 6 done" in shown
+    assert "0 of 4 done" in shown
     for line in (
         "No asset report sent from here Complete",
         "No SSN of Priya Raman sent from here Complete",
+        "No date of birth of Elena O'Neil sent from here Complete",
         "No application yet",
     ):
         assert line in shown
-    for line in ("SSN of Elena O'Neil sent", "Date of birth of Priya Raman sent"):
-        assert re.search(rf"{line} [^,]+, Servicer \(servicer\)", shown)
 
 
 def test_what_is_sent_later_is_ticked_too(servicer: Browser) -> None:
@@ -43,14 +42,22 @@ def test_what_is_sent_later_is_ticked_too(servicer: Browser) -> None:
     Editor(servicer, elena).send(**BORN)
     shown = words(page(servicer, f"{record.get_absolute_url()}?tab=people"))
     assert len(re.findall(r"Date of birth sent .+? by Servicer", shown)) == 2
-    assert shown.count("No SSN sent from here") == 1
+    # One line for all, then one mark or one link for each.
+    assert shown.count("The service never returns SSN or date of birth, and neither is stored here.") == 1
+    assert shown.count("SSN and date of birth Sent ") == 1
+    assert shown.count("SSN and date of birth Send SSN ") == 1
+    done = words(page(servicer, record.get_absolute_url()))
+    assert "1 of 4 done" in done
+    assert re.search(r"SSN and date of birth of Elena O'Neil sent [^,]+, Servicer \(servicer\)", done)
 
 
 def test_the_ssn_of_an_individual_is_on_its_profile(servicer: Browser, of_person: Editor) -> None:
     address = of_person.record.get_absolute_url()
-    assert "No SSN sent from here" in words(page(servicer, address))
+    assert "Send SSN and date of birth" in words(page(servicer, address))
     of_person.send(TWICE, **WITH_SSN)
-    assert "by Servicer (servicer) Not stored" in words(page(servicer, address))
+    assert re.search(
+        r"Send date of birth SSN sent .+? by Servicer \(servicer\)", words(page(servicer, address))
+    )
 
 
 def test_consent_that_was_not_given_is_a_line_and_looking_changes_no_date(

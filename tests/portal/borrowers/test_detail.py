@@ -94,7 +94,7 @@ def test_whoever_is_no_business_is_an_individual_though_no_type_is_told(
     )
     assert "Individual" in shown
     assert "?tab=people" not in shown
-    assert "No SSN sent from here" in " ".join(shown.split())
+    assert "No SSN or date of birth sent from here" in " ".join(shown.split())
 
 
 def test_the_timeline_tells_what_was_changed_and_of_which_account(
