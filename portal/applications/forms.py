@@ -32,7 +32,9 @@ class OpenForm(StaffForm):
     uuid = TextField(
         label="Line application ID",
         max_length=300,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "class": "sd-mono"}),
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "spellcheck": "false", "class": "sd-mono", "autofocus": True}
+        ),
         help_text="Paste the ID; extra text is fine.",
     )
 

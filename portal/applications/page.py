@@ -194,7 +194,7 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         return finish_action(request, address, event="application:preferred")
     log_record(request, record)
     context = {
-        "record": record,
+        "crumbs": [("Borrowers", reverse("borrowers:index")), (str(record), address)],
         "crumb": "Preferred offer",
         "title": f"Mark offer {offer_uuid[:8]} as preferred?"
         if offer_uuid
@@ -207,7 +207,7 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         "form": form,
     }
     status = 422 if form.is_bound else 200
-    return render_page(request, "applications/question.html", context, partial="dialog", status=status)
+    return render_page(request, "ui/question.html", context, partial="dialog", status=status)
 
 
 @require_POST

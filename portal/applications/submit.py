@@ -86,13 +86,18 @@ def form_again(
     return form_page(request, borrower, form, status=status)
 
 
+def crumbs_to(borrower: Record) -> list[tuple[str, str]]:
+    """The pages above a page of the borrower's."""
+    return [("Borrowers", reverse("borrowers:index")), (str(borrower), borrower.get_absolute_url())]
+
+
 def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
     """Whether to send it, in a dialog or, without the script, on a page of its own."""
     amount: Decimal = form.cleaned_data["amount"]
     log_record(request, borrower)
     dollars, address = wording.money(amount), reverse("applications:submit", args=[borrower.uuid])
     context = {
-        "record": borrower,
+        "crumbs": crumbs_to(borrower),
         "crumb": "New application",
         "title": f"Send an application for {dollars}?",
         "text": f"{in_words(amount).capitalize()}, for {wording.with_full_stop(borrower)} This can’t be undone.",
@@ -104,7 +109,7 @@ def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpR
         "back": f"{address}?amount={amount}",
         "form": ConfirmForm(initial={"amount": amount, "submit_id": form.cleaned_data["submit_id"]}),
     }
-    return render_page(request, "applications/question.html", context, partial="dialog")
+    return render_page(request, "ui/question.html", context, partial="dialog")
 
 
 def earlier(borrower: Record) -> Earlier:
@@ -211,5 +216,17 @@ def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
             toast(request, "Application opened.")
             return finish_action(request, record.get_absolute_url())
     log_record(request, borrower)
-    context = {"form": form, "borrower": borrower}
-    return render_page(request, "applications/open.html", context, status=422 if form.is_bound else 200)
+    context = {
+        "crumbs": crumbs_to(borrower),
+        "crumb": "Open a line application",
+        "title": "Open a line application",
+        "text": f"{wording.with_full_stop(borrower)} The service can’t list applications, so open one by ID.",
+        "note": "Loan applications can’t be opened; their response is saved when they’re sent from here.",
+        "action": request.path,
+        "act": "Open",
+        "safe": "Cancel",
+        "back": borrower.get_absolute_url(),
+        "form": form,
+    }
+    status = 422 if form.is_bound else 200
+    return render_page(request, "ui/question.html", context, partial="dialog", status=status)

@@ -189,7 +189,13 @@ def button(
 ) -> dict[str, Any]:
     """A button with its address, or why it is disabled for this person."""
     args = [record.kind, record.uuid] if act == "notes.add" else [record.uuid]
-    look = {"words": words, "icon": icon, "key": key, "is_primary": act == BUTTONS[0][0]}
+    look = {
+        "words": words,
+        "icon": icon,
+        "key": key,
+        "is_primary": act == BUTTONS[0][0],
+        "is_dialog": act == "notes.add",
+    }
     return look | {"url": reverse(url_name, args=args), "why_not": why_not(request, act)}
 
 

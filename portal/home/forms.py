@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from django import forms
 
 from portal.runtime.business_date import business_date
-from portal.ui.forms import DayField, DayInput, StaffForm, TextField
+from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 
 MAX_SNOOZE_DAYS = 30
 
@@ -13,7 +13,7 @@ MAX_SNOOZE_DAYS = 30
 class SnoozeForm(StaffForm):
     """The day on which the item comes back, and a reason that colleagues read."""
 
-    until = DayField(label="Remind on", widget=DayInput)
+    until = DayField(label="Remind on", widget=NearDayInput({"autofocus": True}))
     reason = TextField(label="Reason", max_length=200)
 
     def clean_until(self) -> date:

@@ -28,6 +28,7 @@ from portal.registry.attention import MAX_SHOWN
 from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS, active_records, with_borrowers
 from portal.runtime.business_date import business_date
+from portal.ui import wording
 from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, VERSION, read_news
 from portal.ui.htmx import finish_action, render_page, toast
 
@@ -166,8 +167,20 @@ def snooze(request: StaffRequest) -> HttpResponse:
         label=item.sentence,
         borrower_uuid=item.borrower_uuid,
     )
-    context = {"form": form, "item": item}
-    return render_page(request, "home/snooze.html", context, status=422 if form.is_bound else 200)
+    context = {
+        "crumbs": [("Home", reverse("home:index"))],
+        "crumb": "Snooze",
+        "title": "Snooze",
+        "text": wording.with_full_stop(item.sentence),
+        "note": "Hides this item for everyone until that day. Anyone can see the reason and bring it back.",
+        "action": request.get_full_path(),
+        "act": "Snooze",
+        "safe": "Cancel",
+        "back": reverse("home:index"),
+        "form": form,
+    }
+    status = 422 if form.is_bound else 200
+    return render_page(request, "ui/question.html", context, partial="dialog", status=status)
 
 
 @requires("home.snooze")

@@ -21,7 +21,7 @@ from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date
-from portal.ui.forms import DayField, StaffForm, TextField
+from portal.ui.forms import DayField, NearDayInput, StaffForm, TextField
 from portal.ui.htmx import finish_action, render_page, toast
 
 
@@ -38,6 +38,8 @@ class Subject(Protocol):
 
 
 class FutureDayField(DayField):
+    widget = NearDayInput
+
     def validate(self, value: date | None) -> None:
         super().validate(value)
         if value and value < business_date():
@@ -62,14 +64,14 @@ class ColleagueField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Djang
 class NoteForm(StaffForm):
     """A note, which may be pinned as a warning up to a day."""
 
-    text = TextField(label="Note", max_length=2000, widget=forms.Textarea({"rows": 3}))
+    text = TextField(label="Note", max_length=2000, widget=forms.Textarea({"rows": 3, "autofocus": True}))
     pinned_until = FutureDayField(label="Pin as a warning until", required=False)
 
 
 class FollowUpForm(StaffForm):
     """Something to do by a day, by oneself or a colleague."""
 
-    title = TextField(label="Task", max_length=200)
+    title = TextField(label="Task", max_length=200, widget=forms.TextInput({"autofocus": True}))
     due = FutureDayField(label="By")
     owner = ColleagueField(label="For", required=False, empty_label="Me")
 
@@ -135,8 +137,20 @@ def _form_page(
         return finish_action(request, subject.get_absolute_url())
     kind, uuid, borrower_uuid = about["subject_kind"], about["subject_uuid"], about["borrower_uuid"]
     log_page(request, kind=kind, uuid=uuid, label=str(subject), borrower_uuid=borrower_uuid)
-    context: dict[str, Any] = {"form": form, "record": subject, "crumb": crumb, "noun": noun}
-    return render_page(request, "notes/form.html", context, status=422 if form.is_bound else 200)
+    context: dict[str, Any] = {
+        "crumbs": [crumb, (str(subject), subject.get_absolute_url())],
+        "crumb": f"Add {noun}",
+        "title": f"{noun.capitalize()} on {subject}",
+        "text": "Internal. Never sent to the service or shown to borrowers.",
+        "action": request.path,
+        "act": f"Add {noun}",
+        "safe": "Cancel",
+        "back": subject.get_absolute_url(),
+        "form": form,
+    }
+    return render_page(
+        request, "ui/question.html", context, partial="dialog", status=422 if form.is_bound else 200
+    )
 
 
 @requires("notes.add")

@@ -7,7 +7,7 @@ that come back from the library or from the service find their way to the field 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID, uuid4
@@ -18,6 +18,7 @@ from django.forms.boundfield import BoundField
 from django.forms.renderers import TemplatesSetting
 from django.utils.datastructures import MultiValueDict
 
+from portal.runtime.business_date import business_date
 from portal.ui.guard import GuardedForm
 from servicing import rules
 
@@ -171,6 +172,22 @@ class DayInput(forms.DateInput):
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         super().__init__(attrs, format="%Y-%m-%d")
+
+
+class NearDayInput(DayInput):
+    """The same with buttons for the days that are chosen most."""
+
+    template_name = "ui/near_day.html"
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        today = business_date()
+        days = {"Tomorrow": 1, "Monday": 7 - today.weekday(), "One week": 7}
+        # On a Sunday tomorrow is Monday, and on a Monday the next one is in a week.
+        unique = {number: words for words, number in reversed(days.items())}
+        quick_days = [(words, today + timedelta(number)) for number, words in sorted(unique.items())]
+        context = super().get_context(name, value, attrs)
+        context["widget"]["quick_days"] = quick_days
+        return context
 
 
 class SecretInput(forms.TextInput):

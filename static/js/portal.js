@@ -11,6 +11,7 @@
 //   data-secret             an input whose value no draft ever holds
 //   data-phone              an input that shows ten digits as (512) 555-0143
 //   data-was="text"         a row whose field held the text; its data-was-words show once it differs, and data-undo puts it back
+//   data-day="2026-11-27"   a button that puts the day into the field it stands in
 //   data-groups="2-7"       an input that shows its digits in groups, as 12-3456789
 //   data-busy="Sending…"    a submit button's words while its form is on the way
 //   data-focus              what takes the focus once it is on the page
@@ -138,7 +139,7 @@
       if (opener?.isConnected && !isTaken) opener.focus();
     });
     dialog.showModal();
-    $("input[autofocus]", dialog)?.select();
+    $(":is(input, textarea)[autofocus]", dialog)?.select();
   };
 
   const closeDialog = () => $("#dialog > dialog[open]")?.close();
@@ -297,6 +298,18 @@
     input.value = row.dataset.was;
     input.focus();
     input.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+
+  on("click", "[data-day]", (button) => {
+    const input = $("input", button.closest(".sd-field"));
+    input.value = button.dataset.day;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    input.focus();
+  });
+
+  // Enter is a new line there: with Ctrl it presses what Enter presses in a field.
+  on("keydown", "textarea", ({ form }, event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form?.requestSubmit($("button:not([type=button])", form));
   });
 
   on("change", "[data-groups]", (input) => {

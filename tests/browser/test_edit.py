@@ -2,12 +2,15 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.conf import LazySettings, settings
 from playwright.sync_api import Page, Route, expect
 
+from portal.notes.models import FollowUp, Note
 from portal.registry.models import Kind, Record
+from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
@@ -126,6 +129,41 @@ def test_a_phone_is_changed_on_the_borrower_page_in_two_clicks(
     expect(page).to_have_url(re.compile(f"{borrower}$"))
     expect(page.locator(".sd-factline")).to_contain_text("(512) 555-0199")
     assert [call.operation for call in portal_service.calls] == ["borrowers.update"]
+
+
+def test_a_note_is_one_click_and_ctrl_enter(page: Page, maya: Record) -> None:
+    page.goto(f"/borrowers/{maya.borrower_uuid}/?tab=notes")
+    page.get_by_role("link", name="Add note").click()
+    expect(page.get_by_role("dialog").get_by_label("Note", exact=True)).to_be_focused()
+    assert complaints(page) == []
+    page.keyboard.type("Calls only after noon.")
+    press(page, "Control+Enter")
+    expect(page.locator("#toasts")).to_contain_text("note added")
+    assert Note.objects.get().text == "Calls only after noon."
+
+
+def test_a_follow_up_takes_a_usual_day_with_a_click(page: Page, maya: Record) -> None:
+    today = business_date()
+    page.goto(f"/borrowers/{maya.borrower_uuid}/?tab=notes")
+    page.get_by_role("link", name="Add a follow-up").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Task")).to_be_focused()
+    assert complaints(page) == []
+    dialog.get_by_role("button", name="Add follow-up").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Fix 2 fields")
+    dialog.get_by_label("Task").fill("Ask for the statement")
+    dialog.get_by_role("button", name="Tomorrow").click()
+    expect(dialog.get_by_label("By", exact=True)).to_have_value(f"{today + timedelta(1)}")
+    if today.weekday():  # Else Monday is in a week.
+        dialog.get_by_role("button", name="One week").click()
+    else:
+        dialog.get_by_role("button", name="Monday").click()
+    box = dialog.bounding_box()
+    assert box
+    assert box["width"] <= 560
+    dialog.get_by_role("button", name="Add follow-up").click()
+    expect(page.locator("#toasts")).to_contain_text("follow-up added")
+    assert FollowUp.objects.get().due == today + timedelta(7)
 
 
 def test_going_back_from_the_check_asks_first(page: Page, maya: Record) -> None:

@@ -56,6 +56,7 @@ DECISIONS = re.compile(r"archive|decide|withdraw|discard|finish|unpin|cancel|res
 LATER = timezone.localdate() + timedelta(days=9)
 TYPED = {
     "month": str(LATER.month), "day": str(LATER.day), "year": str(LATER.year), "until": LATER.isoformat(),
+    "due": LATER.isoformat(),
     "exported_on": timezone.localdate().isoformat(), "password": PASSWORD, "oldpassword": PASSWORD, "amount": "25000",
     "login": "supervisor", "username": "newcomer", "uuid": str(uuid4()), "reason": "Asked by phone", "name": "A view",
     "text": "Called", "title": "Call", "email": "maya@harbor.example", "phone": "512-555-0143", "first_name": "Maya",
