@@ -29,7 +29,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS, active_records, with_borrowers
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, VERSION, read_news
+from portal.ui.help import HELP_PAGES, NEWS_COOKIE, NEWS_COOKIE_SECONDS, PICTURES, VERSION, read_news
 from portal.ui.htmx import finish_action, render_page, toast
 
 MAX_RECENT = 8
@@ -205,6 +205,8 @@ def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
     if address not in HELP_PAGES:
         raise Http404("Help has no such page.")
     context: dict[str, Any] = {"title": HELP_PAGES[address], "part": f"home/help_pages.html#{address}"}
+    if address in PICTURES:
+        context["picture"] = {"file": f"help/{address}.webp", "words": PICTURES[address]}
     context["grace_days"] = settings.PROMISE_GRACE_DAYS
     if address == "first-day":
         context["tasks"] = first_day_tasks(request.can)

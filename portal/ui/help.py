@@ -27,6 +27,21 @@ HELP_PAGES = {
     "keyboard": "Keyboard shortcuts",
     "news": "What’s new",
 }
+# “static/help/<address>.webp”, taken by tests/pictures.py: what it shows.
+PICTURES = {
+    "home": "Home: items that need attention by kind, with their sums",
+    "borrowers": "A borrower’s page: contact details, a data check and what is past due",
+    "onboarding": "New borrower: its five steps, open at the business",
+    "applications": "Offers of an application side by side",
+    "loans": "A loan: past due, due next, remaining payments and principal",
+    "credit_lines": "A line of credit: payoff, available credit and what is due next",
+    "collections": "Collections: accounts past due by aging, with their promises",
+    "repayments": "Repayments: totals by status above the list",
+    "messaging": "Messages: events by day with status, amount and borrower",
+    "approvals": "Review of a new legal name, which needs an approval",
+    "audit": "Audit trail: who did what and when, with references",
+    "operations": "Integration status: each group of calls with its response times",
+}
 NEWS_COOKIE = "news"
 """Holds the version whose news this person's browser opened last."""
 NEWS_COOKIE_SECONDS = 365 * 24 * 60 * 60

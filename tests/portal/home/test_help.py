@@ -3,15 +3,18 @@
 import re
 from datetime import date
 from html import unescape
+from io import BytesIO
 
 from django.test import Client as Browser
 from django.urls import reverse
+from PIL import Image
 
 from portal.accounts.roles import Role
 from portal.audit.models import WriteIntent
 from portal.registry.models import Record
+from portal.settings import BASE_DIR
 from portal.ui.frame import AREAS
-from portal.ui.help import HELP_PAGES
+from portal.ui.help import HELP_PAGES, PICTURES
 from servicing.sandbox import Sandbox
 from servicing.version import __version__
 from tests import given
@@ -56,14 +59,24 @@ def test_every_term_that_help_explains_is_on_a_screen(portal_service: Sandbox, v
 def test_every_area_has_its_page(portal_service: Sandbox, viewer: Browser) -> None:
     for areas in AREAS.values():
         for area in areas:
-            assert area.url_name.partition(":")[0] in HELP_PAGES
+            assert area.url_name.partition(":")[0] in HELP_PAGES.keys() & PICTURES.keys()
     first = unescape(page(viewer, "/help/"))
     for address, title in HELP_PAGES.items():
         assert f'href="/help/{address}/"' in first
         shown = page(viewer, f"/help/{address}/")
         assert f"<h1>{title}</h1>" in shown
         assert len(words(shown.partition("sd-prose")[2].partition("</section>")[0])) > 100
+        pictures = re.findall(r'<img class="sd-card sd-picture" src="/static/([^"]+)" alt="([^"]+)"', shown)
+        assert pictures == [(f"help/{address}.webp", alt) for alt in [PICTURES.get(address)] if alt]
     assert viewer.get("/help/unheard-of/").status_code == 404
+
+
+def test_a_picture_leaves_room_for_its_page() -> None:
+    """A first visit may weigh 130 kB; a page of Help without its picture weighs 117."""
+    for address in PICTURES:
+        content = (BASE_DIR / f"static/help/{address}.webp").read_bytes()
+        assert len(content) < 12_500
+        assert Image.open(BytesIO(content)).size == (700, 420)
 
 
 def test_the_first_day_leads_to_eight_pages_that_open(portal_service: Sandbox) -> None:

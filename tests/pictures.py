@@ -1,0 +1,85 @@
+"""Takes the pictures of Help from a running demo: ``DEBUG=1 PORT=8000 python -m tests.pictures``. Look at each.
+
+Hides which record shows an area best. Pictures have few colors: a first visit of a page may weigh 130 kB with its own.
+"""
+
+import os
+import re
+from io import BytesIO
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from portal.settings import BASE_DIR
+from portal.ui.help import PICTURES
+
+WIDTH, HEIGHT = 700, 420
+MENU_WIDTH = 216
+COLORS = 16
+# Who looks, the page or the list that leads to it, the last part of its address, and what is at the top.
+EXAMPLES = {
+    "home": ("servicer", "/", "", "main"),
+    "borrowers": ("servicer", "/borrowers/?q=coleridge", "borrowers/ID/", "main"),
+    "onboarding": ("servicer", "/borrowers/new/", "", "main"),
+    "applications": ("servicer", "/applications/", "applications/ID/", "main section:has(th[scope=row])"),
+    "loans": ("servicer", "/loans/?q=bob", "loans/ID/", "main"),
+    "credit_lines": ("servicer", "/lines/", "lines/ID/", "main"),
+    "collections": ("servicer", "/collections/", "", "main"),
+    "repayments": ("servicer", "/repayments/", "", "main"),
+    "messaging": ("servicer", "/messages/", "", "main section:has(table) >> nth=-1"),
+    "approvals": ("servicer", "/borrowers/?q=coleridge", "borrowers/ID/", "main section >> nth=0"),
+    "audit": ("supervisor", "/audit/?borrower=coleridge", "", "main table"),
+    "operations": ("servicer", "/status/", "", "main"),
+}
+
+
+def main() -> None:
+    (BASE_DIR / "static/help").mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=["--no-sandbox"]
+        )
+        for address in PICTURES:
+            take(browser, address)
+        browser.close()
+
+
+def take(browser: Browser, address: str) -> None:
+    username, start, target, top = EXAMPLES[address]
+    page = browser.new_page(
+        base_url=f"http://127.0.0.1:{os.environ.get('PORT', '8000')}",
+        viewport={"width": WIDTH + MENU_WIDTH, "height": HEIGHT},
+        reduced_motion="reduce",
+    )
+    page.goto("/sign-in/")
+    page.fill("#id_login", username)
+    page.fill("#id_password", "servicing-demo")
+    page.keyboard.press("Enter")
+    page.wait_for_url("/")
+    page.goto(start, wait_until="networkidle")
+    if target:
+        link = re.search(f'href="([^"]*/{target.replace("ID", "[0-9a-f-]{36}")})"', page.content())
+        assert link, f"The demo has nothing to show for {address}."
+        page.goto(link[1], wait_until="networkidle")
+    if address == "approvals":
+        request_approval(page)
+    box = page.locator(top).first.bounding_box()
+    assert box, f"{address} lacks {top}."
+    page_height = page.evaluate("document.documentElement.scrollHeight")
+    area = {"x": MENU_WIDTH, "y": min(box["y"], page_height - HEIGHT), "width": WIDTH, "height": HEIGHT}
+    picture = Image.open(BytesIO(page.screenshot(full_page=True, clip=area))).convert("RGB")  # type: ignore[arg-type]
+    few = picture.quantize(COLORS, dither=Image.Dither.NONE).convert("RGB")
+    few.save(BASE_DIR / f"static/help/{address}.webp", lossless=True, method=6, quality=100)
+    page.context.close()
+
+
+def request_approval(page: Page) -> None:
+    """Preview a change that needs an approval; nothing is sent."""
+    page.goto(f"{page.url}edit/")
+    page.fill("[name=first_name]", "Coleridge Freight Lines LLC")
+    page.get_by_role("button", name="Review changes").click()
+    page.wait_for_load_state("networkidle")
+
+
+if __name__ == "__main__":
+    main()
