@@ -148,11 +148,14 @@ def _name(row: WorklistRow) -> str:
 
 def _account(row: WorklistRow) -> SafeString:
     record = row.record
-    mark = ""
+    mark, promise = "", ""
     if row.change:
         mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", "Newly past due")
+    if row.promise:  # On a phone the column of promises has no room.
+        badge = ui.badge(row.promise.look, f"Promise {str(row.promise.state).lower()}")
+        promise = format_html('<span class="sd-narrow">{}</span>', badge)
     return format_html(
-        '<a href="{0}" title="{1}"><b>{1}</b></a><small>{2} {3} {4}</small>'
+        '<a href="{0}" title="{1}"><b>{1}</b></a><small>{2} {3} {4}{7}</small>'
         '<a class="sd-btn sd-btn-sm sd-btn-icon sd-btn-quiet sd-contacts" href="{5}" hx-get="{5}?beside=1"'
         ' hx-target="#contacts" title="Contacts" aria-label="Contacts with {1}">{6}</a>',
         account_url(record, row.state),
@@ -162,6 +165,7 @@ def _account(row: WorklistRow) -> SafeString:
         mark,
         page_url("collections:contacts", record.kind, record.uuid),
         ui.icon("phone"),
+        promise,
     )
 
 

@@ -264,6 +264,10 @@ def test_a_collectors_day(page: Page, portfolio: Sandbox, chromium: Browser, liv
     page.goto("/collections/?promise=new")
     expect(page.locator("[data-row]")).to_have_count(1)
     expect(page.locator("[data-row]")).to_contain_text(breaks["uuid"][:8])
+    expect(page.locator("[data-row]").get_by_text("Promise broken")).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("[data-row]").get_by_text("Promise broken")).to_be_visible()
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.goto("/")
     expect(page.locator("main")).to_contain_text("paid $0.00 of $150.00")
 
