@@ -54,6 +54,9 @@ def test_nothing_covers_the_list_until_a_message_is_opened(page: Page, uuids: li
 def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: list[str]) -> None:
     page.goto("/messages/")
     expect(page.locator("[data-message]")).to_have_count(4)
+    coverage = page.locator(".sd-coverage").bounding_box()
+    assert coverage
+    assert coverage["height"] < 60  # One line while nothing is missing.
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("#message-title")).to_contain_text(uuids[0][:8])
