@@ -208,6 +208,8 @@ def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
     if address in PICTURES:
         context["picture"] = {"file": f"help/{address}.webp", "words": PICTURES[address]}
     context["grace_days"] = settings.PROMISE_GRACE_DAYS
+    words = {"ssn": "SSN", "dob": "date of birth"}
+    context["approval_acts"] = [words.get(act, act.replace("_", " ")) for act in settings.APPROVAL_ACTS]
     if address == "first-day":
         context["tasks"] = first_day_tasks(request.can)
     if address != "news":

@@ -5,6 +5,7 @@ from datetime import date
 from html import unescape
 from io import BytesIO
 
+from django.conf import LazySettings
 from django.test import Client as Browser
 from django.urls import reverse
 from PIL import Image
@@ -69,6 +70,16 @@ def test_every_area_has_its_page(portal_service: Sandbox, viewer: Browser) -> No
         pictures = re.findall(r'<img class="sd-card sd-picture" src="/static/([^"]+)" alt="([^"]+)"', shown)
         assert pictures == [(f"help/{address}.webp", alt) for alt in [PICTURES.get(address)] if alt]
     assert viewer.get("/help/unheard-of/").status_code == 404
+
+
+def test_help_names_the_changes_that_need_an_approval_here(
+    portal_service: Sandbox, viewer: Browser, settings: LazySettings
+) -> None:
+    assert "need an approval: legal name, SSN, date of birth." in page(viewer, "/help/onboarding/")
+    settings.APPROVAL_ACTS = ["email"]
+    assert "need an approval: email." in page(viewer, "/help/onboarding/")
+    settings.APPROVAL_ACTS = []
+    assert "need an approval" not in page(viewer, "/help/onboarding/")
 
 
 def test_a_picture_leaves_room_for_its_page() -> None:
