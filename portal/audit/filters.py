@@ -95,6 +95,13 @@ class EntryFilters:
         self.entries = self._entries()
 
     @property
+    def has_more(self) -> bool:
+        """Whether any of the filters that the page folds is set."""
+        return bool(self.shown) or any(
+            self.values[name] for name in ("group", "kind", "result", "from", "to")
+        )
+
+    @property
     def words(self) -> dict[str, str]:
         """Every filter that was in force, for the entry of an export."""
         hidden = ", ".join(

@@ -16,9 +16,13 @@ register = template.Library()
 ROW = """<tr data-row>
 <td class="sd-nowrap">{}</td>
 <td>{}{}{}<span class="sd-narrow">{}</span></td>
-<td class="sd-wide">{}</td><td class="sd-wide">{}</td><td class="sd-wide">{}</td>
-<td class="sd-wide"><code class="sd-mono">{}</code></td></tr>
+{}</tr>
 """
+COLUMNS = ("Borrower", "Reason", "Result", "Reference")
+"""Beside the sentence; one that is empty in every row is left out."""
+TABLE = """<thead><tr><th scope="col">When</th><th scope="col">Who and what</th>{}</tr></thead>
+<tbody>{}</tbody>"""
+HEAD, CELL = '<th scope="col" class="sd-wide">{}</th>', '<td class="sd-wide">{}</td>'
 REMOVED = '<del class="sd-removed"><span class="visually-hidden">was: </span>{}</del>'
 ADDED = '<ins class="sd-added"><span class="visually-hidden">is: </span>{}</ins>'
 SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
@@ -26,33 +30,54 @@ SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
 
 @register.simple_tag
 def entry_rows(lines: Sequence[EntryLine], may_read: bool, in_admin: bool = False) -> SafeString:
-    """The rows; each leads to its own page if this person may read it, ``in_admin`` to that of the administration."""
+    """The head and the rows; each leads to its own page if this person may read it, or to that of the admin."""
     # One address is resolved, not one a row.
     page = reverse("admin:audit_entry_change" if in_admin else "audit:detail", args=[0])
     trail = reverse("audit:index")
-    return format_html_join("", ROW, (_cells(line, page if may_read else "", trail) for line in lines))
+    beside = [_beside(line, trail if may_read else "") for line in lines]
+    shown = [index for index in range(len(COLUMNS)) if any(cells[index] for cells in beside)]
+    rows = (
+        (
+            *_cells(line, page if may_read else ""),
+            format_html_join("", CELL, ((cells[index],) for index in shown)),
+        )
+        for line, cells in zip(lines, beside, strict=True)
+    )
+    heads = format_html_join("", HEAD, ((COLUMNS[index],) for index in shown))
+    return format_html(TABLE, heads, format_html_join("", ROW, rows))
 
 
-def _cells(line: EntryLine, page: str, trail: str) -> Iterator[str]:
+def _result(entry: Entry) -> SafeString:
+    if entry.result:
+        return status_badge(entry.result)
+    return badge("neutral", "Started") if entry.phase == Entry.Phase.ATTEMPT else SafeString("")
+
+
+def _beside(line: EntryLine, trail: str) -> tuple[SafeString | str, ...]:
+    """The cells of :data:`COLUMNS`."""
+    entry, owner = line.entry, line.borrower
+    borrower = format_html('<a href="{}">{}</a>', owner.get_absolute_url(), owner) if owner else ""
+    reference = _reference(entry, trail)
+    code = format_html('<code class="sd-mono">{}</code>', reference) if reference else ""
+    return borrower, entry.reason, _result(entry), code
+
+
+def _cells(line: EntryLine, page: str) -> Iterator[str]:
     entry, none = line.entry, SafeString("")
     said = format_html('<b class="sd-strong">{}</b> {}', entry.actor_name, line.sentence)
-    result = status_badge(entry.result) if entry.result else none
-    if not entry.result and entry.phase == Entry.Phase.ATTEMPT:
-        result = badge("neutral", "Started")
     yield clock(entry.at, "seconds")
-    yield format_html('<a href="{}">{}</a>', page.replace("/0/", f"/{entry.pk}/"), said) if page else said
+    yield (
+        format_html('<a class="sd-said" href="{}">{}</a>', page.replace("/0/", f"/{entry.pk}/"), said)
+        if page
+        else said
+    )
     yield (
         format_html(' <span class="sd-meta">{} times</span>', line.view_count)
         if line.view_count > 1
         else none
     )
     yield _changes(line.changes)
-    yield result
-    owner = line.borrower
-    yield format_html('<a href="{}">{}</a>', owner.get_absolute_url(), owner) if owner else none
-    yield entry.reason
-    yield result
-    yield _reference(entry, trail if page else "")
+    yield _result(entry)
 
 
 def _changes(changes: Sequence[FieldChange]) -> SafeString:

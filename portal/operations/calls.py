@@ -54,8 +54,10 @@ class Calls:
 
 
 def find_calls(state: QueryDict) -> Calls:
-    """Find the calls that a query string asks for."""
+    """Find the calls that a query string asks for; the ones that failed if it asks for none in particular."""
     chosen = {name: value for name in FILTERS if (value := _text(state.get(name, "")))}
+    if not any(name in state for name in FILTERS):
+        chosen = {"outcome": "failed"}
     calls = filter_calls(chosen)
     before = _text(state.get("before", ""))
     if (key := row_key(before)) is not None:

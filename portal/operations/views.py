@@ -34,8 +34,10 @@ from servicing import __version__
 @requires("operations.status")
 def status(request: StaffRequest) -> HttpResponse:
     """How the service answers, what failed, every call, what works in the background, and how this desk is set up."""
+    groups = measure_health()
     context: dict[str, Any] = {
-        "groups": measure_health(),
+        "groups": groups,
+        "has_failures": any(group.last_failure for group in groups),
         "outage": current_outage(),
         "remembers": cache.is_answering(),
         "mail_problems": list(outbox.problems()),
@@ -46,7 +48,8 @@ def status(request: StaffRequest) -> HttpResponse:
         "work": jobs_status(),
         "repeated": scheduled_jobs(),
         "chain": readiness.chain(),
-        "configuration": readiness.configuration(),
+        # Names of settings mean something to administrators alone.
+        "configuration": readiness.configuration() if request.can("accounts.staff") else (),
         "may_read_audit": request.can("audit.index"),
         "version": __version__,
     }

@@ -33,6 +33,11 @@ def test_a_supervisor_settles_what_was_lost(page: Page, portal_service: Sandbox)
 
     page.goto("/audit/")
     look()
+    # Four controls, then the rest; sentences in the color of text.
+    expect(page.locator(".sd-filters").locator("input:visible, select:visible")).to_have_count(4)
+    color = "each => getComputedStyle(each).color"
+    assert page.locator("a.sd-said").first.evaluate(color) == page.locator("h1").evaluate(color)
+    page.get_by_text("More", exact=True).click()
     with page.expect_response("**/audit/?**result=unknown**"):
         page.get_by_label("Result").select_option("unknown")
     page.get_by_role("link", name="the outcome is unknown").click()
