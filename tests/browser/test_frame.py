@@ -52,6 +52,15 @@ def test_a_phone_shows_a_row_of_a_list_in_its_first_screen(page: Page, borrower:
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
+def test_forced_colors_mark_what_is_chosen(page: Page, borrower: str) -> None:
+    page.emulate_media(forced_colors="active")
+    page.goto(f"{borrower}?tab=loans")
+    background = "one => getComputedStyle(one).backgroundColor"
+    for place in (page.locator(".sd-nav"), page.locator(".sd-tabs")):
+        chosen, other = place.locator("a[aria-current]"), place.locator("a:not([aria-current])").first
+        assert chosen.evaluate(background) != other.evaluate(background)
+
+
 def test_filters_of_a_phone_are_in_a_drawer(page: Page, borrower: str) -> None:
     page.set_viewport_size(PHONE)
     page.goto("/borrowers/")
