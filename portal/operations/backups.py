@@ -150,7 +150,7 @@ def _restore_dump(file: Path) -> None:
         dump = subprocess.run(dump_command, stdout=psql.stdin, stderr=pipe, check=False)  # noqa: S603
         _, words = psql.communicate(b"" if dump.returncode else b"COMMIT;\n")
     if dump.returncode or psql.returncode:
-        raise BackupError(f"The copy cannot be put back: {(words or dump.stderr).decode().strip()}")
+        raise BackupError((words or dump.stderr).decode().strip())
 
 
 def _run(*command: str) -> None:

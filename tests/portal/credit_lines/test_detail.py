@@ -191,7 +191,7 @@ class TestStatements:
             portal_service.world.statement(line.uuid, day)
         read(viewer, line)
         shown = panel(viewer, f"{line.get_absolute_url()}?statement=2026-03-15", "line-statements")
-        assert f'src="{line.get_absolute_url()}statements/2026-03-15/pdf/"' in shown
+        assert f'src="{line.get_absolute_url()}statements/2026-03-15/pdf/#toolbar=0&amp;navpanes=0' in shown
         assert 'title="Statement of Mar 15, 2026"' in shown
         earlier, later = shown.index('data-key="["'), shown.index('data-key="]"')
         assert "statement=2026-02-15" in shown[:earlier].rpartition("<a ")[2]

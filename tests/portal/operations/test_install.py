@@ -32,16 +32,16 @@ USE_PORTAL = """
 import importlib, pkgutil
 import django
 django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
 import portal, servicing
 for package in (portal, servicing):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.startswith("servicing.sandbox") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-from django.core.management import call_command
 from django.test import Client
 from portal.accounts.models import User
 from portal.operations.doctor import documents
-call_command("migrate", verbosity=0)
 call_command("import_ids", sys.argv[2], verbosity=0)
 browser = Client(SERVER_NAME="localhost")
 browser.force_login(User.objects.create_user("ada", role="supervisor"))
