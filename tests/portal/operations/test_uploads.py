@@ -36,7 +36,7 @@ def sent(port: int, path: str, cookie: str, size: int) -> tuple[int, str, int]:
 def test_a_body_of_200_megabytes_is_refused_and_not_read(viewer: Browser, portal_service: Sandbox) -> None:
     port, session = free_port(), viewer.cookies["sessionid"].value
     with serving(portal_service, port):
-        until(lambda: requests.get(f"http://127.0.0.1:{port}/readyz", timeout=10).ok)
+        until(lambda: requests.get(f"http://127.0.0.1:{port}/readyz", timeout=60).ok)
         for path, cookie in (("/verify/", session), ("/registry/import/", session), ("/sign-in/", "")):
             status, page, number = sent(port, path, cookie, 200 * MEGABYTE)
             assert status == 413
