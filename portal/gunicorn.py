@@ -6,6 +6,7 @@ an address may hold what somebody searched for.
 """
 
 import ctypes
+import gc
 import os
 import re
 import signal
@@ -49,6 +50,9 @@ MAX_ARENAS = 2
 with suppress(OSError, AttributeError):
     ctypes.CDLL(None).mallopt(M_ARENA_MAX, MAX_ARENAS)
 
+# Python looks for garbage each time 700 objects were added, and every hundredth time among all that the portal has
+# loaded, while no thread goes on. A page adds tens of thousands and drops them at its end.
+GC_THRESHOLD = 50_000
 HEAD_BYTES = 16 * 1024
 CHECKS = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz|metrics)[ ?]")
 # Panels, statement documents, printed documents and downloads wait for the service or take long.
@@ -129,6 +133,8 @@ def post_fork(server: Any, worker: worker_class) -> None:
 def post_worker_init(worker: worker_class) -> None:
     """Load the tracing SDK in the forked process, then stop the process that it replaces."""
     tracing.load_sdk()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
     if worker.replaces:
         with suppress(ProcessLookupError):
             os.kill(worker.replaces, signal.SIGTERM)
