@@ -16,7 +16,7 @@ from portal.notes.models import Note
 from portal.panels import LOADER, Freshness, Panels, show_panels
 from portal.registry import changes, store
 from portal.registry.models import Kind, Record
-from portal.repayments.table import repayment_table, rows_of_lists
+from portal.repayments.table import ACCOUNT_PAGE_SIZE, repayment_table, rows_of_lists
 from servicing import Loan, Statement
 
 MAX_NOTES = 50
@@ -52,7 +52,9 @@ def account_page(
         "fresh": fresh,
         "repayments_fresh": repayments_fresh,
         "table": cache(
-            lambda: repayment_table(request, rows_of_lists([repayments_copy]), covers=f"of this {noun}")
+            lambda: repayment_table(
+                request, rows_of_lists([repayments_copy]), covers=f"of this {noun}", size=ACCOUNT_PAGE_SIZE
+            )
         ),
         "newest_messages": cache(partial(messages_of_account, record)),
     }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from html import escape
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -114,13 +114,14 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
         return None
     scale, grid = _grid(highest)
     is_yearly = len(rows) > MANY_BARS
-    bars = _bars(_runs(rows, states) if is_yearly else [[row] for row in rows], states, kinds, scale)
+    runs = _runs(rows, states) if is_yearly else [[row] for row in rows]
+    bars = _bars(runs, states, kinds, scale)
     return Chart(
         bars=bars,
         grid=grid,
         months=_years(rows) if is_yearly else _months(rows),
         kinds=kinds,
-        balance=_balance(rows),
+        balance=_balance(rows, runs),
         today=across(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
         today_words=f"Today, {today:%b} {today.day}",
         description=_description(rows, list(states.values()), kinds),
@@ -224,11 +225,13 @@ def _months(rows: Sequence[Installment]) -> list[Tick]:
     ]
 
 
-def _balance(rows: Sequence[Installment]) -> str:
+def _balance(rows: Sequence[Installment], runs: Sequence[Sequence[Installment]]) -> str:
+    """A point at the first installment and at the last of each bar; all must have a balance."""
     balances = [row.balance for row in rows if row.balance is not None]
     if len(balances) != len(rows) or len(rows) < 2 or max(balances) <= 0 or min(balances) < 0:
         return ""
-    points = ((across(2 * index + 1, 2 * len(rows)), balance) for index, balance in enumerate(balances))
+    places = sorted({0, *(end - 1 for end in accumulate(map(len, runs)))})
+    points = ((across(2 * place + 1, 2 * len(rows)), balances[place]) for place in places)
     return polyline(points, HEIGHT, BALANCE_HEADROOM)
 
 

@@ -27,7 +27,7 @@ from servicing import Repayment, codec, consistency
 from servicing.schedules import total
 from servicing.values import decimal_or_none
 
-PAGE_SIZE = 25
+PAGE_SIZE, ACCOUNT_PAGE_SIZE = 25, 12
 SCHEDULED, SUCCEEDED = "SCHEDULED", "SUCCEEDED"
 UPCOMING = "Upcoming"
 PARTS = ("principal", "interest", "fees", "suspense")
@@ -192,7 +192,9 @@ class RepaymentTable:
         return "Borrower" if any(row.borrower for group in self.groups for row in group.rows) else "Effective"
 
 
-def repayment_table(request: HttpRequest, rows: Iterable[RepaymentRow], *, covers: str) -> RepaymentTable:
+def repayment_table(
+    request: HttpRequest, rows: Iterable[RepaymentRow], *, covers: str, size: int = PAGE_SIZE
+) -> RepaymentTable:
     """One page: upcoming repayments, the soonest first; then month by month, the newest first."""
     rows, today = list(rows), business_date()
     upcoming = [row for row in rows if row.is_upcoming(today)]
@@ -200,7 +202,7 @@ def repayment_table(request: HttpRequest, rows: Iterable[RepaymentRow], *, cover
     upcoming.sort(key=_day)
     past.sort(key=_day, reverse=True)
     months = {title: list(group) for title, group in groupby(past, key=month_title)}
-    page = Paginator([*upcoming, *past], PAGE_SIZE).get_page(request.GET.get("page"))
+    page = Paginator([*upcoming, *past], size).get_page(request.GET.get("page"))
     groups = []
     for title, group in groupby(
         page, key=lambda row: UPCOMING if row.is_upcoming(today) else month_title(row)

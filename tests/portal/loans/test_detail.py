@@ -249,6 +249,17 @@ class TestChart:
         assert [tick.words for tick in found.months] == [str(year) for year in range(2026, 2032)]
         assert found.bars[-1].width == found.bars[-2].width == round(Decimal(95) / 6, 2)
 
+    def test_its_balance_has_a_point_where_a_bar_ends(self) -> None:
+        days = [date(2026 + n // 12, n % 12 + 1, 1) for n in range(72)]
+        found = self.drawn(
+            *({"due_date": f"{day}", "total": 100, "balance": 7100 - 100 * n} for n, day in enumerate(days))
+        )
+        points = [tuple(map(Decimal, point.split(","))) for point in found.balance.split()]
+        assert [round(x, 1) for x, _ in points] == [
+            Decimal(n) for n in ("0.7", "16.0", "32.6", "49.3", "66.0", "82.6", "99.3")
+        ]
+        assert [y for _, y in points] == sorted(y for _, y in points)
+
     def test_the_two_parts_of_a_bar_are_its_whole(self) -> None:
         (bar,) = self.drawn({"due_date": "2026-12-01", "principal": 75, "interest": 25}).bars
         assert sum(block.height for block in bar.blocks) + 2 == bar.height
