@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 import msgspec
 from django.conf import settings
@@ -41,6 +42,8 @@ Stored = Mapping[tuple[str, str], Record]
 Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
 
 BATCH_SIZE = 2_000
+MAX_DECODED = 100
+"""Answers that a process keeps decoded: a page, its panels and the next click read the same ones."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
@@ -132,7 +135,18 @@ def save(
 
 def last_answer(record: Record, model: type[Model]) -> Model | None:
     """The record's last answer, or ``None`` if only its ID is on file."""
-    return codec.decode(model, record.answer) if record.answer else None
+    return cast(Model, decoded(model, record.answer)) if record.answer else None
+
+
+@lru_cache(MAX_DECODED)
+def decoded(model: Any, text: str) -> Any:
+    """Decode an answer once; it is frozen, and so are the figures that it keeps."""
+    return codec.decode(model, text)
+
+
+@lru_cache(MAX_DECODED)
+def decoded_list(model: Any, text: str) -> tuple[Any, ...]:
+    return tuple(codec.decode_list(model, text))
 
 
 def account_answer(account: Record) -> Loan | Statement | None:
@@ -157,7 +171,7 @@ def find(kind: str, uuid: str) -> Record | None:
 
 def last_list(record: Record, model: type[Model]) -> list[Model]:
     """The last answer of an account's list, such as its repayments."""
-    return codec.decode_list(model, record.answer) if record.answer else []
+    return list(decoded_list(model, record.answer)) if record.answer else []
 
 
 def canonical_json(answer: Answer | list[Repayment]) -> str:
