@@ -14,7 +14,9 @@ SETTINGS, GUIDE = ROOT / "portal/settings.py", ROOT / "docker/README.md"
 MARKS = "<!-- made by docker/settings_reference.py -->\n", "<!-- end -->\n"
 TITLE = re.compile(r"# --- (.+) ---")
 DEFAULT_POSITION = {"one_of": 2, "several_of": 2, "at_least": 2, "address": 2}
-READERS = {"text", "flag", "comma_separated", "matching", "pairs", "time_zone", *DEFAULT_POSITION}
+READERS = {
+    "text", "flag", "comma_separated", "matching", "pairs", "readable_file", "time_zone", *DEFAULT_POSITION
+}  # fmt: skip
 
 
 def write() -> None:
@@ -119,6 +121,8 @@ def values(call: ast.Call) -> str:
             return "list"
         case "pairs":
             return "list of `NAME=ROLE`"
+        case "readable_file":
+            return "file"
         case "time_zone":
             return "time zone"
         case "address":

@@ -21,6 +21,7 @@ from portal.runtime.environment import (
     matching,
     one_of,
     pairs,
+    readable_file,
     reject,
     several_of,
     stop,
@@ -126,11 +127,11 @@ SERVICING_TIME_ZONE = time_zone("SERVICING_TIME_ZONE", "America/Los_Angeles")
 #: Seconds one call may take.
 SERVICING_TIMEOUT = at_least("SERVICING_TIMEOUT", 1, 20)
 #: Certificate file to trust instead of the public ones.
-SERVICING_CA_BUNDLE = text("SERVICING_CA_BUNDLE")
+SERVICING_CA_BUNDLE = readable_file("SERVICING_CA_BUNDLE")
 #: Client certificate file.
-SERVICING_CLIENT_CERT = text("SERVICING_CLIENT_CERT")
+SERVICING_CLIENT_CERT = readable_file("SERVICING_CLIENT_CERT")
 #: Its private key, if the key is in a separate file.
-SERVICING_CLIENT_CERT_KEY = text("SERVICING_CLIENT_CERT_KEY")
+SERVICING_CLIENT_CERT_KEY = readable_file("SERVICING_CLIENT_CERT_KEY")
 #: Proxy for all calls, such as `http://proxy.example:3128`.
 SERVICING_PROXY = matching(
     "SERVICING_PROXY", "", r"https?://[^\s/]+/?", "must look like http://proxy.example:3128."
@@ -161,10 +162,6 @@ if SERVICING_URL.endswith("/v1"):
     reject("SERVICING_URL", "must end before /v1, which every call adds.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
     reject("SERVICING_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
-for name in ("SERVICING_CA_BUNDLE", "SERVICING_CLIENT_CERT", "SERVICING_CLIENT_CERT_KEY"):
-    path = globals()[name]
-    if path and not os.access(path, os.R_OK):
-        reject(name, f"must be a file that can be read; it is {path!r}.")
 if SERVICING_SESSION and (SERVICING_CA_BUNDLE or SERVICING_CLIENT_CERT or SERVICING_PROXY):
     reject("SERVICING_SESSION", "brings its own certificates and proxy; leave the other settings out.")
 for host in SERVICING_DOCUMENT_HOSTS:
@@ -699,14 +696,28 @@ OTEL_EXPORTER_OTLP_HEADERS = matching(
 )
 #: Service name in traces.
 OTEL_SERVICE_NAME = matching("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
-# The SDK reads it again, and takes another one where it doesn't know the name.
-#: Which traces are sent; the `traceidratio` ones read their share from `OTEL_TRACES_SAMPLER_ARG`.
+#: Which traces are sent. The `traceidratio` ones send the share in `OTEL_TRACES_SAMPLER_ARG`.
 OTEL_TRACES_SAMPLER = one_of(
     "OTEL_TRACES_SAMPLER",
     ["always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off",
      "parentbased_traceidratio"],
     "parentbased_always_on",
 )  # fmt: skip
+#: Share of traces that is sent, from 0 to 1.
+OTEL_TRACES_SAMPLER_ARG = matching(
+    "OTEL_TRACES_SAMPLER_ARG", "1", r"0?\.\d+|[01](\.0*)?", "must be a number from 0 to 1, such as 0.1."
+)
+# The SDK reads these itself. Each page would fail with one that it can't use, or its traces would be lost.
+matching("OTEL_BSP_SCHEDULE_DELAY", "", r"[1-9]\d{0,8}", "must be a whole number, 1 or more.")
+for name in (
+    "ATTRIBUTE_COUNT", "ATTRIBUTE_VALUE_LENGTH", "EVENT_ATTRIBUTE_COUNT", "LINK_ATTRIBUTE_COUNT",
+    "SPAN_ATTRIBUTE_COUNT", "SPAN_ATTRIBUTE_VALUE_LENGTH", "SPAN_EVENT_COUNT", "SPAN_LINK_COUNT",
+):  # fmt: skip
+    matching(f"OTEL_{name}_LIMIT", "", r"\d{1,9}", "must be a whole number.")
+for name in ("OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"):
+    one_of(f"{name}COMPRESSION", ["", "none", "gzip", "deflate"], "")
+    for kind in ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"):
+        readable_file(name + kind)
 #: Lowest level that is logged. `INFO` logs each request.
 LOG_LEVEL = one_of("LOG_LEVEL", ["DEBUG", "INFO", "WARNING", "ERROR"], "WARNING")
 #: `json` writes one object per line with the request's reference and without personal data.

@@ -125,6 +125,14 @@ def time_zone(name: str, default: str) -> str:
     return value
 
 
+def readable_file(name: str) -> str:
+    """Read the path of a file that this process can read."""
+    path = text(name)
+    if path and not os.access(path, os.R_OK):
+        reject(name, f"must be a file that can be read; it is {path!r}.")
+    return path
+
+
 def at_least(name: str, minimum: int, default: int) -> int:
     """Read a whole number with a lower bound."""
     value = text(name, str(default))

@@ -16,6 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
 from opentelemetry.trace import Span as SdkSpan
 from opentelemetry.trace import SpanKind, StatusCode, Tracer, use_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -56,12 +57,25 @@ def tracer() -> Tracer:
 
 @functools.cache
 def _tracer() -> Tracer:
-    provider = TracerProvider(resource=Resource.create({SERVICE_NAME: settings.OTEL_SERVICE_NAME}))
+    resource = Resource.create({SERVICE_NAME: settings.OTEL_SERVICE_NAME})
+    provider = TracerProvider(sampler=_build_sampler(), resource=resource)
     exporter = _build_exporter(Exporter)
     provider.add_span_processor(
         BatchSpanProcessor(exporter, max_queue_size=BATCH_SPANS, max_export_batch_size=BATCH_SPANS)
     )
     return provider.get_tracer("portal")
+
+
+def _build_sampler() -> Sampler:
+    """As the SDK would, but from settings that were checked and that may come from files."""
+    samplers = {
+        "always_on": ALWAYS_ON,
+        "always_off": ALWAYS_OFF,
+        "traceidratio": TraceIdRatioBased(float(settings.OTEL_TRACES_SAMPLER_ARG)),
+    }
+    name = settings.OTEL_TRACES_SAMPLER
+    sampler = samplers[name.removeprefix("parentbased_")]
+    return ParentBased(sampler) if name.startswith("parentbased_") else sampler
 
 
 def _build_exporter(exporter: type[OTLPSpanExporter]) -> OTLPSpanExporter:

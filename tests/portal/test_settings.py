@@ -137,6 +137,11 @@ def test_what_is_wrong_is_named_beside_what_is_missing_and_nothing_is_made(tmp_p
         "CACHE_URL": "memcached",
         "SECURE_SSL_REDIRECT": "yse",
         "LOG_FORMAT": "xml",
+        "OTEL_TRACES_SAMPLER_ARG": "abc",
+        "OTEL_BSP_SCHEDULE_DELAY": "0",
+        "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "abc",
+        "OTEL_EXPORTER_OTLP_COMPRESSION": "bzip2",
+        "OTEL_EXPORTER_OTLP_CERTIFICATE": "/nowhere.pem",
     }
     given = {"ALLOWED_HOSTS": "desk.example", "SERVICING_CLIENT_ID": "desk"} | wrong
     database = tmp_path / "portal.sqlite3"
@@ -262,6 +267,15 @@ class TestFiles:
         rest = {key: value for key, value in NEEDED.items() if key != "SERVICING_SECRET"}
         given = rest | {"SERVICING_SECRET_FILE": str(tmp_path / "secret")}
         assert shown("SERVICING_SECRET", **given) == SECRET
+
+    def test_the_share_of_traces_is_read_like_any_setting(self, tmp_path: Path) -> None:
+        (tmp_path / "sampler").write_text("parentbased_traceidratio\n")
+        given = {"OTEL_TRACES_SAMPLER_FILE": str(tmp_path / "sampler"), "OTEL_TRACES_SAMPLER_ARG": "0.25"}
+        script = (
+            "from portal.runtime.opentelemetry_sdk import tracer; print(tracer().sampler.get_description())"
+        )
+        done = start(sys.executable, "-c", script, **NEEDED, **given)
+        assert "root:TraceIdRatioBased{0.25}" in done.stdout, done.stderr
 
     def test_settings_that_were_renamed_keep_their_old_names(self) -> None:
         given = NEEDED | {"ORGANISATION": "Acme Lending", "UTILISATION_WARN": "60"}
