@@ -23,6 +23,7 @@ from portal.runtime.environment import (
     pairs,
     readable_file,
     reject,
+    rename,
     several_of,
     stop,
     stop_if_invalid,
@@ -52,11 +53,9 @@ ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
 if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
 Env.read_env(ENV_FILE)
-# Settings whose names were British before 0.10; the old names still work.
+# British before 0.10.
 for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
-    for ending in ("", "_FILE"):
-        if (old := name.replace("IZATION", "ISATION") + ending) in os.environ:
-            os.environ.setdefault(name + ending, os.environ.pop(old))
+    rename(name.replace("IZATION", "ISATION"), name)
 
 #: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)

@@ -33,6 +33,8 @@ _environment = FileAwareMapping()
 # The problem of each rejected setting, by name.
 _problems: dict[str, str] = {}
 _names_read: set[str] = set()
+# The former name of each setting that was given by it.
+_given_as: dict[str, str] = {}
 
 
 def stop(*sentences: str, topic: str = "Settings") -> NoReturn:
@@ -47,9 +49,22 @@ def reject(name: str, why: str) -> None:
 
 
 def stop_if_invalid() -> None:
-    """End the start if any setting was rejected, and name all of them."""
+    """End the start if any setting was rejected, and name all of them as they were given."""
     if _problems:
-        stop(*(f"{name} {why}" for name, why in _problems.items()))
+        stop(*(f"{_as_given(name)} {why}" for name, why in _problems.items()))
+
+
+def rename(old: str, name: str) -> None:
+    """Accept a setting under its former name, unless the present one is given too."""
+    _names_read.add(old)
+    for ending in ("", "_FILE"):
+        if (value := os.environ.pop(old + ending, None)) is not None and name + ending not in os.environ:
+            os.environ[name + ending] = value
+            _given_as[name] = old
+
+
+def _as_given(name: str) -> str:
+    return _given_as.get(name, name)
 
 
 def text(name: str, default: str | None = "") -> str:
@@ -59,7 +74,7 @@ def text(name: str, default: str | None = "") -> str:
         value = _environment.get(name, default)
     except (OSError, UnicodeDecodeError):
         path = os.environ[f"{name}_FILE"]
-        reject(name, f"cannot be read from the file that {name}_FILE names: {path}")
+        reject(name, f"cannot be read from the file that {_as_given(name)}_FILE names: {path}")
         value = default
     if not (value and value.strip()) and default is None:
         reject(name, MISSING)
@@ -166,10 +181,11 @@ def set_twice_or_empty() -> Iterator[str]:
     """Settings given both directly and as a file, or as an empty file: valid, but surely not meant."""
     for name in sorted(_names_read):
         path = os.environ.get(f"{name}_FILE")
+        given = _as_given(name)
         if path and os.environ.get(name):
-            yield f"{name} and {name}_FILE are both given, and the file counts. Take one of them away."
+            yield f"{given} and {given}_FILE are both given, and the file counts. Take one of them away."
         if path and not Path(path).read_text(encoding="utf-8").strip():
-            yield f"{name}_FILE names an empty file: {path}"
+            yield f"{given}_FILE names an empty file: {path}"
 
 
 def unknown_names(file: Path) -> Iterator[str]:

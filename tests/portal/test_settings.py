@@ -280,6 +280,9 @@ class TestFiles:
     def test_settings_that_were_renamed_keep_their_old_names(self) -> None:
         given = NEEDED | {"ORGANISATION": "Acme Lending", "UTILISATION_WARN": "60"}
         assert (shown("ORGANIZATION", **given), shown("UTILIZATION_WARN", **given)) == ("Acme Lending", "60")
+        bad = refusals(**NEEDED, UTILISATION_BAD="900", ORGANISATION_FILE="/nowhere")
+        assert [one.split()[0] for one in bad] == ["ORGANISATION", "UTILISATION_BAD"]
+        assert "the file that ORGANISATION_FILE names" in bad[0]
 
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
         sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))

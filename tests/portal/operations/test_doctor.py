@@ -162,7 +162,9 @@ def test_settings_that_were_given_otherwise_than_meant_are_said(
         (tmp_path / name).touch(mode=0o600)
     (tmp_path / "OIDC_CLIENT_SECRET").write_text("one")
     monkeypatch.setenv("OIDC_CLIENT_SECRET", "another")
-    settings.ENV_FILE.write_text("# X=1\nDRAFT_DAYS=3\nSERVICING_SECRT_FILE=a=b\nexport COLOUR=blue\n")
+    settings.ENV_FILE.write_text(
+        "# X=1\nDRAFT_DAYS=3\nORGANISATION=Acme\nSERVICING_SECRT_FILE=a=b\nexport COLOUR=blue\n"
+    )
     settings.ENV_FILE.chmod(0o600)
     words = said()
     assert f"WRONG  METRICS_TOKEN_FILE names an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
