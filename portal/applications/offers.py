@@ -23,6 +23,8 @@ from servicing import Application, Offer
 from servicing.values import calendar_day, decimal_or_none
 
 MAX_COLUMNS: Final = 4
+MIN_TO_COMPARE: Final = 3
+"""From this many offers side by side on, only the rows that differ are shown unless all are wanted."""
 MAX_IN_MENU: Final = 40
 """Offers that can be picked one by one; sorting reaches the others."""
 LONG_TEXT: Final = 60
@@ -188,17 +190,26 @@ def all_lines() -> tuple[Line, ...]:
 
 
 class View(NamedTuple):
-    """Sorting, filter and chosen offers from the query string; what is not understood is left out."""
+    """Sorting, rows and chosen offers from the query string; what is not understood is left out."""
 
     sort: str = ""
-    differing: bool = False
+    rows: str = ""
+    """``all`` or ``differing``; empty is the default for the number of offers side by side."""
+    has_empty: bool = False
+    """Whether rows that none of these offers has are shown."""
     picked: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         sort = query.get("sort", "")
         is_known = sort.removeprefix("-") in {line.key for line in all_lines()}
-        return cls(sort if is_known else "", "differing" in query, frozenset(query.getlist("offer")))
+        rows = query.get("rows", "")
+        return cls(
+            sort if is_known else "",
+            rows if rows in ("all", "differing") else "",
+            "empty" in query,
+            frozenset(query.getlist("offer")),
+        )
 
     @property
     def reversed(self) -> str:
@@ -256,6 +267,10 @@ class Row:
         return f"-{self.line.key}" if self.sorted == "ascending" else self.line.key
 
     @property
+    def is_empty(self) -> bool:
+        return not any(cell.figure.text for cell in self.cells)
+
+    @property
     def differs(self) -> bool:
         return len({cell.figure for cell in self.cells}) > 1
 
@@ -278,13 +293,17 @@ class Comparison:
     columns: Sequence[Column]
     reported: Sequence[Row]
     calculated: Sequence[Row]
-    left_out: int
-    """Rows that are the same for all shown offers and therefore not wanted."""
+    is_differing: bool
+    """Whether rows that are the same for all shown offers are left out."""
+    same: int
+    """How many rows are left out because of it."""
+    empty: int
+    """How many rows none of the shown offers has."""
 
     @property
     def lines(self) -> Sequence[Line]:
-        """Rows to sort by."""
-        return all_lines()
+        """Rows to sort by: those that an offer has."""
+        return [line for line in all_lines() if any(column.figure(line.key).text for column in self.everyone)]
 
     @property
     def is_fee_deducted(self) -> bool:
@@ -307,17 +326,21 @@ def compare(application: Application, view: View) -> Comparison:
     everyone = _ordered(sent, view.sort)
     picked = [column for column in everyone if column.letter in view.picked]
     columns = (picked or everyone)[:MAX_COLUMNS]
-    is_filtered = view.differing and len(columns) > 1
-    reported, calculated = (
-        [
-            row
-            for row in (_row(line, everyone, columns, view.sort) for line in lines)
-            if row.differs or not is_filtered
-        ]
-        for lines in (REPORTED, calculated_lines())
+    is_differing = view.rows == "differing" or (not view.rows and len(columns) >= MIN_TO_COMPARE)
+    is_differing &= len(columns) > 1
+    rows = [_row(line, everyone, columns, view.sort) for line in all_lines()]
+    shown = [row for row in rows if (view.has_empty if row.is_empty else row.differs or not is_differing)]
+    empty = sum(row.is_empty for row in rows)
+    return Comparison(
+        view=view,
+        everyone=everyone,
+        columns=columns,
+        reported=[row for row in shown if row.line in REPORTED],
+        calculated=[row for row in shown if row.line not in REPORTED],
+        is_differing=is_differing,
+        same=len(rows) - empty - sum(not row.is_empty for row in shown),
+        empty=empty,
     )
-    left_out = len(all_lines()) - len(reported) - len(calculated)
-    return Comparison(view, everyone, columns, reported, calculated, left_out)
 
 
 def column_facts(rows: Sequence[Row], index: int) -> SafeString:

@@ -17,7 +17,10 @@ MAX_UPRIGHT_OFFERS = 3
 
 
 def document(copy: LiveCopy, owner: Record | None, options: Options, view: View) -> Document:
-    """Build the sheet with the offers chosen on the application's page, in the order chosen there."""
+    """Build the sheet with the offers chosen on the application's page, in the order chosen there.
+
+    It has every row that one of them has, also where the page shows only what differs.
+    """
     application = copy.answer if isinstance(copy.answer, Application) else None
     content: dict[str, Any] = {
         "record": copy.record,
@@ -26,7 +29,7 @@ def document(copy: LiveCopy, owner: Record | None, options: Options, view: View)
         "columns": (),
     }
     if application:
-        comparison = compare(application, view)
+        comparison = compare(application, view._replace(rows="all", has_empty=False))
         decision = application.status.decision if application.status else None
         content |= {
             "facts": facts(application) if options.is_internal else facts(application)[:3],

@@ -92,7 +92,7 @@ def test_offers_are_sorted_chosen_and_preferred(page: Page, compared: Record) ->
     page.get_by_role("checkbox", name="Offer C").check()
     page.get_by_role("button", name="Apply").click()
     expect(heads).to_have_count(3)
-    page.get_by_label("Only differing rows").check()
+    page.get_by_role("link", name="Only differing rows").click()
     expect(page.get_by_role("rowheader", name="Start")).to_have_count(0)
     page.get_by_role("link", name="Mark as preferred offer C").click()
     page.get_by_label("Reason").fill("Cheapest in the end")

@@ -106,7 +106,7 @@ class TestOffers:
         record = known(borrower, offer(0), offer(1, apr=13.04))
         shown = page(viewer, record.get_absolute_url())
         assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["A", "B"]
-        assert len(re.findall(r'<th scope="row"', shown)) == 18
+        assert len(re.findall(r'<th scope="row"', shown)) == 15
         assert "lowest APR" in shown
 
     def test_one_offer_is_a_card(self, viewer: Browser, borrower: Record) -> None:
@@ -131,11 +131,34 @@ class TestOffers:
 
     def test_the_query_string_is_the_state(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, *[offer(n, apr=20 - n) for n in range(6)])
-        shown = offers(viewer, record, "?sort=apr&differing=1&offer=A&offer=F")
+        shown = offers(viewer, record, "?sort=apr&rows=differing&offer=A&offer=F")
         assert re.findall(r'<th scope="col">\s*Offer (\w)', shown) == ["F", "A"]
         assert 'aria-sort="ascending"' in shown
-        assert "15 rows hidden, the same for all" in words(shown)
+        assert "12 rows hidden, the same for all" in words(shown)
         assert "2 of 6 shown" in shown
+
+    def test_what_no_offer_has_is_one_line_until_it_is_wanted(
+        self, viewer: Browser, borrower: Record
+    ) -> None:
+        record = known(borrower, *[offer(n, apr=20 - n) for n in range(3)])
+        shown = offers(viewer, record, "?sort=apr&offer=A&offer=B")
+        assert "Interest-only" not in shown
+        assert "Not provided: 3 rows. Show" in words(shown)
+        assert 'href="?sort=apr&amp;offer=A&amp;offer=B&amp;empty=1#offers"' in shown
+        more = offers(viewer, record, "?sort=apr&offer=A&offer=B&empty=1&rows=all")
+        assert "Not provided: 3 rows. Hide" in words(more)
+        # In the table and in the card of each offer.
+        assert more.count("Interest-only period") == 3
+        for kept in ('name="empty" value="1"', 'name="rows" value="all"'):
+            assert f'<input type="hidden" {kept}>' in more
+        assert 'href="?sort=apr&amp;offer=A&amp;offer=B&amp;empty=1&amp;rows=differing#offers"' in more
+
+    def test_of_three_offers_all_rows_are_one_click_away(self, viewer: Browser, borrower: Record) -> None:
+        record = known(borrower, *[offer(n, apr=20 - n) for n in range(3)])
+        shown = offers(viewer, record)
+        assert "12 rows hidden, the same for all All rows" in words(shown)
+        assert 'href="?rows=all#offers"' in shown
+        assert "Only differing rows" in offers(viewer, record, "?rows=all")
 
     def test_a_fragment_is_the_region_alone(self, viewer: Browser, borrower: Record) -> None:
         fragment = offers(viewer, known(borrower, offer()))
@@ -318,7 +341,7 @@ def test_hostile_addresses_are_answered(viewer: Browser, borrower: Record) -> No
     for query in (
         "?sort=%00",
         "?offer=%00&offer=" + "A" * 3000,
-        "?differing=%ff",
+        "?rows=%ff&empty=%ff",
         "?raw=%F0%9F%98%80",
         "?panel=x",
     ):

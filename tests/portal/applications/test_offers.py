@@ -52,7 +52,7 @@ def shown(table: Comparison) -> str:
 
 class TestRows:
     def test_they_stand_in_the_order_of_disclosures(self) -> None:
-        table = compared(offer())
+        table = compared(offer(), query="empty=1")
         assert [row.line.name for row in table.reported] == DISCLOSED
         assert [row.line.name for row in table.calculated] == [
             "Net proceeds",
@@ -82,7 +82,8 @@ class TestRows:
         ],
     )
     def test_nothing_and_zero_are_two_things(self, field: str, name: str) -> None:
-        assert texts(compared(offer(**{field: None})), name) == [None]
+        assert texts(compared(offer(**{field: None})), name) == []
+        assert texts(compared(offer(**{field: None}), query="empty=1"), name) == [None]
         if field in ("amount", "origination_fee", "installment"):
             assert texts(compared(offer(**{field: 0})), name) == ["$0.00"]
 
@@ -106,7 +107,7 @@ class TestRows:
     def test_a_term_without_its_parts_says_which_is_missing(self) -> None:
         assert texts(compared(offer(term=None)), "Term") == ["—, monthly"]
         assert texts(compared(offer(term_frequency=None)), "Term") == ["24, —"]
-        assert texts(compared(offer(term=None, term_frequency=None)), "Term") == [None]
+        assert texts(compared(offer(term=None, term_frequency=None)), "Term") == []
 
 
 class TestCalculated:
@@ -129,11 +130,11 @@ class TestCalculated:
     def test_without_an_input_there_is_no_figure_but_its_name(
         self, missing: list[str], name: str, needs: str
     ) -> None:
-        (cell,) = cells(compared(offer(**dict.fromkeys(missing))), name)
+        (cell,) = cells(compared(offer(**dict.fromkeys(missing)), query="empty=1"), name)
         assert (cell.figure.value, cell.figure.text, cell.figure.missing) == (None, None, needs)
 
     def test_an_interest_only_period_leaves_no_simple_total(self) -> None:
-        table = compared(offer(interest_only_period=6))
+        table = compared(offer(interest_only_period=6), query="empty=1")
         assert cells(table, "Total of payments")[0].figure.value is None
         assert cells(table, "Cost over principal")[0].figure.value is None
         assert texts(compared(offer(interest_only_period=0)), "Total of payments") == ["$45,594.96"]
@@ -170,7 +171,7 @@ class TestBest:
         assert marks(compared(offer(0), offer(1, apr="low")), "APR") == ["", ""]
 
     def test_where_everything_is_missing_nothing_is_said(self) -> None:
-        table = compared(offer(0, installment=None), offer(1, installment=None))
+        table = compared(offer(0, installment=None), offer(1, installment=None), query="empty=1")
         assert next(row for row in table.reported if row.line.key == "installment").remark == ""
 
     def test_a_single_offer_is_compared_with_nothing(self) -> None:
@@ -227,14 +228,41 @@ class TestView:
         assert (apr.sorted, apr.next_sort) == ("ascending", "-apr")
         assert View.of(QueryDict("sort=-apr")).reversed == "APR"
 
-    def test_rows_that_are_the_same_can_be_left_out(self) -> None:
-        table = compared(offer(0), offer(1, apr=13), query="differing=1")
-        assert [row.line.name for row in [*table.reported, *table.calculated]] == ["APR"]
-        assert table.left_out == 15
+    @pytest.mark.parametrize(
+        ("count", "query", "is_differing"),
+        [
+            (2, "", False),
+            (3, "", True),
+            (2, "rows=differing", True),
+            (3, "rows=all", False),
+            (3, "rows=x", True),
+        ],
+    )
+    def test_from_three_offers_on_only_what_differs_is_shown_unless_all_rows_are_wanted(
+        self, count: int, query: str, *, is_differing: bool
+    ) -> None:
+        table = compared(offer(0, apr=13), *[offer(n) for n in range(1, count)], query=query)
+        names = [row.line.name for row in [*table.reported, *table.calculated]]
+        assert (names == ["APR"]) is is_differing
+        assert (len(names), table.same) == ((1, 12) if is_differing else (13, 0))
 
-    def test_of_a_single_offer_nothing_is_left_out(self) -> None:
-        table = compared(offer(0), offer(1), query="differing=1&offer=B")
-        assert (len(table.reported), table.left_out) == (len(DISCLOSED), 0)
+    @pytest.mark.parametrize("rows", ["all", "differing"])
+    def test_rows_that_no_shown_offer_has_are_counted_and_shown_on_demand(self, rows: str) -> None:
+        offers = [offer(0), offer(1), offer(2, explanation="Limited")]
+        query = f"rows={rows}&offer=A&offer=B"
+        table, more = compared(*offers, query=query), compared(*offers, query=f"{query}&empty=1")
+        empty = ["Interest-only period", "Interest-only installment", "Explanation"]
+        assert [row.line.name for row in more.reported if row not in table.reported] == empty
+        assert (table.empty, more.empty, table.same) == (3, 3, more.same)
+
+    def test_the_menu_sorts_by_rows_that_an_offer_has(self) -> None:
+        table = compared(offer(0), offer(1), offer(2, explanation="Limited"), query="offer=A&offer=B&empty=1")
+        names = [line.name for line in table.lines]
+        assert ("Explanation" in names, "Interest-only period" in names) == (True, False)
+
+    def test_of_a_single_offer_only_what_it_lacks_is_left_out(self) -> None:
+        table = compared(offer(0), offer(1), query="rows=differing&offer=B")
+        assert (len(table.reported), table.same, table.empty) == (len(DISCLOSED) - 3, 0, 3)
 
     def test_letters_go_on_after_z(self) -> None:
         assert [letter(n) for n in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]

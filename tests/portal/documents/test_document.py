@@ -28,6 +28,7 @@ from servicing import Application, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
 from tests import given
+from tests.portal.applications.answers import known, offer
 from tests.portal.documents.test_pdf import end_worker
 
 FIGURE = re.compile(r"[−-]?\$[\d,]+\.\d\d|\d+(?:\.\d+)?%|[A-Z][a-z]{2} \d{1,2}, \d{4}")
@@ -137,6 +138,20 @@ def test_an_offer_sheet_is_no_disclosure_and_turns_the_paper_for_a_fourth_offer(
     assert "Not a legal disclosure" in whole.extract_text()
     assert [float(side) for side in whole.mediabox[2:]] == [792, 612]
     assert [round(float(side)) for side in fewer.mediabox[2:]] == [595, 842]
+
+
+@pytest.mark.parametrize("mode", ["internal", "borrower"])
+def test_an_offer_sheet_has_every_row_that_an_offer_has(
+    portal_service: Sandbox, viewer: Browser, mode: str
+) -> None:
+    offers = [offer(n, installment=None if n else 1899.79) for n in range(4)]
+    record = known(given.borrower(portal_service), *offers)
+    page = viewer.get(
+        f"{record.get_absolute_url()}offer-sheet/?rows=differing&empty=1&mode={mode}"
+    ).content.decode()
+    assert "Maturity" in page
+    assert "Needs installment" in page
+    assert "Interest-only" not in page
 
 
 def test_a_statement_takes_the_filters_of_the_list(portal_service: Sandbox, viewer: Browser) -> None:
