@@ -1,1 +1,1 @@
-"""A small database made by each released version, which every later one upgrades (``test_upgrade.py``)."""
+"""A small database made by each released version, which every later one upgrades (``test_copies.py``)."""

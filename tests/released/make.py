@@ -3,8 +3,8 @@
     python -m tests.released.make
     python docker/postgres.py -- python -m tests.released.make
 
-It has an audit chain, a created borrower and a draft, accounts with saved answers, an approval and a job that wait, and
-a note, all made as people make them. Released files are never made again.
+It has an audit chain, a created borrower and a draft, accounts with saved answers, an approval and a job that wait, a
+note, and a promise by the owner of a loan, all made as people make them. Released files are never made again.
 """
 
 import gzip
@@ -61,10 +61,12 @@ def fill(sandbox: object) -> None:
     from portal.approvals.models import Approval
     from portal.audit.models import Actor
     from portal.borrowers.models import Draft
+    from portal.collections.models import AccountOwner, Promise
     from portal.jobs.queue import start_job
     from portal.live import account_records, read_live
     from portal.lookup.tasks import refresh_portfolio
     from portal.notes.models import Note
+    from portal.runtime.business_date import business_date
     from tests import given
     from tests.conftest import browser_of
     from tests.portal.borrowers.editor import Editor
@@ -74,15 +76,21 @@ def fill(sandbox: object) -> None:
     Wizard(servicer).fill().send()
     Wizard(servicer).post("business", BUSINESS | {"first_name": "Lindqvist Bakery"})
     owner = given.borrower(sandbox)
-    for record in (given.loan(sandbox, owner), given.line(sandbox, owner)):
+    loan, line = given.loan(sandbox, owner), given.line(sandbox, owner)
+    for record in (loan, line):
         for read in account_records(record):
             read_live(Actor.system("release"), read)
     editor = Editor(servicer, owner)
     editor.post(editor.checked(first_name="Bay Bakery LLC") | {"reason": "Articles of amendment"}, "ask")
     servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Asked for a new schedule."})
+    promise = {"person": "Someone else", "channel": "phone", "outcome": "promised", "amount": "100"}
+    promise |= {"day": business_date().isoformat(), "note": "Pays by wire.", "is_confirmed": "on"}
+    servicer.post(f"/collections/contacts/loan/{loan.uuid}/log/", promise)
+    servicer.post("/collections/take/", {"uuid": [loan.uuid]})
     start_job(refresh_portfolio, rate=4)
     supervisor.get("/messages/")
-    assert [model.objects.count() for model in (Draft, Approval, Note)] == [1, 1, 1]
+    made = (Draft, Approval, Note, Promise, AccountOwner)
+    assert [model.objects.count() for model in made] == [1] * len(made)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import fcntl
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from portal.approvals.models import Approval
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.borrowers.models import Draft
+from portal.collections.models import Promise
 from portal.jobs.models import Job, Worker
 from portal.registry.models import Record
 from portal.settings import BASE_DIR
@@ -90,6 +92,12 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service
         cursor.execute("UPDATE audit_entry SET action = 'x'")
 
 
+def test_each_release_left_a_database_of_both_kinds() -> None:
+    released_versions = re.findall(r"(?m)^## \[([\d.]+)\]", (BASE_DIR / "CHANGELOG.md").read_text())
+    assert sorted(released_versions) == RELEASES, "Run tests.released.make on SQLite and on PostgreSQL."
+    assert all((RELEASED / f"{release}.sqlite3.gz").exists() for release in RELEASES)
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_database_of_each_release_is_brought_to_this_version(
     release: str, tmp_path: Path, portal_service: Sandbox
@@ -104,10 +112,13 @@ def test_a_database_of_each_release_is_brought_to_this_version(
     loan = Record.objects.get(kind="loan")
     approval, draft = Approval.objects.get(), Draft.objects.get()
     servicer, supervisor = browser_of(Role.SERVICER), browser_of(Role.SUPERVISOR)
+    promise = Promise.objects.first()
+    assert (promise is None) == (release == "0.9.0")  # It had none yet.
     for browser, address, word in [
         (servicer, "/borrowers/?q=neil", "O'Neil & Daughters, LLC"),
         (servicer, owner.get_absolute_url(), "Asked for a new schedule."),
         (servicer, loan.get_absolute_url(), loan.uuid),
+        (servicer, f"/collections/contacts/loan/{loan.uuid}/", "Pays by wire." if promise else "No contacts"),
         (servicer, f"/borrowers/new/{draft.pk}/business/", "Lindqvist Bakery"),
         (supervisor, approval.get_absolute_url(), "Articles of amendment"),
         (supervisor, "/status/", "Portal version"),
