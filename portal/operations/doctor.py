@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -321,13 +322,14 @@ def mail() -> Findings:
         yield ok("Mail is off: EMAIL_URL is not set.")
         return
     server = get_connection(timeout=CHECK_SECONDS)
+    found = ok("The mail server answers and knows these credentials.")
     try:
         server.open()
-        server.close()
     except (OSError, SMTPException) as error:
-        yield bad(f"The mail server does not let us in. Look at EMAIL_URL. {outbox.name_of(error)}")
-    else:
-        yield ok("The mail server answers and knows these credentials.")
+        found = bad(f"The mail server does not let us in. Look at EMAIL_URL. {outbox.name_of(error)}")
+    with suppress(OSError):
+        server.close()
+    yield found
     yield from (warn(f"Mail: {words}") for words in outbox.problems())
 
 

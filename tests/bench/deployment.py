@@ -122,6 +122,28 @@ def environment(folder: Path, service_port: int) -> dict[str, str]:
     }
 
 
+def certificate(folder: Path) -> Path:
+    """A new certificate of this machine with its key in front, for whoever trusts the file."""
+    file = folder / "own.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={HOST}",
+    ]
+    command += ["-addext", f"subjectAltName=IP:{HOST}", "-keyout", str(file), "-out", str(folder / "public")]
+    subprocess.run(command, check=True, capture_output=True)
+    with file.open("a") as whole:
+        whole.write((folder / "public").read_text())
+    return file
+
+
 SANDBOX = [sys.executable, "-m", "servicing.sandbox"]
 
 

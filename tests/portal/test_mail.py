@@ -1,18 +1,21 @@
 """Mail leaves once, whatever the server does; it says what people switched on, and names no borrower."""
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 import time_machine
 from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import connection
@@ -36,6 +39,7 @@ from portal.registry.models import Kind
 from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.bench.deployment import certificate
 from tests.conftest import existing_user
 from tests.portal.jobs.test_worker import until
 from tests.portal.operations.test_demo import free_port
@@ -54,8 +58,8 @@ class MailServer:
         self.may_answer.set()
         self.port = free_port()
 
-    def start(self) -> None:
-        self.controller = Controller(self, hostname="127.0.0.1", port=self.port)
+    def start(self, **options: Any) -> None:
+        self.controller = Controller(self, hostname="127.0.0.1", port=self.port, **options)
         self.controller.start()
 
     def stop(self) -> None:
@@ -123,6 +127,33 @@ class TestServer:
         )
         assert OutgoingMail.objects.get().sealed == ""
         assert states() == ["sent"]
+
+    def test_a_message_and_the_password_are_for_a_trusted_server_alone(
+        self, server: MailServer, settings: LazySettings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        def let_in(_: Any, __: Any, ___: Any, mechanism: str, given: Any) -> AuthResult:
+            passwords.append(given.password)
+            return AuthResult(success=given.password == b"walnut", handled=False)
+
+        own, passwords = certificate(tmp_path), list[bytes]()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(own)
+        server.stop()
+        server.start(tls_context=context, require_starttls=True, authenticator=let_in, auth_required=True)
+        settings.EMAIL_USE_TLS, settings.EMAIL_HOST_USER = True, "desk"
+        settings.EMAIL_HOST_PASSWORD = "walnut"
+        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        send()
+        assert OutgoingMail.objects.get().problem == "SSLCertVerificationError"
+        assert (states(), server.received, passwords) == (["waiting"], [], [])
+        monkeypatch.setenv("SSL_CERT_FILE", str(own))
+        outbox.put("two:1", "ada@desk.example", "Two", "Text")
+        send()
+        assert (sorted(states()), server.subjects, passwords) == (["sent", "waiting"], ["Two"], [b"walnut"])
+        assert next(doctor.mail()).grade == "ok"
+        settings.EMAIL_HOST_PASSWORD = "other"
+        refused = next(doctor.mail())
+        assert (refused.grade, "SMTPAuthenticationError 535" in refused.words) == ("bad", True)
 
     def test_its_text_waits_encrypted(self, server: MailServer) -> None:
         outbox.put("one:1", "ada@desk.example", "Subject", "Northwind")
