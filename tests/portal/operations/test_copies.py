@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from html import unescape
 from io import StringIO
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
@@ -214,9 +216,21 @@ def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, portal_serv
         assert "fit each other" in run("restore", copy, replace=True, while_in_use=True)
 
 
-@sqlite_only
-def test_two_upgrades_at_once_are_one(tmp_path: Path) -> None:
-    environment = os.environ | {"DATABASE_URL": f"sqlite:///{tmp_path / 'new.sqlite3'}"}
+@pytest.fixture
+def new_database(tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database."""
+    if connection.vendor == "sqlite":
+        yield f"sqlite:///{tmp_path / 'new.sqlite3'}"
+        return
+    server, name = databases.database_url(), f"new_{os.getpid()}"
+    with psycopg.connect(server, autocommit=True) as administrator:
+        administrator.execute(f"CREATE DATABASE {name}".encode())
+        yield f"{server.rpartition('/')[0]}/{name}"
+        administrator.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def test_two_upgrades_at_once_are_one(new_database: str) -> None:
+    environment = os.environ | {"DATABASE_URL": new_database}
     command = [sys.executable, "manage.py", "upgrade", "--verbosity", "0"]
     both = [
         subprocess.Popen(command, env=environment, cwd=BASE_DIR, stderr=subprocess.PIPE, text=True)

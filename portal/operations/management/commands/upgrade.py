@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
+from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
 from portal.operations import rights
 from portal.runtime.database import missing_folder
 
 _POSTGRES_LOCK = 7_231_905
+PAUSE_SECONDS = 0.2
 
 
 class Command(BaseCommand):
@@ -51,13 +54,20 @@ def _unknown_migrations() -> list[str]:
     )
 
 
+def _is_first(cursor: CursorWrapper) -> bool:
+    """Take the lock if nobody has it. To wait inside the query would block indexes that are made concurrently."""
+    cursor.execute("SELECT pg_try_advisory_lock(%s)", [_POSTGRES_LOCK])
+    return bool(cursor.fetchone()[0])
+
+
 @contextmanager
 def alone() -> Iterator[None]:
     """One after the other: by a lock of PostgreSQL, or of a file beside SQLite's."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:  # Of this connection, and gone with it.
             cursor.execute("SET lock_timeout = 0")
-            cursor.execute("SELECT pg_advisory_lock(%s)", [_POSTGRES_LOCK])
+            while not _is_first(cursor):
+                time.sleep(PAUSE_SECONDS)
         try:
             yield
         finally:
