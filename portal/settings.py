@@ -444,7 +444,7 @@ CHECKPOINT_MINUTES = at_least("CHECKPOINT_MINUTES", 0, 15)
 
 # --- Mail ---
 
-#: Mail server: `smtp://user:password@host:port`, `smtp+tls://…` (STARTTLS) or `smtp+ssl://…`. Without it no mail is
+#: Mail server: `smtp://user:password@host:port`, `smtp+tls://…` (STARTTLS) or `smtp+ssl://…`. Default: no mail is
 #: sent.
 mail_server = address("EMAIL_URL", Env.email_url_config, "smtp://localhost", ["smtp", "smtp+tls", "smtp+ssl"])
 HAS_MAIL = bool(text("EMAIL_URL"))
