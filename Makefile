@@ -61,7 +61,7 @@ faults: setup-test
 
 # The operator's guide, typed into an empty Debian (as root); then a day in production.
 trial: setup-test
-	@command -v debootstrap haproxy > /dev/null || { echo "Missing system packages. Type: sudo apt-get install debootstrap haproxy"; exit 1; }
+	@command -v debootstrap > /dev/null && command -v haproxy > /dev/null || { echo "Missing system packages. Type: sudo apt-get install debootstrap haproxy"; exit 1; }
 	$(BIN)/python -m tests.trial.guide
 	$(PYTHON) docker/postgres.py -- $(BIN)/python -m tests.trial
 

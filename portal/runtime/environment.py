@@ -27,8 +27,8 @@ _FLAGS = {
     "false": False,
     "0": False,
 }
-# The tracing SDK and "manage.py demo" read these themselves.
-_READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_")
+# The tracing SDK, "manage.py demo" and Python's libraries read these themselves.
+_READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 _environment = FileAwareMapping()
 # The problem of each rejected setting, by name.
 _problems: dict[str, str] = {}

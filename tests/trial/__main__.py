@@ -1,16 +1,19 @@
-"""A day of an operator: processes on one PostgreSQL and one Redis that die under load, and a database that is lost.
+"""A day of an operator: people sign in, processes on one PostgreSQL and one Redis die under load, a database is lost.
 
     python3 docker/postgres.py -- .venv/bin/python -m tests.trial
 
 Two web processes behind a proxy that is set as in ``docker/proxy.cfg``, and two workers. The servers are Debian's own,
-on loopback: ``haproxy``, and ``redis-server`` where the compose file has Valkey, which Debian 12 lacks.
+on loopback: ``haproxy``, and ``redis-server`` where the compose file has Valkey, which Debian 12 lacks. The mail server
+and the identity provider speak TLS with a certificate of their own.
 """
 
 import os
+import queue
 import re
 import secrets
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -19,12 +22,27 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import requests
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 
-from tests.bench.deployment import DEPLOYED, GUNICORN, HOST, ROOT, environment, free_port, process, signed_in
+from tests.bench.deployment import (
+    DEPLOYED,
+    GUNICORN,
+    HOST,
+    PASSWORD,
+    ROOT,
+    Trusting,
+    certificate,
+    environment,
+    free_port,
+    process,
+    signed_in,
+)
 
 PAGES = ("/", "/borrowers/", "/loans/", "/search/?q=an")
 PEOPLE = 4
@@ -35,16 +53,19 @@ PATIENCE = 180
 
 
 def main() -> None:
-    require("redis-server", "haproxy", "pg_dump")
+    require("redis-server", "haproxy", "pg_dump", "openssl")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trial-")))
-        deployment = Deployment(stack, folder)
+        others = Others(stack, folder)
+        deployment = Deployment(stack, folder, others.mail)
         address = stack.enter_context(proxy(folder, deployment))
         wait_until(
             "the proxy finds both processes", lambda: all(map(is_ready, [address, *deployment.addresses]))
         )
         session = signed_in(address)
         move_between(session, deployment)
+        choose_a_password(address, deployment, others)
+        sign_in_with_the_provider(deployment, others)
         for number in range(KILLS):
             survive(session, address, deployment, number)
         verified(deployment)
@@ -83,7 +104,7 @@ class Process:
 class Deployment:
     """A cache, a lending service, a database that knows some of its records, and the processes between them."""
 
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
+    def __init__(self, stack: ExitStack, folder: Path, mail: dict[str, str]) -> None:
         server = os.environ.get("DATABASE_URL") or sys.exit("trial: run it under docker/postgres.py.")
         self.database = urlsplit(server)._replace(path="/trial").geturl()
         self.make_database()
@@ -106,6 +127,7 @@ class Deployment:
         self.settings |= DEPLOYED | {
             "SECRET_KEY": secrets.token_urlsafe(64),
             "ALLOWED_HOSTS": f"{HOST},localhost",
+            **mail,
         }
         self.ports = [free_port(), free_port()]
         self.webs = [
@@ -153,6 +175,65 @@ class Deployment:
 MANAGE = (sys.executable, "manage.py")
 
 
+class Others:
+    """A mail server that wants STARTTLS and a password, and an identity provider behind TLS."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self.certificate, self.received = str(certificate(folder)), queue.Queue[str]()
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.certificate)
+        wanted: dict[str, Any] = {
+            "require_starttls": True,
+            "auth_required": True,
+            "authenticator": self.let_in,
+        }
+        port = free_port()
+        server = Controller(self, hostname=HOST, port=port, tls_context=context, **wanted)
+        server.start()
+        stack.callback(server.stop)
+        self.mail = {
+            "EMAIL_URL": f"smtp+tls://desk:{PASSWORD}@{HOST}:{port}",
+            "MAIL_FROM": "desk@desk.example",
+            "SSL_CERT_FILE": self.certificate,
+        }
+        port = free_port()
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "--factory",
+            "oidc_provider_mock:app",
+            "--interface",
+            "wsgi",
+        ]
+        command += [
+            "--port",
+            str(port),
+            "--ssl-certfile",
+            self.certificate,
+            "--ssl-keyfile",
+            self.certificate,
+        ]
+        stack.enter_context(process([*command, "--log-level", "warning"], dict(os.environ), port))
+        self.provider = f"https://{HOST}:{port}"
+        self.single_sign_on = {
+            "OIDC_URL": self.provider,
+            "OIDC_CLIENT_ID": "desk",
+            "OIDC_CLIENT_SECRET": PASSWORD,
+            "OIDC_ROLES": "Loan Servicing=supervisor",
+            "OIDC_CREATE": "on",
+            "REQUESTS_CA_BUNDLE": self.certificate,
+        }
+
+    @staticmethod
+    def let_in(_: Any, __: Any, ___: Any, mechanism: str, given: Any) -> AuthResult:
+        return AuthResult(success=given.password == PASSWORD.encode(), handled=False)
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.received.put(envelope.content.decode())
+        return "250 OK"
+
+
 @contextmanager
 def proxy(folder: Path, deployment: Deployment) -> Iterator[str]:
     """The product's own settings, but that it speaks plain HTTP and knows both processes by their ports."""
@@ -180,6 +261,77 @@ def move_between(session: requests.Session, deployment: Deployment) -> None:
         page = session.get(f"{address}/borrowers/", timeout=30, allow_redirects=False)
         must(page.status_code == 200, f"the session is known at {address}")
     say("a session moves between the processes unnoticed")
+
+
+def choose_a_password(address: str, deployment: Deployment, others: Others) -> None:
+    """Somebody forgot a password: a worker mails a link, which sets a new one."""
+    deployment.ask(
+        "UPDATE accounts_user SET email = 'viewer@desk.example' WHERE username = 'viewer' RETURNING id"
+    )
+    session = visitor()
+    posted(session, f"{address}/sign-in/password/", {"email": "viewer@desk.example"})
+    try:
+        text = others.received.get(timeout=PATIENCE)
+    except queue.Empty:
+        sys.exit("trial: no mail came.")
+    link = re.search(r"https://[^/]+(/sign-in/\S+)", text)
+    must(link, f"the mail has a link: {text}")
+    new = secrets.token_urlsafe(16)
+    posted(session, f"{address}{link[1] if link else ''}", {"new_password1": new, "new_password2": new})
+    answer = posted(session, f"{address}/sign-in/", {"login": "viewer", "password": new})
+    must(answer.headers.get("Location") == "/", f"the new password signs in: {answer.status_code}")
+    say("a forgotten password was replaced with a link from a mail server with STARTTLS and a password")
+
+
+def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
+    """A new person comes from the identity provider and gets the role of a group; the doctor finds it all well."""
+    claims = {"email": "maya@desk.example", "email_verified": True, "groups": ["Loan Servicing"]}
+    known = f"{others.provider}/users/maya"
+    requests.put(known, json=claims, verify=others.certificate, timeout=10).raise_for_status()
+    settings, port = deployment.settings | others.single_sign_on, free_port()
+    address, session = f"http://{HOST}:{port}", visitor()
+    with process([word.format(port) for word in GUNICORN], settings, port):
+        page = f"{address}/sign-in/with/sso/"
+        asked = posted(session, page, {"next": "/loans/"}, form=f"{address}/sign-in/").headers["Location"]
+        must(asked.startswith(others.provider), f"the provider is asked: {asked}")
+        signed = requests.post(
+            asked, data={"sub": "maya"}, verify=others.certificate, allow_redirects=False, timeout=10
+        )
+        back = urlsplit(signed.headers["Location"])
+        session.get(f"{address}{back.path}?{back.query}", allow_redirects=False, timeout=30)
+        must(
+            session.get(f"{address}/audit/", timeout=30, allow_redirects=False).status_code == 200,
+            "a supervisor is in",
+        )
+    role = deployment.ask("SELECT role FROM accounts_user WHERE email = 'maya@desk.example'")
+    must(role == ("supervisor",), f"the group gives the role: {role}")
+    # It also names what a trial on one machine lacks.
+    said = subprocess.run([*MANAGE, "doctor"], env=settings, cwd=ROOT, capture_output=True, text=True).stdout
+    for words in (
+        "The mail server answers and knows these",
+        f"The identity provider at {others.provider} answers",
+    ):
+        must(f"ok     {words}" in said, f"{words}: {said}")
+    say("somebody new signed in with the identity provider and has the role of a group")
+
+
+def visitor() -> requests.Session:
+    """A browser that nobody is signed in with."""
+    session = Trusting()
+    session.trust_env = False
+    return session
+
+
+def posted(
+    session: requests.Session, address: str, typed: dict[str, str], form: str = ""
+) -> requests.Response:
+    """Open the page of a form and send it."""
+    page = session.get(form or address, timeout=30)
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
+    must(token, f"{page.url} has a form: {page.status_code}")
+    fields = typed | {"csrfmiddlewaretoken": token[1] if token else ""}
+    headers = {"Referer": page.url}
+    return session.post(address, data=fields, headers=headers, timeout=30, allow_redirects=False)
 
 
 class Load:

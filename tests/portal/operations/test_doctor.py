@@ -163,7 +163,8 @@ def test_settings_that_were_given_otherwise_than_meant_are_said(
     (tmp_path / "OIDC_CLIENT_SECRET").write_text("one")
     monkeypatch.setenv("OIDC_CLIENT_SECRET", "another")
     settings.ENV_FILE.write_text(
-        "# X=1\nDRAFT_DAYS=3\nORGANISATION=Acme\nSERVICING_SECRT_FILE=a=b\nexport COLOUR=blue\n"
+        "# X=1\nDRAFT_DAYS=3\nORGANISATION=Acme\nREQUESTS_CA_BUNDLE=ca.pem\nSERVICING_SECRT_FILE=a=b\n"
+        "export COLOUR=blue\n"
     )
     settings.ENV_FILE.chmod(0o600)
     words = said()
