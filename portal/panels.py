@@ -65,8 +65,8 @@ class Freshness:
     """What a panel's footer says about its copies: the oldest one, and since when any of them fails."""
 
     copies: Sequence[LiveCopy]
-    is_short: bool = False
-    """Whether its footer is a few words, for a narrow card."""
+    has_link: bool = True
+    """Whether its footer refreshes it; otherwise a button beside it does."""
 
     @property
     def at(self) -> datetime | None:

@@ -49,8 +49,8 @@ TABS = {
     "notes": "Notes",
     "history": "History",
 }
-CARDS = ("card-loans", "card-lines", "card-last")
-FOLLOWERS = dict.fromkeys(CARDS[:2], ("card-next", "card-past-due"))
+CARDS = "position"
+"""The panel of all cards: most of what they say follows from several accounts."""
 PROGRESS_PANELS = ("refresh-all", "refresh-progress")
 # Act, address, label, icon and key of each button. The first is what a servicer comes for, so it is filled.
 BUTTONS = [
@@ -72,19 +72,18 @@ Copies = dict[str, list[LiveCopy]]
 
 @requires("borrowers.index")
 def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """The page, one of its cards after asking the service, or one of its tabs."""
+    """The page, its cards after asking the service, or one of its tabs."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     accounts = accounts_of(borrower_uuid)
     copies = read_accounts(request, accounts)
-    loans, lines, lists = (copies[card] for card in CARDS)
+    loans, lines, lists = copies["loans"], copies["lines"], copies["lists"]
     position = Position(loans, lines, lists)
-    fresh = (position.loans.fresh, position.lines.fresh, position.last_repayment.fresh)
-    panels = Panels(request, dict(zip(CARDS, fresh, strict=True)), FOLLOWERS)
+    panels = Panels(request, {CARDS: position.fresh}, {CARDS: ["position-age"]})
     context: dict[str, Any] = {"record": record, "position": position}
     if request.htmx.target in PROGRESS_PANELS:
         asked = [one for one in (*loans, *lines, *lists) if one.is_asked]
         context |= {"progress": progress(asked, request.GET.get("since", ""))}
-    elif request.htmx.target not in (*CARDS, LOADER):
+    elif request.htmx.target not in (CARDS, LOADER):
         found = findings([*loans, *lines], lists, business_date())
         context |= identity(request, record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, copies)
@@ -110,16 +109,18 @@ def accounts_of(borrower_uuid: str) -> Accounts:
 
 
 def read_accounts(request: StaffRequest, accounts: Accounts) -> Copies:
-    """The copies of each card: those for which the service is asked, then saved copies of all others."""
+    """The copies of loans, lines and repayment lists: those for which the service is asked, then all others."""
     loans, lines = accounts[Kind.LOAN], accounts[Kind.LINE]
-    live = {"card-loans": loans[:MAX_LIVE_ACCOUNTS], "card-lines": lines[:MAX_LIVE_ACCOUNTS]}
-    lists = repayment_lists([*live["card-loans"], *live["card-lines"]])
-    panels = show_panels(request, live | {"card-last": lists})
-    for card, others in (("card-loans", loans), ("card-lines", lines)):
-        copies, repayments = saved_copies(others[MAX_LIVE_ACCOUNTS:])
-        panels[card] += copies
-        panels["card-last"] += repayments
-    return panels
+    live = [*loans[:MAX_LIVE_ACCOUNTS], *lines[:MAX_LIVE_ACCOUNTS]]
+    found = show_panels(request, {CARDS: [*live, *repayment_lists(live)]})[CARDS]
+    for others in (loans[MAX_LIVE_ACCOUNTS:], lines[MAX_LIVE_ACCOUNTS:]):
+        for copies in saved_copies(others):
+            found += copies
+    names = {Kind.LOAN: "loans", Kind.LINE: "lines"}
+    copies_of: Copies = {"loans": [], "lines": [], "lists": []}
+    for copy in found:
+        copies_of[names.get(Kind(copy.record.kind), "lists")].append(copy)
+    return copies_of
 
 
 def findings(
@@ -206,7 +207,7 @@ def why_not(request: StaffRequest, act: str) -> str:
 # --- The tabs ---
 
 
-def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panels: Copies) -> dict[str, Any]:
+def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copies: Copies) -> dict[str, Any]:
     """The tabs with their counts, and what the open one shows."""
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
@@ -216,13 +217,13 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panel
     entries = record_entries(record.kind, record.uuid)
     notes = Note.objects.filter(borrower_uuid=record.uuid)
     follow_ups = FollowUp.objects.filter(borrower_uuid=record.uuid)
-    repayments = rows_of_lists(panels["card-last"], with_account=True)
+    repayments = rows_of_lists(copies["lists"], with_account=True)
     counts = {
         "people": len(people),
         "applications": len(accounts[Kind.APPLICATION]),
         "loans": len(accounts[Kind.LOAN]),
         "lines": len(accounts[Kind.LINE]),
-        "repayments": len(repayments) if panels["card-last"] else None,
+        "repayments": len(repayments) if copies["lists"] else None,
         "notes": notes.count() + follow_ups.filter(done_at=None).count(),
         "history": entries.count(),
     }
@@ -234,7 +235,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panel
     }
     match tab:
         case "overview":
-            context |= overview(request, record, people, accounts[Kind.APPLICATION], panels)
+            context |= overview(request, record, people, accounts[Kind.APPLICATION], copies)
         case "people":
             writes = ConfirmedWrites.of([record.uuid])[record.uuid]
             answers = [(one, store.last_answer(one, KeyPerson), secrets(one, writes)) for one in people]
@@ -242,7 +243,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, panel
         case "applications":
             context["applications"] = accounts[Kind.APPLICATION]
         case "loans" | "lines":
-            found = [(one, one.figures) for one in panels[f"card-{tab}"]]
+            found = [(one, one.figures) for one in copies[tab]]
             context["shown"] = [
                 (one, figures, figures.days_past_due(business_date())) for one, figures in found
             ]
@@ -262,7 +263,7 @@ def overview(
     record: Record,
     people: Sequence[Record],
     applications: Sequence[Record],
-    panels: Copies,
+    copies: Copies,
 ) -> dict[str, Any]:
     """Profile, timeline, onboarding checklist, follow-ups and recent views."""
     kind, shown = request.GET.get("events", ""), request.GET.get("shown", "")
@@ -273,7 +274,7 @@ def overview(
         "secrets": secrets(record, writes),
         "timeline": timeline(
             record,
-            [*panels["card-lines"], *panels["card-last"]],
+            [*copies["lines"], *copies["lists"]],
             kind=kind if kind in KINDS else "",
             shown=min(int(shown), MAX_EVENTS) if is_number else PAGE_EVENTS,
         ),

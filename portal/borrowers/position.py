@@ -26,7 +26,7 @@ class AccountsCard:
     """All loans, or all lines of credit, together."""
 
     def __init__(self, copies: Sequence[LiveCopy]) -> None:
-        self.copies, self.fresh, self.count = copies, Freshness(copies, is_short=True), len(copies)
+        self.copies, self.count = copies, len(copies)
         self.answers = [one.answer for one in copies if isinstance(one.answer, (Loan, Statement))]
 
     def _sum(self, name: str) -> Decimal | None:
@@ -95,7 +95,6 @@ class NextPayment(NamedTuple):
 class LastRepayment(NamedTuple):
     """The latest repayment that is not merely scheduled."""
 
-    fresh: Freshness
     repayment: Repayment | None = None
     record: Record | None = None
 
@@ -108,6 +107,7 @@ class Position:
     ) -> None:
         self.loans, self.lines = LoansCard(loans), LinesCard(lines)
         self._accounts, self._lists, self._today = [*loans, *lines], lists, business_date()
+        self.fresh = Freshness([*loans, *lines, *lists], has_link=False)
 
     @cached_property
     def next_payment(self) -> NextPayment | None:
@@ -140,13 +140,12 @@ class Position:
 
     @cached_property
     def last_repayment(self) -> LastRepayment:
-        fresh = Freshness(self._lists, is_short=True)
         past = [
-            (repayment.effective_date, LastRepayment(fresh, repayment, one.record))
+            (repayment.effective_date, LastRepayment(repayment, one.record))
             for one in self._lists
             for repayment in one.repayments
             if repayment.effective_date
             and repayment.effective_date <= self._today
             and (repayment.status or "").upper() != SCHEDULED
         ]
-        return max(past, key=lambda item: item[0])[1] if past else LastRepayment(fresh)
+        return max(past, key=lambda item: item[0])[1] if past else LastRepayment()

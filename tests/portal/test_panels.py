@@ -54,7 +54,20 @@ def test_what_depends_on_a_panel_comes_with_it(
 ) -> None:
     borrower = Record.objects.get(kind=Kind.BORROWER)
     answer = load_panels(viewer, slow_page(viewer, portal_service, borrower))
-    assert panels_of(answer) == ["card-loans", "card-next", "card-past-due", "card-last", "health"]
+    assert panels_of(answer) == ["position", "position-age", "health"]
+
+
+def test_the_cards_of_a_borrower_say_once_how_old_they_are(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    given.line(portal_service, borrower := Record.objects.get(kind=Kind.BORROWER))
+    shown = page(viewer, borrower.get_absolute_url())
+    assert re.findall(r'id="([\w-]+-age)"', shown) == ["position-age"]
+    portal_service.fail_next("credit_lines.statement", status=500, times=None)
+    Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
+    answer = panel(viewer, borrower.get_absolute_url(), "position")
+    assert words(answer).count("Not responding since") == 1
+    assert "$12,000.00" in answer
 
 
 def test_of_a_panel_that_did_not_change_only_the_age_is_sent(

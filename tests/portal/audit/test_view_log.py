@@ -408,7 +408,7 @@ def test_every_page_list_and_file_leaves_its_entry(
 # Drafts have no borrower yet, and these messages none that is known.
 NOBODYS = {"borrowers:draft", "messaging:detail", "messaging:link", "messaging:note"}
 PARTS = {
-    "borrowers:detail": ("borrower-tab", "card-loans", "card-lines"),
+    "borrowers:detail": ("borrower-tab", "position"),
     "loans:detail": ("loan", "loan-schedule", "loan-repayments"),
     "credit_lines:detail": ("line", "line-statements", "line-repayments"),
     "applications:detail": ("application",),

@@ -102,7 +102,7 @@ def test_everything_is_read_again_and_said_how_far(
     given.loan(portal_service, borrower)
     given.line(portal_service, borrower)
     address = borrower.get_absolute_url()
-    assert "Refresh all" in page(servicer, address)
+    assert "?panel=refresh-all" in page(servicer, address)
     wait_for_reads()
     before = len(portal_service.calls)
     begun = panel(servicer, f"{address}?panel=refresh-all", "refresh-all")
@@ -130,6 +130,6 @@ def test_what_does_not_add_up_is_a_notice(
     servicer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     line = given.line(portal_service, borrower, past_due_balance="5.00", days_past_due=0)
-    panel(servicer, f"{borrower.get_absolute_url()}?panel=card-lines", "card-lines")
+    panel(servicer, f"{borrower.get_absolute_url()}?panel=position", "position")
     shown = words(page(servicer, borrower.get_absolute_url()))
     assert f"Data check on line of credit {line.uuid[:8]}" in shown

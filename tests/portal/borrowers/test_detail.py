@@ -123,7 +123,7 @@ def test_a_card_without_its_sum_says_what_is_missing(
     portal_service.world.amend(loan.uuid, amount=None)
     portal_service.fail_next("*", delay=1, times=2)
     assert "Unknown until loaded" in page(viewer, borrower)
-    assert "Not provided by the service (" in panel(viewer, f"/borrowers/{borrower.uuid}/", "card-loans")
+    assert "Not provided by the service (" in panel(viewer, f"/borrowers/{borrower.uuid}/", "position")
     given.account(Kind.LOAN, borrower, str(uuid4()))
     assert "Unknown until 1 more is loaded" in page(viewer, borrower)
 
@@ -182,8 +182,8 @@ def test_a_page_with_scripts_waits_for_no_slow_answer_and_its_panels_find_it_und
     portal_service.fail_next("*", delay=1, times=2)
     shown = page(viewer, borrower)
     assert "$12,000.00" not in shown
-    assert shown.count('aria-busy="true"') == 2
-    assert "$12,000.00" in panel(viewer, f"/borrowers/{borrower.uuid}/?panel=card-loans", "card-loans")
+    assert shown.count('aria-busy="true"') == 1
+    assert "$12,000.00" in panel(viewer, f"/borrowers/{borrower.uuid}/?panel=position", "position")
     assert sorted(call.operation for call in portal_service.calls) == ["loans.get", "repayments.of_loan"]
 
 
@@ -193,7 +193,7 @@ def test_a_panel_asks_the_service_and_remembers_the_answer(
     loan = given.account(
         Kind.LOAN, borrower, portal_service.world.loan(borrower.uuid, amount="12000.00")["uuid"]
     )
-    assert "$12,000.00" in panel(viewer, f"/borrowers/{borrower.uuid}/?panel=card-loans", "card-loans")
+    assert "$12,000.00" in panel(viewer, f"/borrowers/{borrower.uuid}/?panel=position", "position")
     loan.refresh_from_db()
     assert (loan.status, loan.checked_at is not None) == ("ACTIVE", True)
 
@@ -202,11 +202,11 @@ def test_a_panel_says_why_it_cannot_be_read_and_keeps_the_copy(
     viewer: Browser, portal_service: Sandbox, borrower: Record
 ) -> None:
     given.account(Kind.LOAN, borrower, portal_service.world.loan(borrower.uuid, amount="12000.00")["uuid"])
-    address = f"/borrowers/{borrower.uuid}/?panel=card-loans"
-    panel(viewer, address, "card-loans")
+    address = f"/borrowers/{borrower.uuid}/?panel=position"
+    panel(viewer, address, "position")
     Record.objects.update(asked_at=timezone.now() - timedelta(minutes=5))
     portal_service.fail_next("loans.get", status=500)
-    assert "$12,000.00" in panel(viewer, address, "card-loans")
+    assert "$12,000.00" in panel(viewer, address, "position")
     assert Record.objects.get(kind=Kind.LOAN).failing_since is not None
 
 
@@ -219,11 +219,11 @@ def test_accounts_beyond_those_that_are_asked_for_are_shown_from_copies(
 ) -> None:
     for _ in range(MAX_LIVE_ACCOUNTS + 2):
         given.loan(portal_service, borrower, amount=100)
-    address = f"/borrowers/{borrower.uuid}/?panel=card-loans"
-    assert "unknown until 2 more are loaded" in panel(viewer, address, "card-loans").lower()
+    address = f"/borrowers/{borrower.uuid}/?panel=position"
+    assert "unknown until 2 more are loaded" in panel(viewer, address, "position").lower()
     for loan in Record.objects.filter(kind=Kind.LOAN, answer_at=None):
         panel(viewer, f"{loan.get_absolute_url()}?refresh=1", "loan")
-    shown = panel(viewer, address, "card-loans")
+    shown = panel(viewer, address, "position")
     assert f"{MAX_LIVE_ACCOUNTS + 2} loans" in shown
     assert "$1,400.00" in shown
     assert page(viewer, borrower, "?tab=loans").count("<tr data-row>") == MAX_LIVE_ACCOUNTS + 2
