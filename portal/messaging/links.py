@@ -39,6 +39,11 @@ class LinkedMessage:
         return self.local_time.date()
 
     @property
+    def kind(self) -> tuple[str, str]:
+        """Event and delivery status; a burst in the list is of one kind."""
+        return self.message.event, self.message.status.lower()
+
+    @property
     def borrower_uuid(self) -> str:
         return self.borrower.uuid if self.borrower else ""
 

@@ -36,8 +36,10 @@
       const is = row.dataset.message === shown;
       row.classList.toggle("sd-selected", is);
       const link = $("th a", row);
-      if (is) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
+      if (is) {
+        link.setAttribute("aria-current", "true");
+        $("details", row.closest(".sd-burst") ?? row)?.setAttribute("open", "");
+      } else link.removeAttribute("aria-current");
     }
   };
 

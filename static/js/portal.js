@@ -441,7 +441,7 @@
   const isTyping = (element) => element.matches("input, select, textarea, [contenteditable]");
 
   const moveRow = (step) => {
-    const links = all("[data-row]").map((row) => $("a, button", row)).filter(Boolean);
+    const links = all("[data-row]").map((row) => $("a, button, summary", row)).filter((link) => link?.checkVisibility());
     const current = links.findIndex((link) => link.closest("[data-row]").contains(document.activeElement));
     (current < 0 ? links[0] : links[current + step])?.focus();
   };
@@ -464,7 +464,7 @@
     g: () => { awaited = Date.now(); },
     j: () => moveRow(1),
     k: () => moveRow(-1),
-    o: () => $("a", document.activeElement.closest("[data-row]") ?? document.createElement("i"))?.click(),
+    o: () => $("a, summary", document.activeElement.closest("[data-row]") ?? document.createElement("i"))?.click(),
   };
 
   const press = (element) => {

@@ -76,6 +76,31 @@ def test_messages_are_read_one_after_the_other_by_keyboard(page: Page, uuids: li
     expect(page.locator("[data-message]")).to_have_count(4)
 
 
+def test_a_burst_opens_by_keyboard_and_for_its_message(page: Page, portal_service: Sandbox) -> None:
+    at = datetime(2026, 11, 18, 15, tzinfo=UTC)
+    for number in range(5):
+        portal_service.world.message(
+            "payment.scheduled", {"amount": number}, at=at + timedelta(minutes=number)
+        )
+    portal_service.world.message("odd.one", {}, at=at + timedelta(hours=1))
+    page.goto("/messages/")
+    rows = page.locator("[data-message]:visible")
+    expect(rows).to_have_count(1)
+    for key in "jjo":
+        page.keyboard.press(key)
+    expect(rows).to_have_count(6)
+    page.keyboard.press("j")
+    expect(rows.nth(1).get_by_role("link").first).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(1)
+    rows.get_by_role("link").first.click()
+    expect(page.locator("#message-title")).to_be_visible()
+    page.keyboard.press("j")
+    expect(rows).to_have_count(6)
+    expect(page.locator(".sd-selected")).to_be_visible()
+
+
 def test_a_message_covers_the_list_on_a_phone_only_while_it_is_open(page: Page, uuids: list[str]) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/messages/")

@@ -156,9 +156,12 @@ def human(value: str | None) -> str:
 
 
 @register.filter
-def event_words(value: str | None) -> str:
-    """The event of a message in words, its code on hover: ``Payment scheduled``."""
-    return _in_words(value, re.sub(r"[._]+", " ", value).strip().capitalize() if value else None)
+def event_words(value: str | None, count: int = 1) -> str:
+    """The event of a message in words, its code on hover: ``Payment scheduled``, ``32 payments scheduled``."""
+    words = re.sub(r"[._]+", " ", value).strip().capitalize() if value else None
+    if words and count > 1:
+        words = f"{count} payments {words[8:]}" if words.startswith("Payment ") else f"{count} × {words}"
+    return _in_words(value, words)
 
 
 @register.filter

@@ -111,6 +111,23 @@ class TestLive:
         assert "No messages yet" in text(viewer)
         assert "No messages match" in text(viewer, "?event=payment.failed")
 
+    def test_a_burst_of_one_kind_is_one_row_that_opens(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        uuids = [
+            message(portal_service, day=4),
+            *[message(portal_service, "loan.frozen", day=2) for _ in range(3)],
+        ]
+        emit(portal_service, 12)
+        page = text(viewer)
+        assert "12 payments succeeded</span>, 1:00 PM – 1:11 PM" in " ".join(page.split())
+        assert (page.count("<details>"), "loans frozen" in page) == (1, False)
+        assert len(shown(viewer)) == 16
+        inside = shown(viewer)[5]
+        assert inside not in uuids
+        assert "<details open>" in text(viewer, f"?source=copy&message={inside}")
+        assert "<details open>" not in text(viewer, f"?source=copy&message={uuids[0]}")
+
     def test_an_event_never_seen_before_is_offered_once_it_was_seen(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
