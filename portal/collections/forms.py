@@ -13,7 +13,7 @@ from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording
-from portal.ui.forms import ChoiceField, DayInput, MoneyField, StaffForm, TextField
+from portal.ui.forms import ChoiceField, MoneyField, StaffForm, TextField
 from servicing import Statement
 
 SOMEONE_ELSE = "Someone else"
@@ -29,10 +29,10 @@ class ContactForm(StaffForm):
     channel = ChoiceField(label="Channel", choices=Channel.choices)
     outcome = ChoiceField(label="Outcome", choices=[("", "Choose one"), *Outcome.choices])
     amount = MoneyField(label="Promised amount", required=False)
-    day = FutureDayField(label="Promised for", required=False, widget=DayInput)
+    day = FutureDayField(label="Promised for", required=False)
     note = TextField(label="Note", max_length=2000, required=False, widget=forms.Textarea({"rows": 2}))
     next_action = TextField(label="Next action", max_length=200, required=False)
-    next_on = FutureDayField(label="On", required=False, widget=DayInput)
+    next_on = FutureDayField(label="On", required=False)
     colleague = ColleagueField(label="For", required=False, empty_label="Me")
     is_confirmed = forms.BooleanField(label="Yes, log it", required=False)
     seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
