@@ -52,6 +52,11 @@ class Calls:
         """Whether any filter is set."""
         return bool(self.chosen)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether a filter under “More” is set."""
+        return not self.chosen.keys().isdisjoint(("method", "status", "slower"))
+
 
 def find_calls(state: QueryDict) -> Calls:
     """Find the calls that a query string asks for; the ones that failed if it asks for none in particular."""

@@ -139,6 +139,13 @@ class TestCalls:
         rows = viewer.get(f"/status/?{query}").context["calls"].rows
         assert "".join(row.operation[0] for row in rows) == found
 
+    @pytest.mark.parametrize(("query", "is_open"), [("", False), ("by=ortiz", False), ("slower=30", True)])
+    def test_the_rarer_filters_are_folded_until_one_is_set(
+        self, viewer: Browser, query: str, *, is_open: bool
+    ) -> None:
+        page = viewer.get(f"/status/?{query}").content.decode()
+        assert ('<details class="sd-more" open>' in page) is is_open
+
     def test_failures_are_grouped_and_lead_to_their_calls(self, viewer: Browser) -> None:
         call("messages.list", outcome="unavailable")
         first, second = viewer.get("/status/").context["failures"]
