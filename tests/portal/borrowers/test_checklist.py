@@ -45,7 +45,7 @@ def test_what_is_sent_later_is_ticked_too(servicer: Browser) -> None:
     # One line for all, then one mark or one link for each.
     assert shown.count("The service never returns SSN or date of birth, and neither is stored here.") == 1
     assert shown.count("SSN and date of birth Sent ") == 1
-    assert shown.count("SSN and date of birth Send SSN ") == 1
+    assert shown.count("SSN and date of birth No SSN sent from here Send") == 1
     done = words(page(servicer, record.get_absolute_url()))
     assert "1 of 4 done" in done
     assert re.search(r"SSN and date of birth of Elena O'Neil sent [^,]+, Servicer \(servicer\)", done)
@@ -53,10 +53,11 @@ def test_what_is_sent_later_is_ticked_too(servicer: Browser) -> None:
 
 def test_the_ssn_of_an_individual_is_on_its_profile(servicer: Browser, of_person: Editor) -> None:
     address = of_person.record.get_absolute_url()
-    assert "Send SSN and date of birth" in words(page(servicer, address))
+    assert "No SSN or date of birth sent from here Send" in words(page(servicer, address))
     of_person.send(TWICE, **WITH_SSN)
     assert re.search(
-        r"Send date of birth SSN sent .+? by Servicer \(servicer\)", words(page(servicer, address))
+        r"No date of birth sent from here Send.{0,30} SSN sent .+? by Servicer \(servicer\)",
+        words(page(servicer, address)),
     )
 
 
