@@ -122,6 +122,16 @@ class FramedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             context |= self.list_context(request, cl)
         return response
 
+    def message_user(
+        self, request: HttpRequest, message: Any, level: int | str = messages.INFO, *args: Any, **kwargs: Any
+    ) -> None:
+        """What Django says after a form or an action, in the product's words."""
+        if level == messages.SUCCESS:
+            message = "Account saved."
+        elif level == messages.WARNING:
+            message = "Select accounts and an action. Nothing was changed."
+        super().message_user(request, message, level, *args, **kwargs)
+
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
         """What a list shows besides Django's own."""
         return {}
@@ -168,7 +178,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
 
     @admin.display(description="Last sign-in", ordering="last_login", empty_value="Never")
     def signed_in(self, user: User) -> str | None:
-        return wording.moment(user.last_login) if user.last_login else None
+        return wording.clock(user.last_login) if user.last_login else None
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         return super().add_view(request, form_url, {"title": "Add account"} | (extra_context or {}))
@@ -226,7 +236,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         for user in queryset:
             rows = UserSession.objects.filter(user=user)
             end_other_sessions(request, user, rows, "ended by an administrator")
-        messages.success(request, "Their sessions were ended.")
+        messages.success(request, "Sessions ended.")
 
     @admin.action(description="Remove second factors (lost phone or key)")
     def remove_second_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

@@ -77,6 +77,7 @@ class AdminWords(forms.BaseForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.label_suffix = ""
         for name, (label, hint) in _ADMIN_WORDS.items():
             if field := self.fields.get(name):
                 field.label, field.help_text = label or field.label, hint

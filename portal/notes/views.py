@@ -133,7 +133,7 @@ def _form_page(
     if form.is_valid():
         with transaction.atomic():
             save(Actor.of(request))
-        toast(request, f"{noun} added.")
+        toast(request, f"{noun.capitalize()} added.")
         return finish_action(request, subject.get_absolute_url())
     kind, uuid, borrower_uuid = about["subject_kind"], about["subject_uuid"], about["borrower_uuid"]
     log_page(request, kind=kind, uuid=uuid, label=str(subject), borrower_uuid=borrower_uuid)

@@ -77,9 +77,10 @@ def _never_cached(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _toast_rows(request: HttpRequest) -> list[dict[str, str]]:
-    rows = []
+def _toast_rows(request: HttpRequest) -> list[dict[str, str | bool]]:
+    rows: list[dict[str, str | bool]] = []
     for message in messages.get_messages(request):
         url, _, link = (message.extra_tags or "").partition(" ")
-        rows.append({"text": str(message), "url": url, "link": link})
+        is_bad = message.level >= messages.WARNING
+        rows.append({"text": str(message), "url": url, "link": link, "bad": is_bad})
     return rows

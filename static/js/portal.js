@@ -54,8 +54,7 @@
   };
 
   const showToast = ({ text, url, link, bad }) => {
-    const toast = $("#toast-form").content.firstElementChild.cloneNode(true);
-    toast.classList.toggle("sd-toast-bad", Boolean(bad));
+    const toast = $(bad ? ".sd-toast-bad" : ".sd-toast", $("#toast-form").content).cloneNode(true);
     $("b", toast).textContent = text;
     if (url) {
       const anchor = document.createElement("a");

@@ -149,7 +149,7 @@ def test_a_note_is_one_click_and_ctrl_enter(page: Page, maya: Record) -> None:
     assert complaints(page) == []
     page.keyboard.type("Calls only after noon.")
     press(page, "Control+Enter")
-    expect(page.locator("#toasts")).to_contain_text("note added")
+    expect(page.locator("#toasts")).to_contain_text("Note added")
     assert Note.objects.get().text == "Calls only after noon."
 
 
@@ -173,7 +173,7 @@ def test_a_follow_up_takes_a_usual_day_with_a_click(page: Page, maya: Record) ->
     assert box
     assert box["width"] <= 560
     dialog.get_by_role("button", name="Add follow-up").click()
-    expect(page.locator("#toasts")).to_contain_text("follow-up added")
+    expect(page.locator("#toasts")).to_contain_text("Follow-up added")
     assert FollowUp.objects.get().due == today + timedelta(7)
 
 

@@ -214,7 +214,9 @@ class TestAdmin:
         assert (ravi.role, ravi.check_password(PASSWORD)) == (Role.VIEWER, True)
         page = reverse("admin:accounts_user_change", args=[ravi.pk])
         changed = STAFF_FORM | {"username": "ravi", "is_active": "on", "time_zone": "America/Denver"}
-        assert admin.post(page, changed).status_code == 302
+        saved = admin.post(page, changed, follow=True).content.decode()
+        assert '<div class="sd-toast">' in saved
+        assert "Account saved." in saved
         ravi.refresh_from_db()
         assert (ravi.role, ravi.time_zone) == (Role.SERVICER, "America/Denver")
 
@@ -255,6 +257,9 @@ class TestSuperuser:
         action = {"action": "end_sessions", "_selected_action": selected, "index": "0"}
         answer = admin.post("/admin/accounts/user/", action, follow=True)
         assert answer.status_code == 200
+        refused = answer.content.decode().partition("<template")[0]
+        assert '<div class="sd-toast sd-toast-bad">' in refused
+        assert "Nothing was changed." in refused
         assert Entry.objects.count() == before
 
     def test_the_admin_holds_accounts_and_the_trail_and_nothing_else(self, root: Browser) -> None:

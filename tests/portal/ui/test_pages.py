@@ -61,7 +61,7 @@ def test_an_act_without_htmx_goes_on_and_says_so_there(servicer: Browser) -> Non
 def test_an_act_with_htmx_stays_and_tells_the_page(servicer: Browser) -> None:
     answer = servicer.post("/act/?event=thing:saved", headers=htmx("x"))
     assert answer.status_code == 204
-    told = {"text": "Saved <it>", "url": "/audit/", "link": "Open the audit entry"}
+    told = {"text": "Saved <it>", "url": "/audit/", "link": "Open the audit entry", "bad": False}
     assert json.loads(answer.headers["HX-Trigger"]) == {
         "thing:saved": {},
         "dialog:close": {},
