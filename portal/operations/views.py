@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -27,7 +26,7 @@ from portal.operations import bundle, calls, readiness
 from portal.operations import metrics as measured
 from portal.runtime import cache
 from portal.ui.htmx import finish_action, render_page
-from portal.ui.logo import logo
+from portal.ui.logo import icon_url, logo
 from servicing import __version__
 
 
@@ -158,4 +157,4 @@ def logo_file(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def favicon(request: HttpRequest) -> HttpResponse:
     """What browsers ask for beside a page that names no icon, such as a PDF."""
-    return redirect(static("icon.svg"))
+    return redirect(icon_url())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from django.conf import settings
+from django.templatetags.static import static
 from django.urls import reverse
 
 
@@ -37,3 +38,9 @@ def _read(path: str) -> Logo | None:
 def logo() -> Logo | None:
     """The logo; None without one."""
     return _read(settings.LOGO) if settings.LOGO else None
+
+
+def icon_url() -> str:
+    """The address of the icon of a browser's tab: the logo, or the product's mark."""
+    found = logo()
+    return found.url if found else static("icon.svg")

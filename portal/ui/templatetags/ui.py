@@ -22,7 +22,7 @@ from portal.ui import json_view as json_lines
 from portal.ui import wording
 from portal.ui.frame import Area
 from portal.ui.icons import ICONS
-from portal.ui.logo import logo
+from portal.ui.logo import icon_url, logo
 from portal.ui.markup import format_html, format_html_join
 from servicing.figures import PastDue, percent_of_limit
 from servicing.rules import COUNTRIES
@@ -39,6 +39,9 @@ def brand_mark() -> SafeString:
     if found := logo():
         return format_html('<img class="sd-own-logo" src="{}" alt="{}">', found.url, settings.ORGANIZATION)
     return format_html('<span class="sd-logo">{}</span>', icon("stack-2"))
+
+
+register.simple_tag(icon_url)
 
 
 @register.simple_tag
@@ -141,7 +144,7 @@ def remote_time(value: Any) -> str:
         return NOT_PROVIDED
     if value.at is None:
         return format_html('<span title="the service states no certain time zone">{}</span>', value.text)
-    return _time(value.at, wording.moment(value.at), sent=value.text)
+    return _time(value.at, wording.clock(value.at), sent=value.text)
 
 
 @register.filter

@@ -33,7 +33,10 @@ def test_it_is_shown_before_and_after_signing_in_and_on_paper(
     path.write_bytes(content)
     settings.LOGO, settings.ORGANIZATION = str(path), "Northwind Credit"
     mark = '<img class="sd-own-logo" src="/logo?v='
-    assert mark in anonymous.get("/sign-in/").content.decode()
+    entrance = anonymous.get("/sign-in/").content.decode()
+    assert mark in entrance
+    assert '<link rel="icon" href="/logo?v=' in entrance
+    assert anonymous.get("/favicon.ico")["Location"].startswith("/logo?v=")
     page = servicer.get("/").content.decode()
     assert 'alt="Northwind Credit"' in page
     version = page.partition(mark)[2].partition('"')[0]

@@ -109,7 +109,7 @@ def test_a_remote_time_is_converted_only_where_its_zone_is_certain() -> None:
     with timezone.override("America/New_York"):
         certain = shown("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 PST"))
         unsure = shown("{{ value|remote_time }}", value=RemoteTime("2026-11-12 11:20:05 IST"))
-    assert "2:20:05 PM EST" in certain
+    assert "2:20 PM" in certain
     assert "sent as 2026-11-12 11:20:05 PST" in certain
     assert ">2026-11-12 11:20:05 IST<" in unsure
 
