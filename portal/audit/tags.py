@@ -29,13 +29,22 @@ SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
 
 
 @register.simple_tag
-def entry_rows(lines: Sequence[EntryLine], may_read: bool, in_admin: bool = False) -> SafeString:
-    """The head and the rows; each leads to its own page if this person may read it, or to that of the admin."""
+def entry_rows(
+    lines: Sequence[EntryLine], may_read: bool, in_admin: bool = False, is_history: bool = False
+) -> SafeString:
+    """The head and the rows; each leads to its own page if this person may read it, or to that of the admin.
+
+    A history is of one borrower, whom its rows don't name.
+    """
     # One address is resolved, not one a row.
     page = reverse("admin:audit_entry_change" if in_admin else "audit:detail", args=[0])
     trail = reverse("audit:index")
     beside = [_beside(line, trail if may_read else "") for line in lines]
-    shown = [index for index in range(len(COLUMNS)) if any(cells[index] for cells in beside)]
+    shown = [
+        index
+        for index in range(1 if is_history else 0, len(COLUMNS))
+        if any(cells[index] for cells in beside)
+    ]
     rows = (
         (
             *_cells(line, page if may_read else ""),

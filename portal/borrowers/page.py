@@ -254,7 +254,8 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         case "notes":
             context |= {"notes": notes[:200], "follow_ups": follow_ups[:200]}
         case "history":
-            context |= {"lines": entry_lines(entries[:100]), "may_read": request.can("audit.detail")}
+            lines = entry_lines(entries[:100])
+            context |= {"lines": lines, "may_read": request.can("audit.detail"), "is_history": True}
     return context
 
 
