@@ -82,6 +82,8 @@ def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: Non
             "region => [region.scrollWidth, region.clientWidth]"
         )
         assert (name, inner) == (name, outer)
+        for link in page.locator(".sd-accounts:not(.sd-worklist) th[scope=row] > a").all():
+            assert link.evaluate("link => link.offsetHeight") >= 24
         assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
