@@ -7,11 +7,14 @@ import pytest
 from django.conf import LazySettings
 from playwright.sync_api import Locator, Page, expect
 
+from portal.accounts.roles import Role
 from portal.credit_lines import documents
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.conftest import browser_of
+from tests.portal.pages import panel
 
 pytestmark = pytest.mark.browser
 MANY_STEPS = 80
@@ -98,6 +101,23 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     expect(page.locator(".sd-viewer h3")).to_have_text("Statement of May 15, 2026")
 
 
+def test_the_usual_jobs_take_few_keys_and_clicks(page: Page, portal_service: Sandbox, line: Record) -> None:
+    figures = {"payoff_balance": "7687.40", "past_due_balance": "90.00", "days_past_due": 12}
+    portal_service.world.amend(line.uuid, **figures)
+    panel(browser_of(Role.VIEWER), f"{line.get_absolute_url()}?refresh=1", "line")
+    page.goto("/")
+    press(page, "/", *"north")
+    expect(page.get_by_role("option", name="Northwind Baking")).to_be_visible()
+    press(page, "Enter")
+    page.get_by_role("region", name="Line of credit").get_by_role("link", name="Line").click()
+    expect(page.locator(".sd-figure", has_text="$7,687.40")).to_be_in_viewport()
+
+    page.goto("/")
+    page.get_by_role("link", name="Open line").click()
+    page.get_by_role("link", name="Newest statement").click()
+    expect(page.get_by_role("heading", name="Statement of May 15, 2026")).to_be_in_viewport()
+
+
 def test_a_browser_without_a_viewer_gets_no_document_before_it_is_wanted(page: Page, line: Record) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'pdfViewerEnabled', {get: () => false})")
     asked: list[str] = []
@@ -126,7 +146,7 @@ def test_chosen_loans_are_read_again_while_one_watches(
     expect(page.get_by_role("checkbox", name="Select loan", checked=True)).to_have_count(3)
     page.get_by_role("button", name="Refresh selected").press("Enter")
     expect(page.get_by_role("heading", name="3 of 3 refreshed")).to_be_visible()
-    expect(page.get_by_role("row").get_by_text("Read", exact=True)).to_have_count(3)
+    expect(page.get_by_role("row").get_by_text("Refreshed", exact=True)).to_have_count(3)
     page.get_by_role("link", name="Back to the list").first.click()
     page.wait_for_url("**/loans/?**")
 
