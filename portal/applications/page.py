@@ -159,14 +159,15 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
     ]
 
 
-def other_values(application: Application) -> list[tuple[str, Details | None]]:
-    """Values of any shape, and fields that the interface does not describe, under their own names."""
-    return [
+def other_values(application: Application) -> list[tuple[str, Details]]:
+    """Provided values of any shape, and fields that the interface does not describe, under their own names."""
+    values = [
         ("Purpose", details(application.purpose)),
         ("Application details", details(application.details)),
         ("Decision details", decision_details(application)),
         *((name, details(value)) for name, value in application.extra.items()),
     ]
+    return [(name, value) for name, value in values if value]
 
 
 def decision_details(application: Application) -> Details | None:

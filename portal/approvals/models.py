@@ -21,7 +21,7 @@ class Approval(models.Model):
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
         APPROVED = "approved", "Approved"
-        REFUSED = "refused", "Refused"
+        REFUSED = "refused", "Rejected"
         WITHDRAWN = "withdrawn", "Withdrawn"
         EXPIRED = "expired", "Expired"
         SENDING = "sending", "Being sent"

@@ -201,7 +201,7 @@ def _question_for_service(intent: WriteIntent) -> str:
         f"On {sent:%Y-%m-%d} at {sent:%H:%M:%S} UTC we sent {intent.method} {intent.path} and received no response.\n"
         f"It concerned “{intent.label}”; our reference is {intent.request_id}.\n"
         f"What we sent, sensitive values masked: {body}\n"
-        f"Was it done? If so, what is the ID of the record?"
+        f"Did it go through? If so, what is the ID of the record?"
     )
 
 

@@ -60,6 +60,6 @@ def _draft_item(draft: Draft) -> Item:
         meta=f"at the step {draft.step_label}",
         when=draft.updated_at,
         url=draft.get_absolute_url(),
-        verb="Go on",
+        verb="Resume",
         owner_id=draft.owner_id,
     )

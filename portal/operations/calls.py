@@ -25,12 +25,12 @@ DAY = timedelta(days=1)
 METHODS = ["GET", "POST", "PUT"]
 STATUSES = {"2": "2xx", "3": "3xx", "4": "4xx", "5": "5xx", "none": "No status"}
 OUTCOMES = {
-    "answered": "Answered",
+    "answered": "Responded",
     "confirmed": "Confirmed",
     "rejected": "Rejected",
-    "forbidden": "Access refused",
-    "unavailable": "No answer",
-    "protocol": "Unreadable answer",
+    "forbidden": "Access denied",
+    "unavailable": "No response",
+    "protocol": "Unreadable response",
     "not_sent": "Not sent",
     "unknown": "Outcome unknown",
     "failed": "Any failure",

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from portal.ui import wording
 from servicing.version import __version__
 
 # An area's page has the area's name; templates/home/help_pages.html holds each under its address.
@@ -57,8 +58,8 @@ def read_news() -> list[tuple[str, SafeString]]:
         title, _, text = part.partition("\n")
         for_staff = text.partition("### For operators")[0]
         entries = re.findall(r"(?ms)^- (.*?)(?=\n- |\n\n|\n#|\Z)", for_staff)
-        version, _, day = title.replace("[", "").partition("]")
-        name = "Newest changes" if version == "Unreleased" else f"Version {version}{day.replace(' - ', ', ')}"
+        version, _, day = title.replace("[", "").partition("] - ")
+        name = f"Version {version}, {wording.day(day)}" if day else "Newest changes"
         items = format_html_join("", "<li>{}</li>", ((_marked_up(entry),) for entry in entries))
         news.append((name, format_html("<ul>{}</ul>", items)))
     return news

@@ -71,16 +71,16 @@ STATUSES = {
     "REJECTED": Status("bad", "Rejected", "alert-circle"),
     # What this desk says of its own writes and calls.
     "SENDING": Status("waiting", "Sending", "clock"),
-    "ANSWERED": Status("ok", "Answered", "check"),
+    "ANSWERED": Status("ok", "Responded", "check"),
     "CONFIRMED": Status("ok", "Confirmed", "check"),
     "NOT_SENT": Status("warn", "Not sent", "alert-triangle"),
     "UNKNOWN": Status("bad", "Outcome unknown", "help-circle"),
     "RELEASED": Status("warn", "Not carried out", "x"),
     "UNBROKEN": Status("ok", "Unbroken", "shield-check"),
     "BROKEN": Status("bad", "Broken", "alert-circle"),
-    "UNAVAILABLE": Status("bad", "No answer", "cloud-off"),
-    "FORBIDDEN": Status("bad", "Access refused", "lock"),
-    "PROTOCOL": Status("bad", "Unreadable answer", "alert-circle"),
+    "UNAVAILABLE": Status("bad", "No response", "cloud-off"),
+    "FORBIDDEN": Status("bad", "Access denied", "lock"),
+    "PROTOCOL": Status("bad", "Unreadable response", "alert-circle"),
     "NO_CHANGE": Status("neutral", "No change", "minus"),
 }
 

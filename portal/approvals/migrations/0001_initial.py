@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("waiting", "Waiting"),
                             ("approved", "Approved"),
-                            ("refused", "Refused"),
+                            ("refused", "Rejected"),
                             ("withdrawn", "Withdrawn"),
                             ("expired", "Expired"),
                             ("sending", "Being sent"),

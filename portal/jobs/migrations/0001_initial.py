@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
                             ("running", "Running"),
                             ("done", "Done"),
                             ("failed", "Failed"),
-                            ("cancelled", "Cancelled"),
+                            ("cancelled", "Canceled"),
                         ],
                         db_index=True,
                         default="waiting",

@@ -52,7 +52,7 @@ class TestHeader:
             "Purpose Equipment",
             "Credit-score consent Given",
             "Credit report 88214",
-            "Created Nov 20, 2026, 1:31:07 PM EST",
+            "Created Nov 20, 2026, 1:31 PM",
             "by Ana Reyes",
         ):
             assert text in shown
@@ -197,7 +197,7 @@ class TestAge:
     ) -> None:
         shown = plain(viewer, known(borrower, offer()).get_absolute_url())
         assert "Can’t be refreshed." in shown
-        assert "Stored from the answer of" in shown
+        assert "Saved from the response of" in shown
         assert "Refresh" not in shown
         assert portal_service.calls == []
 

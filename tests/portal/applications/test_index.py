@@ -37,7 +37,7 @@ class TestList(AccountList):
             "Approved",
             ">2</td>",
             "13.04%",
-            "Nov 20, 2026, 1:31:07 PM EST",
+            "Nov 20, 2026, 1:31 PM",
             "Ana Reyes",
         ):
             assert words in found

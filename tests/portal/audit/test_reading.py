@@ -172,7 +172,7 @@ class TestDetail:
         assert "Request" in page
         assert "Response" in page
         assert f"{RemoteCall.objects.get().duration_ms} ms" in page
-        assert "Fits the chain" in page
+        assert "Hash verified" in page
 
     def test_it_leads_to_what_happened_to_the_same_before_and_after(self, auditor: Browser) -> None:
         first, other, last = (
@@ -189,7 +189,7 @@ class TestDetail:
         guard.remove_triggers(connection)
         with connection.cursor() as cursor:
             cursor.execute("UPDATE audit_entry SET previous_hash = 'x' WHERE id = %s", [first.pk + offset])
-        assert "Does not fit the chain" in text(auditor.get(f"/audit/{first.pk}/"))
+        assert "This entry or one next to it was altered." in text(auditor.get(f"/audit/{first.pk}/"))
 
     @pytest.mark.parametrize("number", ["999", str(2**70)])
     def test_there_is_no_other(self, auditor: Browser, number: str) -> None:

@@ -39,7 +39,7 @@ def test_a_filtered_list_becomes_one_document_each_and_failures_say_why(
     wanted = [given.borrower(portal_service, first_name=f"Alpine {name}") for name in ("One", "Two", "Three")]
     given.borrower(portal_service, first_name="Other")
     Record.objects.filter(uuid=wanted[1].uuid, kind=Kind.BORROWER).update(answer="no JSON")
-    assert "Of 3 borrowers" in servicer.get("/summaries/batches/?q=alpine").content.decode()
+    assert "3 borrowers" in servicer.get("/summaries/batches/?q=alpine").content.decode()
     batch = begun(servicer, "?q=alpine", mode="borrower", section="people")
     call_command("work", batch=True)
     page = servicer.get(batch.get_absolute_url()).content.decode()
@@ -84,7 +84,7 @@ def test_a_batch_that_is_cancelled_keeps_what_is_finished(portal_service: Sandbo
     servicer.post(f"/jobs/{batch.job.pk}/cancel/")
     call_command("work", batch=True)
     assert Printed.objects.count() == 0
-    assert "Cancelled" in servicer.get(batch.get_absolute_url()).content.decode()
+    assert "Canceled" in servicer.get(batch.get_absolute_url()).content.decode()
     assert servicer.get(f"{batch.get_absolute_url()}download/").status_code == 404
 
 

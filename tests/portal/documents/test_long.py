@@ -164,7 +164,7 @@ def test_the_person_who_started_it_can_cancel_it(
     assert viewer.post(f"/jobs/{document.job_id}/cancel/").status_code == 303
     call_command("work", batch=True)
     page = viewer.get(document.get_absolute_url()).content.decode()
-    assert "Cancelled" in page
+    assert "Canceled" in page
     assert "Download the PDF" not in page
     assert not Printed.objects.exists()
     assert viewer.get(f"{ALL}.pdf").status_code == 303

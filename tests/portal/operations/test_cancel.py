@@ -24,7 +24,7 @@ def address(portal_service: Sandbox, servicer: Browser) -> str:
 
 
 def test_one_that_waits_never_begins(servicer: Browser, address: str) -> None:
-    assert "Cancelled" in servicer.post(address, follow=True).content.decode()
+    assert "Canceled" in servicer.post(address, follow=True).content.decode()
     call_command("work", batch=True)
     assert (Job.objects.get().state, Job.objects.get().attempts) == ("cancelled", 0)
 
@@ -32,7 +32,16 @@ def test_one_that_waits_never_begins(servicer: Browser, address: str) -> None:
 def test_in_the_page_its_region_is_swapped(servicer: Browser, address: str) -> None:
     region = servicer.post(address, headers=htmx("job")).content.decode()
     assert region.lstrip().startswith('<div class="sd-job" id="job"')
-    assert "Cancelled" in region
+    assert "Canceled" in region
+
+
+def test_a_screen_reader_hears_the_end_and_not_every_poll(servicer: Browser, address: str) -> None:
+    assert (
+        "data-announce"
+        not in servicer.get(address.removesuffix("cancel/"), headers=htmx("job")).content.decode()
+    )
+    region = servicer.post(address, headers=htmx("job")).content.decode()
+    assert f'data-announce="{refresh_portfolio.label}: Canceled"' in region
 
 
 def test_the_trail_knows_once_who_did_it(servicer: Browser, address: str) -> None:
