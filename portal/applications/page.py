@@ -159,15 +159,17 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
     ]
 
 
-def other_values(application: Application) -> list[tuple[str, Details]]:
-    """Provided values of any shape, and fields that the interface does not describe, under their own names."""
-    values = [
-        ("Purpose", details(application.purpose)),
+def other_values(application: Application) -> list[tuple[str, Details | None]]:
+    """Values of any shape, and fields that the interface does not describe, under their own names.
+
+    The purpose is always among them; the others only if the service sent them.
+    """
+    sent = [
         ("Application details", details(application.details)),
         ("Decision details", decision_details(application)),
         *((name, details(value)) for name, value in application.extra.items()),
     ]
-    return [(name, value) for name, value in values if value]
+    return [("Purpose", details(application.purpose)), *((name, value) for name, value in sent if value)]
 
 
 def decision_details(application: Application) -> Details | None:
