@@ -85,7 +85,12 @@ def build_client(circuit_breaker: Gate | None) -> Client:
 def _connection_options() -> dict[str, Any]:
     """The session of the settings, or the certificates and the proxy for a session that the client makes."""
     if settings.SERVICING_SESSION:
-        return {"session": import_string(settings.SERVICING_SESSION)()}
+        try:
+            return {"session": import_string(settings.SERVICING_SESSION)()}
+        except (ImportError, TypeError) as error:
+            raise servicing.ConfigurationError(
+                f"SERVICING_SESSION names no such function: {error}."
+            ) from None
     cert, key, proxy = (
         settings.SERVICING_CLIENT_CERT,
         settings.SERVICING_CLIENT_CERT_KEY,

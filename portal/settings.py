@@ -14,6 +14,7 @@ from environ import Env
 
 from portal.runtime.environment import (
     EMPTY,
+    HOST,
     address,
     at_least,
     comma_separated,
@@ -21,6 +22,7 @@ from portal.runtime.environment import (
     matching,
     one_of,
     pairs,
+    read_file,
     readable_file,
     reject,
     rename,
@@ -52,7 +54,7 @@ def make_private(database: str) -> None:
 ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
 if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
-Env.read_env(ENV_FILE)
+read_file(ENV_FILE)
 # British before 0.10.
 for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
     rename(name.replace("IZATION", "ISATION"), name)
@@ -62,7 +64,7 @@ DEBUG = flag("DEBUG", False)
 stop_if_invalid()  # What is needed depends on it.
 #: Folder for the SQLite database and for `spool/`, where results wait while the database is down. Default:
 #: `.data` in the checkout.
-DATA_DIR = Path(text("DATA_DIR", str(BASE_DIR / ".data")))
+DATA_DIR = Path(matching("DATA_DIR", str(BASE_DIR / ".data"), ".+", EMPTY))
 
 
 def is_logo(path: Path) -> bool:
@@ -86,7 +88,7 @@ def outside_debug(default: str) -> str | None:
 SERVICING_URL = matching(
     "SERVICING_URL",
     outside_debug("http://127.0.0.1:8001"),
-    r"https?://[^/\s?#@]+(/[^\s?#]*)?",
+    rf"https?://{HOST}(/[^\s?#]*)?",
     "must look like https://lender.example (http:// for a sandbox).",
 ).rstrip("/")
 #: Which environment every page shows in its banner.
@@ -133,7 +135,7 @@ SERVICING_CLIENT_CERT = readable_file("SERVICING_CLIENT_CERT")
 SERVICING_CLIENT_CERT_KEY = readable_file("SERVICING_CLIENT_CERT_KEY")
 #: Proxy for all calls, such as `http://proxy.example:3128`.
 SERVICING_PROXY = matching(
-    "SERVICING_PROXY", "", r"https?://[^\s/]+/?", "must look like http://proxy.example:3128."
+    "SERVICING_PROXY", "", rf"https?://([^\s/@]+@)?{HOST}/?", "must look like http://proxy.example:3128."
 )
 #: Dotted path of a function that returns a `requests.Session`. Replaces the four settings above.
 SERVICING_SESSION = text("SERVICING_SESSION")
@@ -184,7 +186,7 @@ for host in ALLOWED_HOSTS:
     if not re.fullmatch(r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9a-f:]+\]", host, re.IGNORECASE):
         reject("ALLOWED_HOSTS", f"must be host names without scheme, port and path; one is {host!r}.")
 for origin in CSRF_TRUSTED_ORIGINS:
-    if not re.fullmatch(r"https?://[^/\s?#@]+", origin):
+    if not re.fullmatch(rf"https?://{HOST}", origin):
         reject("CSRF_TRUSTED_ORIGINS", f"must look like https://desk.example.com; one is {origin!r}.")
 #: Time zone for displayed times, ages and "today".
 BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
@@ -200,10 +202,10 @@ CLOSED_STATUSES = frozenset(
 #: Business days after its date on which a promised payment still keeps the promise.
 PROMISE_GRACE_DAYS = at_least("PROMISE_GRACE_DAYS", 0, 1)
 #: What the portal is called on screens and at sign-in.
-PRODUCT_NAME = text("PRODUCT_NAME", "Servicing Desk")
+PRODUCT_NAME = matching("PRODUCT_NAME", "Servicing Desk", ".+", EMPTY)
 #: Your organization's name at sign-in, in everyone's menu, on printed documents and in authenticator apps.
 #: Default: `PRODUCT_NAME`.
-ORGANIZATION = text("ORGANIZATION", PRODUCT_NAME)
+ORGANIZATION = matching("ORGANIZATION", PRODUCT_NAME, ".+", EMPTY)
 #: Your logo on screens, at sign-in and on printed documents: path of a PNG or SVG file of up to 100 KB.
 LOGO = text("LOGO", "")
 #: Password of the demo staff (`DEBUG` only).
@@ -349,6 +351,8 @@ DATABASES = {
 }
 #: Most PostgreSQL connections that each process keeps.
 pool_size = at_least("DATABASE_POOL", 2, 20)
+if not DEBUG and DATABASES["default"]["NAME"] in ("", ":memory:"):
+    reject("DATABASE_URL", "names no database. Write postgres://host:5432/name, or sqlite:/// and the file.")
 # What to look at where there is none.
 DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -393,15 +397,20 @@ else:
     # Processes that share a server share their cache in a table of it, unless something faster is named.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
     checkpoint_dir = str(DATA_DIR / "checkpoints")
+ED25519_KEY = r"[A-Za-z0-9+/]{43}="
 # Given to the worker alone where processes can be told apart; empty in one that must not sign.
 #: Folder for signed checkpoints of the audit trail; every worker uses the same one. Set it to empty in processes
 #: that must not sign. Default: beside the SQLite file, or `checkpoints` in `DATA_DIR` with PostgreSQL.
 AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
 #: Ed25519 key that signs checkpoints; give it to workers only. `manage.py verify_audit --new-key` prints one.
 #: Default: created once in that folder.
-AUDIT_CHECKPOINT_KEY = text("AUDIT_CHECKPOINT_KEY")
+AUDIT_CHECKPOINT_KEY = matching(
+    "AUDIT_CHECKPOINT_KEY", "", ED25519_KEY, "is no Ed25519 key; manage.py verify_audit --new-key prints one."
+)
 #: Public halves of previous checkpoint keys; see SECURITY.md.
 AUDIT_CHECKPOINT_FORMER_KEYS = comma_separated("AUDIT_CHECKPOINT_FORMER_KEYS")
+if not all(re.fullmatch(ED25519_KEY, key, re.ASCII) for key in AUDIT_CHECKPOINT_FORMER_KEYS):
+    reject("AUDIT_CHECKPOINT_FORMER_KEYS", "must be public halves of Ed25519 keys, several between commas.")
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 #: Cache for sign-in throttling and short-lived counts: `redis://…` (Valkey too), `rediss://…`,
@@ -411,6 +420,8 @@ CACHES = {
         "CACHE_URL", Env.cache_url_config, cache_url, ["locmemcache", "dbcache", "redis", "rediss"]
     )
 }
+if not re.fullmatch(rf"rediss?://([^/\s?#]*@)?{HOST}(/\d*)?(\?\S*)?|(?!redis).*", text("CACHE_URL")):
+    reject("CACHE_URL", "must look like redis://cache.example:6379/0.")
 OWN_CACHES = {
     "django.core.cache.backends.redis.RedisCache": "portal.runtime.cache.ForgivingCache",
     "django.core.cache.backends.db.DatabaseCache": "portal.runtime.cache.TableCache",
@@ -457,7 +468,7 @@ DEFAULT_FROM_EMAIL = text("MAIL_FROM")
 #: Address of the portal in mail. Default: `https://` and the first of `ALLOWED_HOSTS`.
 PORTAL_URL = (
     matching(
-        "PORTAL_URL", "", r"https?://[^/\s?#@]+", "must look like https://desk.example.com, without a path."
+        "PORTAL_URL", "", rf"https?://{HOST}", "must look like https://desk.example.com, without a path."
     )
     or f"{'http' if DEBUG else 'https'}://{ALLOWED_HOSTS[0] if ALLOWED_HOSTS else ''}"
 )
@@ -468,12 +479,15 @@ OPERATOR_EMAILS = comma_separated("OPERATOR_EMAILS")
 #: Minutes the lending service is down until operators get mail.
 OUTAGE_MAIL_MINUTES = at_least("OUTAGE_MAIL_MINUTES", 1, 10)
 MAIL_MINUTES = 5 if HAS_MAIL else 0
-if HAS_MAIL and "@" not in DEFAULT_FROM_EMAIL:
-    reject("MAIL_FROM", "must be an email address; EMAIL_URL needs it.")
+if HAS_MAIL and (not EMAIL_HOST or mail_server["EMAIL_FILE_PATH"]):
+    reject("EMAIL_URL", "must look like smtp+tls://user:password@mail.example:587, without a path.")
+ADDRESS = r"[^@\s<>]+@[^@\s<>]+"
+if HAS_MAIL and not re.fullmatch(rf"{ADDRESS}|[^<>@]*<{ADDRESS}>", DEFAULT_FROM_EMAIL):
+    reject("MAIL_FROM", "must be desk@example.com or Name <desk@example.com>; EMAIL_URL needs it.")
 if HAS_MAIL and not re.fullmatch(r"https?://[\w\[]\S*", PORTAL_URL):
     reject("PORTAL_URL", "is missing; mail needs it where ALLOWED_HOSTS begins with a pattern.")
 for recipient in OPERATOR_EMAILS:
-    if not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", recipient):
+    if not re.fullmatch(ADDRESS, recipient):
         reject("OPERATOR_EMAILS", f"must be email addresses, several between commas; one is {recipient!r}.")
 if OPERATOR_EMAILS and not HAS_MAIL:
     reject("OPERATOR_EMAILS", "needs EMAIL_URL.")
@@ -534,7 +548,7 @@ MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG
 #: Issuer URL of your OpenID Connect provider. The redirect URI to register is `/sign-in/with/sso/back/`.
 OIDC_URL = text("OIDC_URL").rstrip("/")
 #: Label of the single sign-on button.
-OIDC_NAME = text("OIDC_NAME", "Single sign-on")
+OIDC_NAME = matching("OIDC_NAME", "Single sign-on", ".+", EMPTY)
 #: Client ID at the provider.
 OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
 #: Client secret at the provider.
@@ -559,10 +573,12 @@ OIDC_SCOPES = comma_separated("OIDC_SCOPES", "openid,profile,email")
 OIDC_SIGN_OUT = flag("OIDC_SIGN_OUT", True)
 #: Origins of the provider's pages if they differ from the one in `OIDC_URL`; `doctor` names them.
 OIDC_ORIGINS = comma_separated("OIDC_ORIGINS")
-ORIGIN = r"https://[^/\s?#@;,]+" if not DEBUG else r"https?://[^/\s?#@;,]+"
-oidc_origin = re.match(ORIGIN, OIDC_URL)
-if OIDC_URL and not (oidc_origin and OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
-    reject("OIDC_URL", "must begin with https:// and needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
+ORIGIN = rf"https{'?' if DEBUG else ''}://{HOST}"
+oidc_origin = re.fullmatch(rf"({ORIGIN})(/[^\s?#]*)?", OIDC_URL)
+if OIDC_URL and not oidc_origin:
+    reject("OIDC_URL", "must look like https://id.example.com/realms/staff; the path differs by provider.")
+elif OIDC_URL and not (OIDC_CLIENT_ID and OIDC_CLIENT_SECRET):
+    reject("OIDC_URL", "needs OIDC_CLIENT_ID and OIDC_CLIENT_SECRET.")
 if OIDC_CREATE and not OIDC_ROLES:
     reject("OIDC_CREATE", "needs OIDC_ROLES: a new account gets its role from a group.")
 if "openid" not in OIDC_SCOPES:
@@ -633,7 +649,7 @@ CONTENT_SECURITY_POLICY = {
         "connect-src": [SELF],
         "frame-src": [SELF],
         # A browser asks here too when the answer to a form leads on to the identity provider.
-        "form-action": [SELF, oidc_origin[0], *OIDC_ORIGINS] if oidc_origin else [SELF],
+        "form-action": [SELF, oidc_origin[1], *OIDC_ORIGINS] if oidc_origin else [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
     }
@@ -683,7 +699,7 @@ METRICS_TOKEN = matching(
 OTEL_EXPORTER_OTLP_ENDPOINT = matching(
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "",
-    r"https?://[^/\s?#@]+(/[^\s?#]*)?",
+    rf"https?://{HOST}(/[^\s?#]*)?",
     "must look like http://collector.example:4318, without user and query.",
 ).rstrip("/")
 #: Headers for the collector: `name=value`, separated by commas.

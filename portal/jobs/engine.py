@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 try:
     task_backends[DEFAULT_TASK_BACKEND_ALIAS]
-except InvalidTaskBackendError:
+except (InvalidTaskBackendError, TypeError):
     stop(f"TASK_BACKEND names no backend of django-tasks: {settings.TASKS['default']['BACKEND']!r}.")
 
 

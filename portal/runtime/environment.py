@@ -4,6 +4,7 @@ Every setting ``NAME`` may also be given as ``NAME_FILE``, the path of a file th
 """
 
 import difflib
+import io
 import os
 import re
 import sys
@@ -13,10 +14,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
+from environ import Env
 from environ.fileaware_mapping import FileAwareMapping
 
 MISSING = "is missing. Set it in the environment or in .env; docker/README.md lists every setting."
 EMPTY = "must not be empty. Leave it out to have its default."
+HOST = (
+    r"(?:[^/\s?#@:;,\[\]]+|\[[\da-fA-F:.]+\])"
+    r"(?::(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4}))?"
+)
+"""The pattern of a host in an address, with its port if there is one."""
 _FLAGS = {
     "on": True,
     "yes": True,
@@ -41,6 +48,22 @@ def stop(*sentences: str, topic: str = "Settings") -> NoReturn:
     """End the start with sentences, a line each, instead of a traceback."""
     sys.stderr.writelines(f"{topic}: {sentence}\n" for sentence in sentences)
     sys.exit(4)  # Gunicorn's code for an app that can't be loaded; with any other it tries again forever.
+
+
+def read_file(file: Path) -> None:
+    """Add the settings of a file, if it exists, to the environment. What the environment has already wins."""
+    try:
+        content = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as problem:
+        stop(f"{file} can’t be read: {getattr(problem, 'strerror', 'it is not UTF-8 text')}.")
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip() and not re.match(r"\s*#|(export )?\w+=", line):
+            stop(
+                f"line {number} of {file} must be NAME=value, without blanks before the name and around “=”."
+            )
+    Env.read_env(io.StringIO(content))
 
 
 def reject(name: str, why: str) -> None:
@@ -117,8 +140,8 @@ def several_of(name: str, choices: list[str], default: str) -> list[str]:
     values = comma_separated(name, default)
     if values == ["none"]:
         return []
-    if unknown := sorted(set(values) - set(choices)):
-        reject(name, f"may hold {', '.join(choices)}, or none; it holds {', '.join(unknown)}.")
+    if not values or set(values) - set(choices):
+        reject(name, f"must be none, or some of {', '.join(choices)}; it is {','.join(values)!r}.")
     return values
 
 
@@ -143,7 +166,7 @@ def time_zone(name: str, default: str) -> str:
 def readable_file(name: str) -> str:
     """Read the path of a file that this process can read."""
     path = text(name)
-    if path and not os.access(path, os.R_OK):
+    if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
         reject(name, f"must be a file that can be read; it is {path!r}.")
     return path
 
@@ -158,7 +181,7 @@ def at_least(name: str, minimum: int, default: int) -> int:
 
 
 def address(name: str, read: Callable[[str], Any], default: str, schemes: list[str]) -> dict[str, Any]:
-    """Read the URL of a database or cache with django-environ; it may hold a password, so no message repeats it."""
+    """Read the URL of a server with django-environ; it may hold a password, so no message repeats it."""
     value = text(name, default) or default
     try:
         config: dict[str, Any] = read(value) if value.partition("://")[0] in schemes else {}

@@ -152,6 +152,34 @@ def test_what_is_wrong_is_named_beside_what_is_missing_and_nothing_is_made(tmp_p
     assert "swordfish" not in "".join(sentences)
 
 
+def test_addresses_that_lead_nowhere_and_empty_values_are_named_at_once() -> None:
+    wrong = {
+        "SERVICING_URL": "https://lender.example:https",
+        "SERVICING_PROXY": "http://proxy.example:99999",
+        "SERVICING_CA_BUNDLE": "/tmp",
+        "CSRF_TRUSTED_ORIGINS": "https://desk.example/",
+        "PRODUCT_NAME": "",
+        "APPROVAL_ACTS": "",
+        "DATABASE_URL": "postgres://host",
+        "AUDIT_CHECKPOINT_KEY": SECRET,
+        "AUDIT_CHECKPOINT_FORMER_KEYS": SECRET,
+        "CACHE_URL": "redis://cache:port/0",
+        "EMAIL_URL": "smtp://mail.example:25/path",
+        "PORTAL_URL": "https://desk.example:port",
+        "MAIL_FROM": "Servicing Desk desk@example.com",
+        "SECOND_FACTOR_REQUIRED": "none,admin",
+        "OIDC_NAME": "",
+        "OIDC_URL": "https://id.example:port/realms/staff",
+        "OIDC_ORIGINS": "https://login.example:port",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:otlp",
+    }
+    sentences = refusals(**NEEDED | wrong)
+    assert sorted(sentence.split()[0] for sentence in sentences) == sorted(wrong)
+    assert SECRET not in "".join(sentences)
+    assert refusal(**NEEDED, DATA_DIR="") == "DATA_DIR must not be empty. Leave it out to have its default."
+    assert refusal(**NEEDED, DATABASE_URL="sqlite:///").startswith("DATABASE_URL names no database.")
+
+
 @pytest.mark.parametrize("name", ["DATA_DIR", "DATABASE_URL"])
 def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
@@ -217,6 +245,7 @@ def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
         ("UTILIZATION_WARN", "101"),
         ("TASK_BACKEND", "nowhere.Backend"),
         ("TASK_BACKEND", "django_tasks_db.Nothing"),
+        ("TASK_BACKEND", "os.path"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),
         ("OIDC_MATCH", "name"),
         ("OIDC_ROLES", "Loan Servicing"),
@@ -252,13 +281,17 @@ def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> N
     server = (
         ["gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0"] if command == "-m" else ["import portal.wsgi"]
     )
-    done = start(sys.executable, command, *server, **NEEDED | {"SERVICING_CLIENT_ID": "two\tparts"})
-    assert done.returncode == 4
-    sentences = [line for line in done.stderr.splitlines() if line.startswith("Settings: ")]
-    assert len(sentences) == 1
-    assert "SERVICING_" in sentences[0]
-    assert "The client id may hold only printable ASCII" in sentences[0]
-    assert "Traceback" not in done.stderr
+    for name, value, reason in (
+        ("SERVICING_CLIENT_ID", "two\tparts", "The client id may hold only printable ASCII"),
+        ("SERVICING_SESSION", "os.path", "SERVICING_SESSION names no such function"),
+    ):
+        done = start(sys.executable, command, *server, **NEEDED | {name: value})
+        assert done.returncode == 4
+        sentences = [line for line in done.stderr.splitlines() if line.startswith("Settings: ")]
+        assert len(sentences) == 1
+        assert "SERVICING_" in sentences[0]
+        assert reason in sentences[0]
+        assert "Traceback" not in done.stderr
 
 
 class TestFiles:
@@ -297,6 +330,22 @@ class TestFiles:
         (tmp_path / "env").write_text("\n".join([*lines, "DRAFT_DAYS=5", "ORGANIZATION=Acme Lending"]))
         given = {"ENV_FILE": str(tmp_path / "env"), "DRAFT_DAYS": "7"}
         assert (shown("ORGANIZATION", **given), shown("DRAFT_DAYS", **given)) == ("Acme Lending", "7")
+
+    @pytest.mark.parametrize(
+        ("content", "sentence"),
+        [
+            (b"# Ours\n\nexport DEBUG=on\nLOG_LEVEL = INFO\n", "line 4 of {} must be NAME=value"),
+            (b"\xff\xfeD\x00", "{} can’t be read: it is not UTF-8 text."),
+            (None, "{} can’t be read: Is a directory."),
+        ],
+    )
+    def test_an_env_file_that_cannot_be_read_is_named(
+        self, content: bytes | None, sentence: str, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "env" if content else tmp_path
+        if content:
+            file.write_bytes(content)
+        assert refusal(**NEEDED, ENV_FILE=str(file)).startswith(sentence.format(file))
 
     def test_an_env_file_that_is_not_there_is_named(self, tmp_path: Path) -> None:
         assert refusal(**NEEDED, ENV_FILE=str(tmp_path / "env")).startswith("ENV_FILE")
