@@ -73,8 +73,7 @@ def test_two_roles_are_printed_for_postgresql_and_the_file_has_the_one_of_web(tm
     (made,) = (line for line in done.stdout.splitlines() if line.startswith("CREATE ROLE desk_web"))
     password = made.split("'")[1]
     assert (
-        f"DATABASE_URL='postgres://desk_web:{password}@db.example:5432/desk'\n"
-        in (tmp_path / "env").read_text()
+        f"DATABASE_URL='postgres://desk_web:{password}@db.example/desk'\n" in (tmp_path / "env").read_text()
     )
     assert "CREATE DATABASE desk OWNER desk " in done.stdout
     assert "-v web=desk_web -f docker/audit-roles.sql" in done.stdout
@@ -120,6 +119,11 @@ def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> Non
     [
         ("--host=https://desk.example.com", "The host name has no scheme, port or path"),
         ("--database=mysql://db/desk", "The database looks like postgres://"),
+        ("--database=postgres://db:port/desk", "The database looks like postgres://"),
+        ("--database=postgres://desk:password@db/desk", "The database looks like postgres://"),
+        ("--service=https://lender.example/v1", "SERVICING_URL must end before /v1"),
+        ("--client-id=", "SERVICING_CLIENT_ID is missing"),
+        ("--secret-file=/nowhere", "SERVICING_SECRET cannot be read from the file"),
         ("--data-dir=/dev/null/data", "can’t be made: Not a directory."),
     ],
 )

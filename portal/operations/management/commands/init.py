@@ -3,14 +3,17 @@
 import os
 import re
 import secrets
+import subprocess
+import sys
 from argparse import ArgumentParser
 from getpass import getpass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+
+from portal.runtime.environment import HOST
 
 QUESTIONS = {
     "host": "Host name of the portal, such as desk.example.com",
@@ -30,7 +33,9 @@ class Command(BaseCommand):
         """The answers, and where the file goes."""
         for name, words in QUESTIONS.items():
             parser.add_argument(f"--{name.replace('_', '-')}", help=words)
-        parser.add_argument("--secret-file", help="file with the client secret; without it, you are asked")
+        parser.add_argument(
+            "--secret-file", type=Path, help="file with the client secret; without it, you are asked"
+        )
         parser.add_argument("--data-dir", type=Path, default=Path("/var/lib/servicing-desk"))
         parser.add_argument("--file", type=Path, default=settings.BASE_DIR / ".env")
 
@@ -57,6 +62,7 @@ class Command(BaseCommand):
             values["DATABASE_URL"] = f"postgres://{name}_web:{web_password}@{place}"
         if any("'" in value or "\n" in value for value in values.values()):
             raise CommandError("An answer has a quote in it. Give the client secret as --secret-file.")
+        check(values)
         write_file(file, values, data_dir)
         self.stdout.write(f"Written: {file}. Its folder for data: {data_dir}.")
         upgrade = ".venv/bin/python manage.py upgrade"
@@ -83,7 +89,8 @@ def ask(given: dict[str, Any]) -> tuple[dict[str, str], str]:
             name: (given[name] if given[name] is not None else input(f"{words}: ")).strip()
             for name, words in QUESTIONS.items()
         }
-        secret = given["secret_file"] or getpass("Client secret that the lender issued: ")
+        file = given["secret_file"]
+        secret = str(file.resolve()) if file else getpass("Client secret that the lender issued: ")
     except EOFError:
         raise CommandError("Some answers are missing. Give every flag: manage.py init --help") from None
     if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", answers["host"]):
@@ -93,13 +100,24 @@ def ask(given: dict[str, Any]) -> tuple[dict[str, str], str]:
 
 def database_place(url: str) -> tuple[str, str]:
     """The name of the database and its host, port and name; no name for SQLite."""
-    database = urlsplit(url)
-    name = database.path.strip("/")
-    if url and not (
-        database.scheme in ("postgres", "postgresql") and database.hostname and re.fullmatch(r"\w+", name)
-    ):
-        raise CommandError("The database looks like postgres://db.example:5432/desk, without user.")
-    return name, f"{database.hostname}:{database.port or 5432}/{name}"
+    database = re.fullmatch(rf"postgres(?:ql)?://({HOST})/([a-z_][a-z\d_]*)", url)
+    if url and not database:
+        raise CommandError(
+            "The database looks like postgres://db.example:5432/desk, without user, its name in lower case."
+        )
+    return (database[2], f"{database[1]}/{database[2]}") if database else ("", "")
+
+
+def check(values: dict[str, str]) -> None:
+    """Read the settings as the portal will; no database is opened."""
+    given = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
+    given |= {"ENV_FILE": os.devnull, "DATABASE_URL": "postgres://localhost/desk"} | values
+    command = [sys.executable, "-c", "import portal.settings"]
+    done = subprocess.run(
+        command, env=given, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise CommandError(done.stderr.strip())
 
 
 def write_file(file: Path, values: dict[str, str], data_dir: Path) -> None:
