@@ -28,7 +28,18 @@ from urllib.parse import urlsplit
 import psycopg
 import requests
 
-from tests.image.containers import ENVIRONMENT, PATIENCE, PORTS, ROOT, Containers, ended, output, wait_for
+from tests.image.containers import (
+    ENVIRONMENT,
+    PATIENCE,
+    PORTS,
+    PROFILES,
+    ROOT,
+    Containers,
+    compose,
+    ended,
+    output,
+    wait_for,
+)
 from tests.portal.borrowers.wizard import BUSINESS, EIN, ELENA, PRIYA, Wizard
 
 BIN = Path(sys.executable).parent
@@ -90,8 +101,8 @@ def install_tools() -> None:
 def lint() -> None:
     say("linting")
     call(str(BIN / "hadolint"), "docker/Dockerfile")
-    for profile in ([], ["--profile", "sandbox", "--profile", "tools"]):
-        call("docker-compose", "--file", "docker/compose.yml", *profile, "config", "--quiet")
+    for profiles in ([], PROFILES):
+        compose(*profiles, "config", "--quiet")
 
 
 def make_base() -> None:

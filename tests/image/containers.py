@@ -5,6 +5,7 @@ all share this machine's network, listen on loopback alone, and find each other 
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PORTS = {"web": 8000, "sandbox": 8001, "http": 8080, "https": 8443}
 PATIENCE = 90
 ENVIRONMENT = os.environ | {"STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
-COMPOSE = ["docker-compose", "--file", "docker/compose.yml", "--profile", "sandbox", "--profile", "tools"]
+COMPOSE = ["docker-compose", "--file", "-", "--project-directory", "docker"]
+PROFILES = ["--profile", "sandbox", "--profile", "tools"]
 # What the platform gives a container stands in its root, which cannot be written to.
 ENTER = """
 set -e
@@ -48,7 +50,7 @@ class Containers:
         **settings: str,
     ) -> None:
         self.images, self.folder, self.secrets, self.settings = images, folder, secrets, settings
-        self.services: dict[str, Any] = yaml.safe_load(output(*COMPOSE, "config"))["services"]
+        self.services: dict[str, Any] = yaml.safe_load(compose(*PROFILES, "config"))["services"]
         self.backups = folder / "backups"
         self.spool = folder / "spool"
         owned(self.backups)
@@ -157,7 +159,13 @@ def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
     sys.exit(f"image-check: port {port} never opened.\n{log.read_text()}")
 
 
-def output(*command: str) -> str:
+def compose(*words: str) -> str:
+    """What Debian's compose makes of the file; it is too old for an environment file that may be missing."""
+    text = (ROOT / "docker/compose.yml").read_text()
+    return output(*COMPOSE, *words, given=re.sub(r"^  env_file: .*$", "", text, flags=re.MULTILINE))
+
+
+def output(*command: str, given: str | None = None) -> str:
     return subprocess.run(
-        command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True
+        command, cwd=ROOT, env=ENVIRONMENT, check=True, stdout=subprocess.PIPE, text=True, input=given
     ).stdout.strip()

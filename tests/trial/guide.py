@@ -1,6 +1,6 @@
 """Follows the operator's guide to the letter, from an empty Debian: each command of its `sh` blocks, in their order.
 
-    .venv/bin/python -m tests.trial.guide      (as root, on Debian; it needs the ports 80, 443, 5432, 6379, 8000, 8001)
+    .venv/bin/python -m tests.trial.guide      (as root, on Debian; it needs the ports in ``PORTS``)
 
 The commands are read from docker/README.md and typed into a terminal in a root of debootstrap; questions are answered
 as they appear. What a reader has and this machine lacks is replaced, and printed first: see ``REPLACED``. There is no
@@ -25,12 +25,13 @@ from tests.bench.deployment import ROOT
 
 SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
 GUIDE = ROOT / "docker/README.md"
-PORTS = (80, 443, 5432, 6379, 8000, 8001, 8025)
+PORTS = (80, 443, 5432, 6379, 8000, 8001, 8025, 8443)
 PATIENCE = 900
 REPLACED = {
     "https://git.example.com/servicing-desk.git": "file:///srv/servicing-desk.git",
     "https://lender.example.com": "http://127.0.0.1:8001",
     "smtp+tls://desk:password@mail.example.com:587": "smtp://127.0.0.1:8025",
+    "https://sso.example.com": "https://sso.example.com:8443",
 }
 SECRET = "3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"  # Of the sandbox, which stands for the lender.
 PASSWORD = "walnut-harbor-77"
@@ -130,19 +131,26 @@ def make_root(root: Path) -> None:
             shutil.copyfile(path, f"{root}{path}")
     for folder in ("sources.list.d", "apt.conf.d"):
         shutil.copytree(f"/etc/apt/{folder}", root / "etc/apt" / folder, dirs_exist_ok=True)
-    (root / "etc/hosts").write_text("127.0.0.1 localhost desk.example.com\n")
+    (root / "etc/hosts").write_text("127.0.0.1 localhost desk.example.com sso.example.com\n")
     call("git", "clone", "--quiet", "--bare", str(ROOT), str(root / "srv/servicing-desk.git"))
+    certificate = f"{root}/usr/local/share/ca-certificates/sso.crt"
+    request = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=sso.example.com"
+    names = ["-addext", "subjectAltName=DNS:sso.example.com"]
+    call("openssl", *request.split(), *names, "-keyout", f"{root.parent}/sso.key", "-out", certificate)
     systemctl = root / "usr/local/bin/systemctl"
     systemctl.write_text(STAND_IN)
     systemctl.chmod(0o755)
 
 
 def others_in(folder: str) -> list[list[str]]:
-    """A lending service and a mail server."""
+    """A lending service, a mail server and an identity provider."""
     known = ["--client-id", "desk", "--secret", SECRET]
     sandbox = ["servicing.sandbox", *known, "--port", "8001", "--db", f"{folder}/sandbox.sqlite3", "--seed"]
     mail = ["aiosmtpd", "--nosetuid", "--listen", "127.0.0.1:8025"]
-    return [[sys.executable, "-m", *words] for words in (sandbox, mail)]
+    provider = ["uvicorn", "--factory", "oidc_provider_mock:app", "--interface", "wsgi", "--port", "8443"]
+    provider += ["--ssl-certfile", f"{folder}/root/usr/local/share/ca-certificates/sso.crt"]
+    provider += ["--ssl-keyfile", f"{folder}/sso.key", "--log-level", "warning"]
+    return [[sys.executable, "-m", *words] for words in (sandbox, mail, provider)]
 
 
 def require_free(port: int) -> None:
