@@ -27,7 +27,7 @@ from servicing.schedules import schedule_of, total
 from servicing.values import decimal_or_none
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @requires("loans.index")
 def index(request: StaffRequest) -> HttpResponse:
     """The list with search, filters and paging, from the registry."""
