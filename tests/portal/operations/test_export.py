@@ -1,5 +1,7 @@
 """A list is written to a file on a schedule: what the person would download, recorded as theirs."""
 
+import csv
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -11,8 +13,11 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.audit.models import Entry
 from portal.lists.models import SavedView
+from portal.operations.management.commands.export import LISTS
+from portal.settings import BASE_DIR
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal.spreadsheets import cells_of
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +49,33 @@ def test_the_file_is_what_the_person_downloads(
         assert file.read_bytes() == b"".join(downloaded.streaming_content)  # type: ignore[attr-defined]
     assert file.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_spreadsheet_has_the_same_cells(viewer: Browser, person: User, tmp_path: Path) -> None:
+    export(list="loans", format="xlsx", username=person.username, output=tmp_path / "loans.xlsx")
+    downloaded = viewer.get(f"{reverse('loans:export')}?all=1&format=xlsx")
+    cells = cells_of(b"".join(downloaded.streaming_content))  # type: ignore[attr-defined]
+    assert len(cells) == 3
+    assert cells_of((tmp_path / "loans.xlsx").read_bytes()) == cells
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_columns_have_the_names_that_the_guide_says(
+    viewer: Browser, person: User, tmp_path: Path, name: str
+) -> None:
+    guide = (BASE_DIR / "docker/README.md").read_text()
+    (said,) = re.findall(rf"^\| `{name}` \| (.*) \|$", guide, re.MULTILINE)
+
+    def names() -> str:
+        export(list=name, username=person.username, output=tmp_path / "file")
+        with (tmp_path / "file").open(encoding="utf-8-sig", newline="") as file:
+            return ", ".join(next(csv.reader(file)))
+
+    assert names() == re.sub(r", \*[^*]+\*", "", said)
+    page = viewer.get(reverse(f"{name}:index")).content.decode()
+    if chosen := re.findall(r'name="column"\s+value="(\w+)"', page):
+        viewer.post(reverse(f"{name}:index"), {"column": chosen})
+        assert names() == said.replace("*", "")
 
 
 def test_it_is_recorded_as_the_persons(person: User, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from django.urls import resolve, reverse
 from portal.accounts.models import User
 from portal.lists.models import SavedView
 
-LISTS = ["borrowers", "applications", "loans", "credit_lines", "repayments"]
+LISTS = ["borrowers", "applications", "loans", "credit_lines", "repayments", "collections"]
 FORMATS = ["csv", "jsonl", "xlsx"]
 
 
