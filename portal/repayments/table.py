@@ -172,6 +172,11 @@ class RepaymentTable:
     """Of the repayments of an account or a borrower; the list of all has tabs instead."""
     opened: OpenRepayment | None = None
 
+    @property
+    def has_group_heads(self) -> bool:
+        """Whether heads say more than the day of the only row below each."""
+        return any(group.number != 1 for group in self.groups)
+
     @cached_property
     def part_columns(self) -> dict[str, str]:
         """The parts that any row of the page has an amount of other than zero, with their heads."""

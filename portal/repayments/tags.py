@@ -19,7 +19,7 @@ from servicing import Repayment
 register = template.Library()
 ROW = """<tr data-row{is_open}>
 <th scope="row"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
-hx-push-url="true"{marks}>{name}</a><small title="{payment_type}">{meta}</small></th>
+hx-push-url="true"{marks}>{name}</a><small>{meta}</small></th>
 {amounts}
 {account}</tr>
 """
@@ -54,7 +54,6 @@ def repayment_row(
         target=target,
         marks=SafeString("".join(marks)),
         name=name,
-        payment_type=one.payment_type or "",
         meta=format_html_join(" · ", "{}", ((part,) for part in meta if part)),
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account="" if table.bank else _account(row),

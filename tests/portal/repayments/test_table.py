@@ -75,6 +75,20 @@ def test_a_month_is_summed_over_all_of_its_pages(
     assert "30 repayments, $33.00 succeeded" in second
 
 
+def test_months_of_one_payment_each_need_no_head(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    for day in ("2026-02-08", "2026-03-08"):
+        portal_service.world.repayment(loan.uuid, effective_date=day)
+    shown = read(viewer, loan)
+    assert "Mar 8, 2026" in shown
+    assert "March 2026" not in shown
+    portal_service.world.repayment(loan.uuid, effective_date="2026-03-09")
+    shown = read(viewer, loan, "?refresh=1")
+    assert "February 2026" in shown
+    assert "March 2026" in shown
+
+
 def test_an_amount_that_is_missing_leaves_no_sum(
     viewer: Browser, portal_service: Sandbox, loan: Record
 ) -> None:
