@@ -201,7 +201,7 @@ def wake(request: StaffRequest) -> HttpResponse:
 def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
     """Help's first page with the terms, or one of its other pages."""
     if not address:
-        return render_page(request, "home/help.html", {"pages": HELP_PAGES})
+        return render_page(request, "home/help.html", {"pages": HELP_PAGES}, partial="search-tips")
     if address not in HELP_PAGES:
         raise Http404("Help has no such page.")
     context: dict[str, Any] = {"title": HELP_PAGES[address], "part": f"home/help_pages.html#{address}"}
@@ -213,7 +213,7 @@ def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
     if address == "first-day":
         context["tasks"] = first_day_tasks(request.can)
     if address != "news":
-        return render_page(request, "home/help_page.html", context)
+        return render_page(request, "home/help_page.html", context, partial="keys")
     answer = render_page(request, "home/help_page.html", context | {"news": read_news()})
     answer.set_cookie(
         NEWS_COOKIE, VERSION, NEWS_COOKIE_SECONDS, secure=request.is_secure(), httponly=True, samesite="Lax"

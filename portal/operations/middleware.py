@@ -47,7 +47,7 @@ class RequestMiddleware:
                 if getattr(request, "is_database_away", False):
                     response = database_away(request)
                 response["X-Request-ID"] = request.request_id
-                if not response.get("Content-Type", "").startswith(PARTS_OF_PAGES):
+                if not _is_part_of_page(request, response):
                     response["Permissions-Policy"] = settings.PERMISSIONS_POLICY
                 view = request.resolver_match.view_name if request.resolver_match else "none"
                 milliseconds = round((time.monotonic() - began) * 1000)
@@ -59,6 +59,11 @@ class RequestMiddleware:
             return response
         finally:
             logs.current.reset(token)
+
+
+def _is_part_of_page(request: HttpRequest, response: HttpResponse) -> bool:
+    """Whether a page loads it, which has its own permissions policy."""
+    return "HX-Request" in request.headers or response.get("Content-Type", "").startswith(PARTS_OF_PAGES)
 
 
 def _parent(request: HttpRequest) -> str:

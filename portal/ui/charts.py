@@ -1,9 +1,11 @@
-"""Positions in SVG charts: percent of the width across, pixels from the top down, two decimals each."""
+"""Positions in SVG charts: hundredths of a percent of the width across, tenths of a pixel from the top down."""
 
 from collections.abc import Iterable
 from decimal import Decimal
 
 HUNDREDTH = Decimal("0.01")
+"""Of a percent: a tenth of a pixel on a plot of 1,000 pixels."""
+TENTH = Decimal("0.1")
 
 
 def across(part: int, whole: int) -> Decimal:
@@ -13,7 +15,7 @@ def across(part: int, whole: int) -> Decimal:
 
 def down(value: Decimal, largest: Decimal, height: int, headroom: Decimal = Decimal(0)) -> Decimal:
     """Distance from the top of a plot in which ``largest`` leaves ``headroom`` pixels free."""
-    return rounded(height - value * (height - headroom) / largest)
+    return (height - value * (height - headroom) / largest).quantize(TENTH)
 
 
 def polyline(points: Iterable[tuple[Decimal, Decimal]], height: int, headroom: Decimal) -> str:

@@ -31,6 +31,16 @@
       if (element) handler(element, event);
     });
 
+  // Parts of pages load the same way everywhere; errors become toasts. Pages without htmx have no parts.
+  Object.assign(window.htmx?.config ?? {}, {
+    includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true, historyCacheSize: 0,
+    historyRestoreAsHxRequest: false, allowNestedOobSwaps: false, defaultSwapStyle: "outerHTML", defaultSettleDelay: 0,
+    responseHandling: [
+      { code: "204", swap: false }, { code: "[23]..", swap: true }, { code: "409|422", swap: true },
+      { code: "[45]..", swap: true, error: true, target: "#toasts", swapOverride: "beforeend" },
+    ],
+  });
+
   document.documentElement.dataset.ready = "";
   if (navigator.pdfViewerEnabled === false) document.documentElement.dataset.noViewer = "";
   // Tells the server that panels will load themselves; without it a page waits for the lending service.

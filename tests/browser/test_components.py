@@ -62,6 +62,7 @@ def test_slash_finds_the_search_and_question_mark_the_sheet(page: Page) -> None:
     page.goto("/components/")
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_visible()
+    expect(page.get_by_text("Next account of the worklist")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("heading", name="Keyboard shortcuts")).to_be_hidden()
     page.keyboard.press("/")

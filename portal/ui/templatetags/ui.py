@@ -20,7 +20,6 @@ from django.utils.safestring import SafeString, mark_safe
 
 from portal.ui import json_view as json_lines
 from portal.ui import wording
-from portal.ui.frame import Area
 from portal.ui.icons import ICONS
 from portal.ui.logo import icon_url, logo
 from portal.ui.markup import format_html, format_html_join
@@ -347,9 +346,9 @@ def copy_button(text: str, what: str = "the ID") -> SafeString:
 
 @register.simple_tag
 @cache
-def render_once(template_name: str, areas: tuple[Area, ...] = ()) -> SafeString:
-    """A part of the frame that is the same for everybody with the same areas, rendered once per process."""
-    return render_to_string(template_name, {"areas": areas})
+def render_once(template_name: str) -> SafeString:
+    """A part of the frame that is the same for everybody, rendered once per process."""
+    return render_to_string(template_name)
 
 
 @register.simple_tag

@@ -27,9 +27,9 @@ def test_no_answer_lets_a_page_use_the_machine(
     assert "*" not in policy
 
 
-@pytest.mark.parametrize("address", ["/static/css/base.css", "/static/js/portal.js"])
+@pytest.mark.parametrize("address", ["/static/css/base.css", "/static/js/portal.js", "/help/"])
 def test_what_is_part_of_a_page_needs_none(viewer: Browser, portal_service: Sandbox, address: str) -> None:
-    answer = viewer.get(address)
+    answer = viewer.get(address, headers={"HX-Request": "true", "HX-Target": "search-tips"})
     answer.close()
     assert answer.status_code == 200
     assert "Permissions-Policy" not in answer.headers
