@@ -54,6 +54,7 @@ def begin(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_the_file_it_writes_starts_a_deployment(tmp_path: Path) -> None:
     done = begin(tmp_path, "--database=")
     assert done.stdout.endswith("Next:\n\n.venv/bin/python manage.py upgrade\n"), done.stderr
+    assert "ALLOWED_HOSTS='desk.example.com,127.0.0.1'\n" in (tmp_path / "env").read_text()
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("env", "data")] == [0o600, 0o700]
     upgraded = manage("upgrade", ENV_FILE=str(tmp_path / "env"))
     assert upgraded.returncode == 0, upgraded.stderr

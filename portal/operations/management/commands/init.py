@@ -47,7 +47,7 @@ class Command(BaseCommand):
         owner_password, web_password = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         values = {
             "SECRET_KEY": secrets.token_urlsafe(64),
-            "ALLOWED_HOSTS": answers["host"],
+            "ALLOWED_HOSTS": f"{answers['host']},127.0.0.1",  # Monitoring asks web itself.
             "CSRF_TRUSTED_ORIGINS": f"https://{answers['host']}",
             "BEHIND_TLS_PROXY": "on",
             "DATA_DIR": str(data_dir),
