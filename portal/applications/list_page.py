@@ -51,7 +51,8 @@ def decision(row: ApplicationRow) -> str:
 
 def added(row: ApplicationRow) -> str:
     """When it was added here, and by whom."""
-    return cells.with_note(ui.ago(row.record.created_at), row.record.created_by)
+    by = row.record.created_by
+    return cells.with_note(ui.ago(row.record.created_at), "" if by == "system" else by)
 
 
 APPLICATIONS = ListPage(

@@ -31,10 +31,18 @@ def account_link(row: Any, noun: str) -> SafeString:
         record.label or record.uuid,
         noun,
         record.uuid[:8],
-        format_html(MORE, format_html('<a href="{}">Borrower</a>', row.borrower.get_absolute_url()))
-        if row.borrower
-        else "",
         format_html(MORE, f"opened {wording.day(record.opened_on)}") if record.opened_on else "",
+        format_html(MORE, borrower_link(row.borrower)) if row.borrower else "",
+    )
+
+
+def borrower_link(borrower: Record) -> SafeString:
+    """A link to the borrower in a row that leads elsewhere: a picture, as every row has it."""
+    return format_html(
+        '<a href="{}" title="Open borrower" aria-label="Borrower {}">{}</a>',
+        borrower.get_absolute_url(),
+        borrower,
+        ui.icon("building-store"),
     )
 
 

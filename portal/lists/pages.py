@@ -9,6 +9,7 @@ from typing import Any
 from django.core.paginator import Page
 from django.db.models import Expression, F, OrderBy, Q, QuerySet
 from django.http import HttpResponse, QueryDict, StreamingHttpResponse
+from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django_htmx.http import push_url
@@ -38,6 +39,8 @@ SIZES = (25, 50, 100)
 BATCH_SIZE = 500
 MAX_SELECTED = 20
 """How many records one click may refresh."""
+MIN_FOLDED = 3
+"""In fewer rows a column that says the same in each is shown."""
 _NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
 
 
@@ -279,7 +282,10 @@ class ListPage:
         return response
 
     def _context(self, request: StaffRequest, found: "Listing") -> dict[str, Any]:
-        columns = [column for column in self.shown_columns(request) if column.cell]
+        shown = [column for column in self.shown_columns(request) if column.cell]
+        rows = list(self.rows(found.page)) if shown else []
+        folded = {} if request.user.list_columns.get(self.area) else _same_words(shown, rows, found.sort)
+        columns = [column for column in shown if column.name not in folded]
         return {
             "list_page": self,
             "listing": found,
@@ -289,15 +295,18 @@ class ListPage:
                 for column in columns
                 for name in [column.sort or column.name]
             ],
-            "rows": self._rendered_rows(request, found, columns) if columns else [],
-            "optional_columns": [(column, column in columns) for column in self.optional_columns],
+            "rows": self._rendered_rows(request, found, columns, rows),
+            "folded": [f"{column.head} ({folded[column.name]})" for column in shown if column.name in folded],
+            "optional_columns": [(column, column in shown) for column in self.optional_columns],
             "coverage": coverage(*self.covered_kinds),
             "views": saved_views_menu(request.user, f"{self.area}:index", found.query_string, self.presets),
             "max_selected": MAX_SELECTED,
         }
 
-    def _rendered_rows(self, request: StaffRequest, found: "Listing", columns: Sequence[Column]) -> list[Row]:
-        rows, state = list(self.rows(found.page)), found.query_string
+    def _rendered_rows(
+        self, request: StaffRequest, found: "Listing", columns: Sequence[Column], rows: list[Any]
+    ) -> list[Row]:
+        state = found.query_string
         records = [row.record for row in rows]
         changed = _changed_for(Actor.of(request), records) if self.can_refresh else set()
         chosen = MAX_SELECTED if "choose" in request.GET else 0
@@ -418,6 +427,19 @@ class Listing:
     def link(self, **changes: str | None) -> str:
         """The list with some changes."""
         return query_string(self.state, **changes)
+
+
+def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> dict[str, str]:
+    """The columns that say the same in every row, with what they say; figures and the order keep theirs."""
+    same = {}
+    for column in columns if len(rows) >= MIN_FOLDED else ():
+        is_kept = column.is_fixed or "sd-num" in column.css or (column.sort or column.name) in sort
+        if not column.cell or is_kept:
+            continue
+        first, *rest = (column.cell(row) for row in rows)
+        if all(cell == first for cell in rest):
+            same[column.name] = strip_tags(first).strip() or "none"
+    return same
 
 
 def render_cells(columns: Sequence[Column], row: Row) -> SafeString:

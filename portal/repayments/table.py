@@ -171,6 +171,19 @@ class RepaymentTable:
     summary: Summary | None = None
     """Of the repayments of an account or a borrower; the list of all has tabs instead."""
     opened: OpenRepayment | None = None
+    is_of_one_status: bool = False
+    """Whether all that it is about, on every page, have the status that stands above it."""
+
+    @cached_property
+    def has_status(self) -> bool:
+        """Whether rows need their status, or anything else in its column."""
+        rows = [row for group in self.groups for row in group.rows]
+        return not self.is_of_one_status or any(row.reason or row.findings for row in rows)
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return 2 + self.has_status + len(self.part_columns) + (not self.bank)
 
     @property
     def has_group_heads(self) -> bool:
@@ -222,7 +235,8 @@ def repayment_table(
     row = next((row for row in rows if open_uuid and row.repayment.uuid == open_uuid), None)
     record = store.find(Kind.REPAYMENT, row.repayment.uuid) if row else None
     opened = OpenRepayment(row, record) if row and record else None
-    return RepaymentTable(page, groups, covers, summarize(rows, today), opened)
+    summary = summarize(rows, today)
+    return RepaymentTable(page, groups, covers, summary, opened, is_of_one_status=len(summary.counts) == 1)
 
 
 def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> list[RepaymentRow]:

@@ -6,6 +6,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from portal.gateway import StaffRequest
+from portal.lists.cells import borrower_link
 from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Kind, Record
@@ -24,8 +25,8 @@ hx-push-url="true"{marks}>{name}</a><small>{meta}</small></th>
 {account}</tr>
 """
 ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
-AMOUNTS = """<td class="sd-num"><span class="sd-strong">{}</span>{}</td>
-<td class="sd-status">{}{}{}</td>{}"""
+AMOUNT = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>'
+STATUS = '<td class="sd-status">{}{}{}</td>'
 PART = '<td class="sd-num sd-wide sd-widest">{}</td>'
 SPLIT = """<svg class="sd-split" viewBox="0 0 100 6" preserveAspectRatio="none" role="img"
 aria-label="Split: {}">{}</svg>"""
@@ -44,7 +45,7 @@ def repayment_row(
     kind = human(one.payment_type) if one.payment_type else ""
     name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, kind]
     if row.borrower:
-        meta.append(_link(row.borrower, "Borrower"))
+        meta.append(borrower_link(row.borrower))
     return format_html(
         ROW,
         is_open=SafeString(' class="sd-selected"' if is_open else ""),
@@ -73,13 +74,16 @@ def _account(row: RepaymentRow) -> SafeString:
 
 def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
     one = row.repayment
-    return format_html(
-        AMOUNTS,
-        money(one.amount),
-        split(row),
+    status = format_html(
+        STATUS,
         status_badge(one.status),
         format_html_join("", "{}", ((badge("warn", rule.text, "scale"),) for rule in row.findings)),
         format_html('<small title="{}">{}</small>', row.reason, row.reason) if row.reason else "",
+    )
+    return format_html(
+        "{}{}{}",
+        format_html(AMOUNT, money(one.amount), split(row)),
+        status if table.has_status else "",
         format_html_join("", PART, ((money(getattr(one, name)),) for name in table.part_columns)),
     )
 

@@ -125,7 +125,9 @@ def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
     else:
         title = f"By {REPAYMENTS.sort_names[sort].lower()}"
         groups = [MonthGroup(title, rows, found.total if is_added_up else None, None, is_mixed=True)]
-    return RepaymentTable(found.page, groups if rows else [], covers, opened=opened)
+    return RepaymentTable(
+        found.page, groups if rows else [], covers, opened=opened, is_of_one_status=bool(found.tab)
+    )
 
 
 class StatusTab(NamedTuple):

@@ -48,6 +48,17 @@ class TestList(AccountList):
         known(given.borrower(portal_service), offer(0), offer(1, apr=None))
         assert "14.92%" not in self.fragment(viewer)
 
+    def test_what_is_the_same_in_every_row_is_said_once(
+        self, viewer: Browser, portal_service: Sandbox
+    ) -> None:
+        for status in ("APPROVED", "REJECTED", "APPROVED"):
+            self.known(portal_service, category="BUILD_CREDIT", status=status)
+        found = self.fragment(viewer)
+        assert found.count("Build credit") == 1
+        assert "The same in every row: Product (Build credit), Created" in found
+        assert found.count("Rejected") == 1
+        assert "Product" in self.fragment(viewer, "?sort=product").partition("</thead>")[0]
+
     def test_it_is_narrowed_to_what_was_not_told(self, viewer: Browser, portal_service: Sandbox) -> None:
         told, untold = (
             self.known(portal_service, status="APPROVED", category="LOAN"),

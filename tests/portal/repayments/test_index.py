@@ -147,6 +147,19 @@ class TestList(AccountList):
         assert "Remove the filter Text" in page
         assert self.fragment(viewer, "?status=none").count("data-row") == 1
 
+    def test_a_tab_needs_no_column_for_its_status(self, viewer: Browser, portal_service: Sandbox) -> None:
+        for status in ("SUCCEEDED", "SCHEDULED"):
+            self.known(portal_service, status=status, amount=Decimal(5))
+        for query, is_shown in (("", True), ("?status=SCHEDULED", False)):
+            head, _, body = self.fragment(viewer, query).partition("<table")[2].partition("</thead>")
+            assert ("Status" in head) is ('class="sd-status"' in body) is is_shown
+
+    def test_a_failed_payment_says_why_in_its_tab_too(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, status="FAILED", amount=Decimal(5))
+        found = self.fragment(viewer, "?status=FAILED")
+        assert "no reason given" in found
+        assert "Status</th>" in found
+
     def test_an_amount_that_is_missing_leaves_no_sum(self, viewer: Browser, portal_service: Sandbox) -> None:
         for day in ("2026-03-08", "2026-03-09"):
             self.known(portal_service, status="SUCCEEDED", key_date=day)
