@@ -158,9 +158,10 @@ class Attention:
             f"{self.total:,} item{'' if self.total == 1 else 's'} need{'s' if self.total == 1 else ''} attention"
         ]
         if late := found.get("past_due"):
-            parts.append(
-                f"{late.amount_words} past due on {late.total:,} account{'' if late.total == 1 else 's'}"
-            )
+            known, unknown = late.amount or Amount()
+            accounts = f"{late.total:,} account{'' if late.total == 1 else 's'}"
+            words = f"{Amount(known).words} past due on {accounts}" if known else f"{accounts} past due"
+            parts.append(f"{words} ({unknown:,} not known)" if unknown else words)
         if back := found.get("returned"):
             parts.append(f"{back.total:,} returned payment{'' if back.total == 1 else 's'}")
         return parts

@@ -140,14 +140,14 @@ class TestAttention:
         for kind, amount in ((Kind.LINE, "310.25"), (Kind.LOAN, "1000.10"), (Kind.LOAN, None)):
             flagged(portal_service, kind, amount, "Past Due LLC")
         shown = pages.words(servicer.get("/").content.decode())
-        assert "3 items need attention · $1,310.35, plus 1 not known past due on 3 accounts" in shown
+        assert "3 items need attention · $1,310.35 past due on 3 accounts (1 not known)" in shown
         assert "Past due 3 $1,310.35, plus 1 not known" in shown
         assert [fact.split()[0] for fact in facts(servicer)] == ["An", "$1,000.10", "$310.25"]
         loan = Record.objects.get(kind=Kind.LOAN, past_due=Decimal("1000.10"))
         servicer.post(
             f"/attention/snooze/?item=loan:{loan.uuid}", {"until": str(days_from_now(5)), "reason": "Known"}
         )
-        assert "$310.25, plus 1 not known past due on 2 accounts" in pages.words(
+        assert "$310.25 past due on 2 accounts (1 not known)" in pages.words(
             servicer.get("/").content.decode()
         )
 
