@@ -77,9 +77,9 @@ def test_a_request_under_way_is_answered_and_then_nobody_is_left(
     cookies = {"sessionid": viewer.cookies["sessionid"].value}
     with serving(portal_service, port) as server, ThreadPoolExecutor() as beside:
         base = f"http://127.0.0.1:{port}"
-        until(lambda: requests.get(f"{base}/readyz", timeout=10).ok)
+        until(lambda: requests.get(f"{base}/readyz", timeout=60).ok)
         portal_service.fail_next("messages.list", delay=2)
-        slow = beside.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=30)
+        slow = beside.submit(requests.get, f"{base}/messages/", cookies=cookies, timeout=60)
         until(lambda: portal_service.calls)
         server.send_signal(signal.SIGTERM)
         assert slow.result().status_code == 200
@@ -159,7 +159,7 @@ def test_a_process_that_is_replaced_refuses_nobody(portal_service: Sandbox) -> N
 def test_what_the_server_says_of_itself_is_json_too(portal_service: Sandbox, tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "log"
     with log.open("wb") as out, serving(portal_service, port, out, "info", LOG_FORMAT="json"):
-        requests.get(f"http://127.0.0.1:{port}/borrowers/?q=Lindqvist", timeout=30)
+        requests.get(f"http://127.0.0.1:{port}/borrowers/?q=Lindqvist", timeout=60)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["logger"] for line in lines} >= {"gunicorn.error"}
     assert "Lindqvist" not in log.read_text()
