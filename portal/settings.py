@@ -357,7 +357,7 @@ DATABASES = {
 }
 #: Most PostgreSQL connections that each process keeps.
 pool_size = at_least("DATABASE_POOL", 2, 20)
-if not DEBUG and DATABASES["default"]["NAME"] in ("", ":memory:"):
+if DATABASES["default"]["NAME"] in ("", ":memory:") and ":memory:" not in text("DATABASE_URL"):
     reject("DATABASE_URL", "names no database. Write postgres://host:5432/name, or sqlite:/// and the file.")
 # What to look at where there is none.
 DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"

@@ -148,7 +148,7 @@ def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[b
 def port_from(name: str, default: int) -> int:
     """A free port from the environment, or a sentence."""
     text = os.environ.get(name, str(default))
-    if not text.isdigit() or not 0 < int(text) < 65536:
+    if not (text.isascii() and text.isdigit()) or not 0 < int(text) < 65536:
         raise CommandError(f"{name} must be a port number from 1 to 65535; it is {text!r}.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
