@@ -22,9 +22,9 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, FileNotFoundError):
-        from portal.runtime.database import lacking_database
+        from portal.runtime.database import away_database, lacking_database, missing_folder
 
-        if not (problem := lacking_database()):
+        if not (problem := missing_folder() or away_database() or lacking_database()):
             raise
         sys.exit(problem)
 

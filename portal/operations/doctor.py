@@ -41,7 +41,7 @@ from portal.operations.readiness import chain, pending_migrations
 from portal.registry.models import Kind, Record
 from portal.runtime import environment, tracing
 from portal.runtime.clocks import is_recent
-from portal.runtime.database import missing_folder
+from portal.runtime.database import away_database, missing_folder
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
@@ -156,16 +156,14 @@ def static_files() -> Findings:
 
 def database() -> Findings:
     """Check that the database answers, is of this version, and lets this role read and write."""
-    if problem := missing_folder():
+    if problem := missing_folder() or away_database():
         yield bad(problem)
         return
     try:
-        connect_without_pool()
         unreadable = rights.unreadable_tables()
         pending = pending_migrations() if not unreadable else 0
     except DatabaseError as error:
-        where = settings.DATABASE_PLACED_BY
-        yield bad(f"The database does not answer. Look at {where}. {first_line(error)}")
+        yield bad(f"The database can’t be read. {first_line(error)}")
         return
     if unreadable:
         others = f" and {len(unreadable) - 3} other tables" if len(unreadable) > 3 else ""
@@ -184,15 +182,6 @@ def database() -> Findings:
         yield bad(f"The database cannot be written to. {fix} {first_line(error)}")
         return
     yield ok("The database answers and is of this version.")
-
-
-def connect_without_pool() -> None:
-    """Connect once: a pool would retry for a while and then not say why it failed."""
-    single = connection.copy()
-    if single.settings_dict["OPTIONS"].pop("pool", None):
-        single.settings_dict["OPTIONS"]["connect_timeout"] = 5
-    single.ensure_connection()
-    single.close()
 
 
 def search_index() -> Findings:

@@ -26,6 +26,8 @@ from django.db import (
     connections,
 )
 
+from servicing.masking import masked_text
+
 T = TypeVar("T")
 
 OPTIONAL_WAIT_SECONDS = 1.0
@@ -226,6 +228,20 @@ def lacking_database() -> str:
     except DatabaseError:
         return ""
     return "The database has no tables yet. Type: .venv/bin/python manage.py upgrade"
+
+
+def away_database() -> str:
+    """Why the database doesn't answer; empty if it does. A pool would retry for a while and then not say why."""
+    single = connection.copy()
+    if single.settings_dict["OPTIONS"].pop("pool", None):
+        single.settings_dict["OPTIONS"]["connect_timeout"] = 5
+    try:
+        single.ensure_connection()
+    except DatabaseError as error:
+        reason = masked_text(str(error).partition("\n")[0][:300])
+        return f"The database does not answer. Look at {settings.DATABASE_PLACED_BY}. {reason}"
+    single.close()
+    return ""
 
 
 def mark_in_use() -> None:

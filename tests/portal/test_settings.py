@@ -416,6 +416,17 @@ def test_a_database_that_nobody_prepared_is_one_sentence(
 
 
 @pytest.mark.parametrize(
+    "command", [["upgrade"], ["restore", "manage.py", "--check"], ["backup", "/tmp/none.copy"]]
+)
+def test_a_server_that_is_away_is_one_sentence(command: list[str]) -> None:
+    given = NEEDED | {"DATABASE_URL": "postgres://desk:pass-word-1@127.0.0.1:1/desk"}
+    done = start(sys.executable, "manage.py", *command, **given)
+    assert done.returncode == 1
+    assert "The database does not answer. Look at DATABASE_URL. connection failed: " in done.stderr
+    assert ("Traceback" in done.stderr, "pass-word-1" in done.stderr) == (False, False)
+
+
+@pytest.mark.parametrize(
     "command",
     [
         CHECK,

@@ -17,7 +17,7 @@ from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
 from portal.operations import rights
 from portal.operations.backups import BackupError, restore, scratch_database
-from portal.runtime.database import exclusive_use, missing_folder
+from portal.runtime.database import away_database, exclusive_use, missing_folder
 
 NEXT_STEP = (
     "The checkpoints of the trail may be newer than this copy, and every check fails until somebody says that this is "
@@ -85,7 +85,8 @@ class Command(BaseCommand):
                     check=False,
                 )
         except (DatabaseError, OSError) as problem:
-            raise CommandError(f"No database can be made to try the copy in: {problem}".strip()) from None
+            why = away_database() or f"No database can be made to try the copy in: {problem}".strip()
+            raise CommandError(why) from None
         if done.returncode:
             why = done.stderr.strip().splitlines()[-1].removeprefix("CommandError: ")
             raise CommandError(f"The copy can’t be restored. {why}")
