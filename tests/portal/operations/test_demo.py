@@ -118,6 +118,20 @@ def follow_the_readme(environment: dict[str, str]) -> None:
             ), link
 
 
+def check_work(environment: dict[str, str]) -> None:
+    """What the staff did is on their own pages, and a supervisor has something to decide."""
+    with signed_in(environment, "servicer") as (browser, base):
+        home = browser.get(f"{base}/").text
+        wanted = ("Ask for the bank statement", "Agree on a payment plan", "Harbor Light Bakery LLC")
+        assert [words for words in wanted if words not in home] == []
+        assert "failing since" not in home
+        assert "Outcome unknown:" in home
+        assert "after 2 PM." in browser.get(f"{base}/search/?q=cell").text
+        assert "$120,000.00" in browser.get(f"{base}/applications/").text
+    with signed_in(environment, "supervisor") as (browser, base):
+        assert re.search(r'href="/approvals/[0-9a-f-]{36}/"', browser.get(f"{base}/approvals/").text)
+
+
 def refusal(**environment: str) -> str:
     done = subprocess.run(
         COMMAND,
@@ -147,6 +161,7 @@ def test_a_newcomer_signs_in_stops_it_and_finds_the_data_again(used_environment:
     with running(used_environment) as demo:
         assert known_borrowers(used_environment) >= 60
         follow_the_readme(used_environment)
+        check_work(used_environment)
         assert "Stopped." in stopped(demo, signal.SIGINT)
         assert (demo.returncode, is_stopped(used_environment)) == (0, True)
 

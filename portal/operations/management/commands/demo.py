@@ -83,7 +83,7 @@ class Command(BaseCommand):
                 verbosity=0,
             )
         environment = portal_environment(sandbox_port)
-        for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"]):
+        for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"], ["demo_work"]):
             command = [sys.executable, "manage.py", *words]
             subprocess.run(
                 command, env=environment, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, check=True

@@ -1,0 +1,131 @@
+"""Does a morning's work of the demo's staff on the pages that they use, so that every screen has something to show."""
+
+import json
+import re
+import urllib.request
+from datetime import timedelta
+from html.parser import HTMLParser
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.test import Client
+
+from portal.accounts.models import User
+from portal.notes.models import Note
+from portal.registry import store
+from portal.registry.models import IS_LATE, Kind, Record
+from portal.runtime.business_date import business_date
+from servicing import Application
+
+
+class Command(BaseCommand):
+    """``manage.py demo_work``"""
+
+    help = "Add notes, follow-ups, a draft, an approval and more to the demo (DEBUG only)."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.DEBUG or settings.BUSINESS_DATE_FROM != "sandbox":
+            raise CommandError("Demo data are for local use: they need DEBUG and the sandbox’s date.")
+        if Note.objects.exists():
+            return
+        servicer, supervisor = Staff("servicer"), Staff("supervisor")
+        today = business_date()
+        late = Record.objects.filter(kind=Kind.LOAN).filter(IS_LATE).order_by("-past_due", "pk")[:3]
+        worst, *others = [Record.objects.get(kind=Kind.BORROWER, uuid=one.borrower_uuid) for one in late]
+
+        note = {
+            "text": "Call the owner’s cell phone, after 2 PM.",
+            "pinned_until": today + timedelta(days=14),
+        }
+        servicer.post(f"/notes/new/borrower/{worst.uuid}/", note)
+        servicer.post(f"/notes/new/loan/{late[0].uuid}/", {"text": "Sent the payoff estimate by mail."})
+        tasks = f"/notes/follow-ups/new/{worst.uuid}/"
+        servicer.post(tasks, {"title": "Ask for the bank statement", "due": today})
+        owner = User.objects.get(username="servicer").pk
+        supervisor.post(tasks, {"title": "Agree on a payment plan", "due": today, "owner": owner})
+        view = {
+            "list": "loans:index",
+            "query": "?delinquent=yes&sort=due",
+            "name": "Past due, due next first",
+        }
+        supervisor.post("/views/save/", view | {"is_shared": "on"})
+
+        for record in Record.objects.filter(kind=Kind.APPLICATION, status="APPROVED").order_by("pk")[:2]:
+            if answer := store.last_answer(record, Application):
+                offer = {"offer": answer.offers[0].uuid, "reason": "The borrower asked for it"}
+                supervisor.post(f"{record.get_absolute_url()}prefer/", offer)
+        for borrower, amount in zip(others, ("45000", "120000"), strict=False):
+            loan = {"amount": amount, "submit_id": uuid4(), "confirmed": "yes"}
+            servicer.post(f"/borrowers/{borrower.uuid}/applications/new/", loan)
+
+        draft = re.search(
+            r'action="(/borrowers/new/[0-9a-f-]{36}/business/)"', servicer.page("/borrowers/new/")
+        )
+        business = {"first_name": "Harbor Light Bakery LLC", "entity": "LIMITED_LIABILITY_COMPANY"}
+        business |= {"email": "office@harborlight.example", "phone": "(207) 555-0143"}
+        servicer.post(draft[1] if draft else "", business | {"act": "next"})
+        name = str(others[0]).rpartition(" ")[0]
+        servicer.edit(others[0], "ask", first_name=f"{name} Holdings LLC", reason="Articles of amendment")
+        fail_next("borrowers.update")
+        servicer.edit(others[-1], "send", phone="(503) 555-0148", reason="By phone")
+        servicer.edit(
+            worst, "send", phone="(509) 555-0162", reason="By phone"
+        )  # The header shows the last call.
+
+
+class Staff:
+    """A browser in which one of the staff is signed in."""
+
+    def __init__(self, username: str) -> None:
+        self.client = Client(headers={"host": "localhost"})
+        self.client.force_login(User.objects.get(username=username))
+
+    def page(self, url: str) -> str:
+        return self.client.get(url).content.decode()
+
+    def post(self, url: str, typed: dict[str, Any]) -> Any:
+        """Send a form; what a page doesn't take ends the command."""
+        answer = self.client.post(url, typed)
+        if answer.status_code >= 400 or answer.get("Location", "").startswith("/sign-in/"):
+            raise CommandError(f"{url} answered {answer.status_code}.")
+        return answer
+
+    def edit(self, borrower: Record, act: str, reason: str, **changes: str) -> None:
+        """Change a profile, review it, and send it or ask for approval."""
+        url = f"/borrowers/{borrower.uuid}/edit/"
+        form = form_fields(self.page(url)) | changes
+        review = form_fields(self.post(url, form | {"action": "preview"}).content.decode())
+        self.client.post(url, review | {"reason": reason, "action": act})
+
+
+class Fields(HTMLParser):
+    """The text and hidden fields of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        field = {name: value or "" for name, value in attrs}
+        if tag == "input" and field.get("type") not in ("checkbox", "radio", "file") and "name" in field:
+            self.found[field["name"]] = field.get("value", "")
+
+
+def form_fields(page: str) -> dict[str, str]:
+    """What a browser would send of the form of an edit."""
+    reader = Fields()
+    reader.feed(page.partition('id="edit-step"')[2])
+    return reader.found
+
+
+def fail_next(operation: str) -> None:
+    """Have the sandbox perform the next call and lose its answer."""
+    fault = {"operation": operation, "cut_after_commit": True}
+    request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
+        f"{settings.SERVICING_URL}/_sandbox/faults",
+        json.dumps(fault).encode(),
+        {"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(request).close()  # noqa: S310
