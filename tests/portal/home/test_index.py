@@ -317,9 +317,10 @@ class TestAttention:
     def test_a_lost_change_is_called_one(
         self, portal_service: Sandbox, viewer: Browser, servicer: Browser
     ) -> None:
-        unknown_write(given.borrower(portal_service))
+        unknown_write(given.borrower(portal_service, first_name="Northwind LLC"))
         WriteIntent.objects.update(method="PUT", label="Northwind LLC")
-        assert facts(viewer) == ["Outcome unknown: change of Northwind LLC"]
+        assert facts(viewer) == ["Outcome unknown: change to Northwind LLC"]
+        assert ">Northwind LLC</a>" not in viewer.get("/").content.decode()
 
     def test_accounts_come_by_what_is_past_due(self, portal_service: Sandbox, viewer: Browser) -> None:
         flagged(portal_service, Kind.LOAN, None, "Unknown Debt LLC")
