@@ -24,7 +24,7 @@ from portal.lists.columns import CHECKED, past_due_columns
 from portal.lists.filters import NONE, Filter, aging_filter, choice_filter
 from portal.lists.pages import Action, Column, ListPage
 from portal.notes.views import colleagues
-from portal.registry.figures import ACCOUNTS, days_of
+from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, PastDueChange, Record
 from portal.registry.query import NotUnderstood
 from portal.runtime.business_date import business_date
@@ -34,7 +34,6 @@ from portal.ui.exports import amount
 from portal.ui.keys import row_key
 from portal.ui.markup import format_html
 from portal.ui.templatetags import ui
-from servicing.figures import Aging, aging
 
 CURED, NEW = "cured", "new"
 PROMISES = {
@@ -169,14 +168,6 @@ def _account(row: WorklistRow) -> SafeString:
     )
 
 
-def _days(row: WorklistRow) -> str:
-    record = row.record
-    bucket = aging(record.past_due, days_of(record))
-    return cells.with_note(
-        cells.days_past_due(row), "" if bucket in (Aging.CURRENT, Aging.UNKNOWN) else bucket
-    )
-
-
 def _payment(payment: Payment | None) -> str:
     if not payment:
         return ""
@@ -269,7 +260,7 @@ WORKLIST = ListPage(
         Column(name="borrower_uuid", head="Borrower ID", value=lambda row: row.record.borrower_uuid),
         Column(name="type", head="Type", value=lambda row: NOUNS[Kind(row.record.kind)]),
         Column(name="record", head="Account", value=lambda row: row.record.uuid),
-        *_changed_columns(past_due_columns(), days={"cell": _days}, due={"css": "sd-wide sd-widest"}),
+        *_changed_columns(past_due_columns(), due={"css": "sd-wide sd-widest"}),
         *_payment_columns("pending", "Pending payment", "Pending amount", _pending),
         Column(name="autopay", head="Autopay", value=lambda row: row.autopay, beside="pending"),
         Column(

@@ -141,7 +141,8 @@ class TestWorklist:
         printed = pages.words(pages.page(servicer, "/collections/print/"))
         assert "All: 4, $955.50, plus 1 not known" in printed
         assert f"Loan {unknown.uuid[:8]} Not known Not known" in printed
-        assert f"Line {line.uuid[:8]} $55.50 12 1–29 days" in printed
+        assert f"Line {line.uuid[:8]} $55.50 12" in printed
+        assert printed.count("1–29 days") == 1
         assert "Reached" in printed
         assert re.search(r"False|None|T\d\d:\d\d| ago\b", printed) is None
         assert Entry.objects.filter(action="collections.print").count() == 1
