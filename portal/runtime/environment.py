@@ -122,7 +122,10 @@ def matching(name: str, default: str | None, pattern: str, problem: str) -> str:
 
 def comma_separated(name: str, default: str | None = "") -> list[str]:
     """Read a list."""
-    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+    words = [word.strip() for word in text(name, default).split(",") if word.strip()]
+    if default is None and not words:
+        reject(name, MISSING)
+    return words
 
 
 def one_of(name: str, choices: list[str], default: str) -> str:

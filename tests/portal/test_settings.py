@@ -239,6 +239,7 @@ def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
         ("SECOND_FACTOR_REQUIRED", "everybody"),
         ("OIDC_URL", "https://id.example"),
         ("ALLOWED_HOSTS", "https://desk.example"),
+        ("ALLOWED_HOSTS", ","),
         ("ALLOWED_HOSTS", "desk.example,desk.example:8000"),
         ("CSRF_TRUSTED_ORIGINS", "desk.example"),
         ("UTILIZATION_BAD", "900"),
