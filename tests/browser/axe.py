@@ -18,6 +18,14 @@ _DRESS = """async theme => {
   await Promise.all(timed.map(each => each.finished.catch(() => null)));
 }"""
 
+SHIFTS = """() => new Promise(done => {
+  let sum = 0;
+  new PerformanceObserver(list => { for (const each of list.getEntries()) sum += each.value; })
+    .observe({type: 'layout-shift', buffered: true});
+  requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
+})"""
+"""How far what is on the page moved by itself: the sum of layout shifts."""
+
 
 def complaints(page: Page) -> list[str]:
     """What axe finds on the page as it stands, and whether it scrolls sideways, in both faces."""

@@ -8,18 +8,11 @@ from portal.accounts.roles import Role
 from portal.audit.models import Entry, RemoteCall
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.browser.axe import complaints
+from tests.browser.axe import SHIFTS, complaints
 from tests.conftest import browser_of
 from tests.portal.borrowers.editor import Editor
 
 pytestmark = pytest.mark.browser
-
-SHIFTS = """() => new Promise(done => {
-  let sum = 0;
-  new PerformanceObserver(list => { for (const each of list.getEntries()) sum += each.value; })
-    .observe({type: 'layout-shift', buffered: true});
-  requestAnimationFrame(() => requestAnimationFrame(() => done(sum)));
-})"""
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.browser.axe import SHIFTS
 
 pytestmark = pytest.mark.browser
 
@@ -133,3 +134,20 @@ def test_panels_come_with_one_answer_and_a_failing_one_changes_the_header(
     page.locator("#loan-age").get_by_role("link", name="Retry").click()
     expect(page.locator("#loan-age")).to_contain_text("Updated")
     expect(page.locator("#health")).to_contain_text("All systems responding")
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_late_answer_moves_nothing_on_the_page_of_a_borrower(
+    page: Page, portal_service: Sandbox, width: int
+) -> None:
+    owner = given.borrower(portal_service, first_name="Harbor Bakery of the Pacific Northwest LLC")
+    given.loan(portal_service, owner, amount="12000.00")
+    page.context.add_cookies([{"name": "js", "value": "1", "url": page.request.get("/").url}])
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{owner.get_absolute_url()}?refresh=1")
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    portal_service.fail_next("loans.get", delay=1)
+    page.goto(f"{owner.get_absolute_url()}?refresh=1")
+    expect(page.locator("#position-age")).to_contain_text("Loading")
+    expect(page.locator("#position-age")).to_contain_text("Updated")
+    assert page.evaluate(SHIFTS) < 0.01
