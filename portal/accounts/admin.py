@@ -212,6 +212,9 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
             return HttpResponseRedirect(request.get_full_path())
         return super().response_action(request, queryset, *args, **kwargs)
 
+    def get_action_choices(self, request: HttpRequest, default_choices: Any = None) -> list[tuple[str, str]]:
+        return super().get_action_choices(request, [("", "Choose an action")])
+
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         found = super().get_actions(request)
         if not password_links.are_enabled():

@@ -180,13 +180,13 @@ _VERBS = {
     "accounts.second_factor_added": "added a second factor to",
     "accounts.second_factor_changed": "changed a second factor of",
     "accounts.second_factor_removed": "removed a second factor of",
-    "approvals.detail": "opened the change to be approved:",
-    "approvals.ask": "requested approval for:",
-    "approvals.approve": "approved:",
-    "approvals.refuse": "refused:",
-    "approvals.withdraw": "withdrew:",
-    "approvals.expire": "let expire:",
-    "approvals.send": "sent as approved:",
+    "approvals.detail": "opened the change to",
+    "approvals.ask": "requested approval of the change to",
+    "approvals.approve": "approved the change to",
+    "approvals.refuse": "rejected the change to",
+    "approvals.withdraw": "withdrew the change to",
+    "approvals.expire": "closed the expired change to",
+    "approvals.send": "sent the approved change to",
     "borrowers.detail": "opened borrower",
     "borrowers.edit": "opened the form to change",
     "borrowers.export": "exported borrowers:",
@@ -240,6 +240,8 @@ _FIELDS = {
     "borrower_uuid": "borrower",
 }
 _MAX_NAMED_FIELDS = 3
+_COMMON_NAMES = ("Application for ", "Loan of ", "Line of ")
+"""How labels begin that aren't the name of anyone, and so are lower case within a sentence."""
 _OUTCOME_WORDS = {
     "confirmed": "",
     "rejected": "the service rejected",
@@ -259,6 +261,10 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
     subject = entry.subject_label
     if entry.action == "accounts.refused":
         subject = ACTS[subject].words if subject in ACTS else subject
+    if entry.action.startswith("saved_views."):
+        subject = f"“{subject}”"
+    if subject.startswith(_COMMON_NAMES):
+        subject = subject[:1].lower() + subject[1:]
     text = f"{verb} {subject}".strip()
     ending = _OUTCOME_WORDS.get(entry.result, entry.result) if entry.phase == Entry.Phase.OUTCOME else ""
     return f"{text}: {ending}" if ending else text

@@ -255,6 +255,7 @@ class TestSuperuser:
     ) -> None:
         before = Entry.objects.count()
         action = {"action": "end_sessions", "_selected_action": selected, "index": "0"}
+        assert ">Choose an action</option>" in admin.get("/admin/accounts/user/").content.decode()
         answer = admin.post("/admin/accounts/user/", action, follow=True)
         assert answer.status_code == 200
         refused = answer.content.decode().partition("<template")[0]

@@ -48,7 +48,7 @@ class Command(BaseCommand):
         view = {
             "list": "loans:index",
             "query": "?delinquent=yes&sort=due",
-            "name": "Past due, due next first",
+            "name": "Past due by due date",
         }
         supervisor.post("/views/save/", view | {"is_shared": "on"})
 
