@@ -189,14 +189,11 @@ def broken_since(first: date) -> list[DecidedPromise]:
 
     What broke one may be read long after it happened: it counts from the day on which it was seen.
     """
-    if not Promise.objects.exists():  # Without promises, no return can break one.
-        return []
     today = business_date()
-    candidates = (
-        Q(day__gte=today - timedelta(days=RECENT_DAYS), day__lt=today)
-        | Q(broken_on__gte=first)
-        | Q(account_uuid__in=accounts_with_returns(first))
-    )
+    recent = today - timedelta(days=RECENT_DAYS)
+    candidates = Q(day__gte=recent, day__lt=today) | Q(broken_on__gte=first)
+    if Promise.objects.filter(day__lt=recent).exists():  # Only a late return breaks one of these.
+        candidates |= Q(account_uuid__in=accounts_with_returns(first))
     found = find_promises(candidates, [PromiseState.BROKEN])
     return [one for one in found if (one.promise.broken_on or today) >= first]
 

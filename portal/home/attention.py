@@ -173,30 +173,31 @@ def attention(user: User) -> Attention:
     snoozed = Snoozed(one.key for one in snoozes)
     found = {source: _items(source, snoozed, user) for source in IN_ORDER}
     sources = [items for items in found.values() if items.has_any]
+    approvals = found[pending_approvals].total
     personal = _total([found[source] for source in PERSONAL])
-    counts = {SHARED_COUNT: _total(sources) - personal, _personal_count(user): personal}
+    counts = {
+        SHARED_COUNT: _total(sources) - personal,
+        _personal_count(user): personal - approvals,
+        _approval_count(user): approvals,
+    }
     cache.set_many(counts, COUNT_CACHE_SECONDS)
     return Attention(sources, user.pk, snoozes)
 
 
 def waiting(user: User) -> dict[str, int]:
     """The number of items for the navigation, from a few seconds ago: the name of an area to a number."""
-    counts = [
-        cache.get_or_set(key, partial(_count, user, is_personal=is_personal), COUNT_CACHE_SECONDS) or 0
-        for key, is_personal in ((SHARED_COUNT, False), (_personal_count(user), True))
-    ]
-    approvals = cache.get_or_set(_approval_count(user), partial(_count_approvals, user), COUNT_CACHE_SECONDS)
-    return {"home:index": sum(counts), "approvals:index": approvals or 0}
-
-
-def _count(user: User, *, is_personal: bool) -> int:
-    snoozed = Snoozed(_snoozes().values_list("key", flat=True))
-    sources = [source for source in IN_ORDER if (source in PERSONAL) == is_personal]
-    return _total([_items(source, snoozed, user) for source in sources])
-
-
-def _count_approvals(user: User) -> int:
-    return pending_approvals(Snoozed(_snoozes().values_list("key", flat=True)), user).total
+    parts = {
+        SHARED_COUNT: set(IN_ORDER) - PERSONAL,
+        _personal_count(user): PERSONAL - {pending_approvals},
+        _approval_count(user): {pending_approvals},
+    }
+    known = cache.get_many(parts)
+    if missing := parts.keys() - known.keys():
+        snoozed = Snoozed(_snoozes().values_list("key", flat=True))
+        new = {key: _total([_items(source, snoozed, user) for source in parts[key]]) for key in missing}
+        cache.set_many(new, COUNT_CACHE_SECONDS)
+        known |= new
+    return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
 
 
 def _snoozes() -> QuerySet[Snooze]:

@@ -28,6 +28,11 @@ def first_key_at(moment: datetime) -> int:
     return min(max(int(moment.timestamp()), 0), MAX_SECOND) << SUFFIX_BITS
 
 
+def moment_of_key(key: int) -> datetime:
+    """The moment at which the message with this key was recorded, to the second."""
+    return datetime.fromtimestamp(key >> SUFFIX_BITS, tz=UTC)
+
+
 def _indexes() -> list[models.Index]:
     """One index per filtered column, followed by the others: one index alone answers any two filters."""
     filtered = ["event", "status", "product", "payment_status"]
@@ -129,7 +134,7 @@ class Message(models.Model):
     @property
     def recorded_at(self) -> datetime:
         """When the service recorded it; if its time is uncertain, the best guess within its day."""
-        return datetime.fromtimestamp(self.id >> SUFFIX_BITS, tz=UTC)
+        return moment_of_key(self.id)
 
     @cached_property
     def received(self) -> RemoteMessage:

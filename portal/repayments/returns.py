@@ -5,10 +5,10 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from django.db.models import Q
+from django.db.models import Min, Q
 from django.utils import timezone
 
-from portal.messaging.models import Message, first_key_at
+from portal.messaging.models import Message, first_key_at, moment_of_key
 from portal.registry.models import Kind, Snapshot
 from portal.registry.records import active_records, distinct_values
 from portal.runtime.business_date import business_date, business_date_at
@@ -57,14 +57,15 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
     """The day on which the return of each became news."""
     if not found:
         return {}
-    told: dict[str, date] = {}
-    messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found])
-    for message in messages.only("subject_uuid"):
-        day = business_date_at(message.recorded_at)
-        told[message.subject_uuid] = min(day, told.get(message.subject_uuid, day))
+    messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]).order_by()
+    told = {
+        uuid: business_date_at(moment_of_key(key))
+        for uuid, key in messages.values_list("subject_uuid").annotate(Min("pk"))
+    }
     copies: dict[int, list[Snapshot]] = {}
-    for copy in Snapshot.objects.filter(record__in=[one.pk for one in found]).order_by("at", "id"):
-        copies.setdefault(copy.record_id, []).append(copy)
+    if untold := [one.pk for one in found if one.uuid not in told]:
+        for copy in Snapshot.objects.filter(record__in=untold).order_by("at", "id"):
+            copies.setdefault(copy.record_id, []).append(copy)
     return {
         one: told.get(one.uuid) or _first_copy_with_return(one, copies.get(one.pk, [])) or one.key_date
         for one in found

@@ -24,7 +24,10 @@ def business_date() -> date:
 
 def business_date_at(moment: datetime) -> date:
     """The business date at a moment: as many days before today's as have passed on the clock."""
-    return business_date() - (_local_date() - _local_date(moment))
+    day = _local_date(moment)
+    if settings.BUSINESS_DATE_FROM != "sandbox":
+        return day
+    return business_date() - (_local_date() - day)
 
 
 def _local_date(moment: datetime | None = None) -> date:

@@ -101,6 +101,11 @@ class ForgivingCache(RedisCache):
                 self.set(key, value, timeout, version)
         return value
 
+    def get_many(self, keys: Any, version: int | None = None) -> dict[Any, Any]:
+        with suppress(CacheUnavailable), self._pause_on_failure():
+            return super().get_many(keys, version)
+        return {}
+
     def set_many(self, data: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> list[Any]:
         with suppress(CacheUnavailable), self._pause_on_failure():
             return super().set_many(data, timeout, version)
