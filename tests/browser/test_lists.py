@@ -72,7 +72,7 @@ def longest(page: Page, portal_service: Sandbox) -> None:
         read(late, unknown, line)
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 390])
+@pytest.mark.parametrize("width", [1440, 1280, 1024, 390])
 def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: None, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for name in LISTS:
