@@ -89,5 +89,5 @@ CHECKED = Column(
     head="Last updated",
     value=lambda row: row.record.checked_at,
     cell=cells.last_checked,
-    css="sd-widest",
+    css="sd-widest sd-updated",
 )

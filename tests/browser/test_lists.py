@@ -81,7 +81,7 @@ def test_no_list_scrolls_sideways_however_long_its_data(page: Page, longest: Non
         inner, outer = page.locator(".sd-list .sd-table-region").evaluate(
             "region => [region.scrollWidth, region.clientWidth]"
         )
-        assert (name, inner) == (name, outer)
+        assert (name, inner <= outer + 1) == (name, True)  # Parts of a pixel are rounded up.
         for link in page.locator(".sd-accounts:not(.sd-worklist) th[scope=row] > a").all():
             assert width == 390 or link.evaluate("link => link.offsetHeight") >= 24
         assert page.evaluate("document.documentElement.scrollWidth") == width
