@@ -32,11 +32,9 @@ coverage: setup-test
 test-fast: setup-test-fast
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not slow" tests
 
-# Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk. What is left out asks no
-# database, or one of its own.
+# Browsers ran on SQLite; the same views run here. Nothing is kept, so nothing waits for a disk.
 test-postgres: setup-test
-	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal \
-	  $(addprefix --ignore=tests/portal/, ui test_settings.py test_typed_numbers.py $(addprefix operations/test_, demo.py install.py tracing.py))
+	$(PYTHON) docker/postgres.py -c fsync=off -c synchronous_commit=off -c full_page_writes=off -- $(BIN)/pytest -q -n 3 --dist loadgroup tests/portal
 
 check: setup-test
 	$(BIN)/ruff format --check .
