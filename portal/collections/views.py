@@ -41,6 +41,7 @@ from portal.lists.refresh import refresh_selected
 from portal.notes.views import audit_subject, colleagues
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Record
+from portal.registry.store import IDENTIFIER
 from portal.repayments.returns import MAX_DATED
 from portal.ui.exports import amount, list_file
 from portal.ui.htmx import finish_action, render_page, toast
@@ -249,8 +250,8 @@ def assign(request: StaffRequest) -> HttpResponse:
 
 def _locked(request: StaffRequest) -> list[Record]:
     """The chosen accounts; of two people who take one at once, the second waits."""
-    uuids = request.POST.getlist("uuid")[:MAX_ASSIGNED]
-    chosen = WORKLIST.records().filter(uuid__in=uuids, kind__in=ACCOUNTS)
+    uuids = [uuid for uuid in request.POST.getlist("uuid") if IDENTIFIER.fullmatch(uuid)]
+    chosen = WORKLIST.records().filter(uuid__in=uuids[:MAX_ASSIGNED], kind__in=ACCOUNTS)
     return list(chosen.select_for_update().order_by("pk"))
 
 

@@ -308,6 +308,12 @@ class TestOwners:
         assert Entry.objects.get(action="notes.add_follow_up").detail == {"for": colleague.audit_name()}
 
 
+def test_what_is_no_id_takes_no_account(desk: Sandbox, servicer: Browser) -> None:
+    loan = late_loan(desk)
+    assert servicer.post("/collections/take/", {"uuid": ["\0", "x" * 65, loan.uuid]}).status_code == 303
+    assert AccountOwner.objects.get().account_uuid == loan.uuid
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_two_people_at_once_one_takes_an_account_and_one_is_asked_again(
     desk: Sandbox, servicer: Browser
