@@ -70,13 +70,18 @@ class Command(BaseCommand):
 
 def let_days_pass(days: int) -> None:
     """Advance the sandbox, and with it the business date."""
+    control_sandbox("advance", {"days": days})
+    cache.delete(CACHE_KEY)
+
+
+def control_sandbox(name: str, body: dict[str, Any]) -> None:
+    """Send a request to one of the sandbox's control endpoints."""
     request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
-        f"{settings.SERVICING_URL}/_sandbox/advance",
-        json.dumps({"days": days}).encode(),
+        f"{settings.SERVICING_URL}/_sandbox/{name}",
+        json.dumps(body).encode(),
         {"Content-Type": "application/json"},
     )
     urllib.request.urlopen(request).close()  # noqa: S310
-    cache.delete(CACHE_KEY)
 
 
 def _with_scheduled_payments(number: int) -> list[WorklistRow]:

@@ -1,8 +1,6 @@
 """Does a morning's work of the demo's staff on the pages that they use, so that every screen has something to show."""
 
-import json
 import re
-import urllib.request
 from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -13,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.test import Client
 
 from portal.accounts.models import User
+from portal.collections.management.commands.demo_collections import control_sandbox
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.models import IS_LATE, Kind, Record
@@ -68,11 +67,11 @@ class Command(BaseCommand):
         servicer.post(draft[1] if draft else "", business | {"act": "next"})
         name = str(others[0]).rpartition(" ")[0]
         servicer.edit(others[0], "ask", first_name=f"{name} Holdings LLC", reason="Articles of amendment")
-        fail_next("borrowers.update")
+        # The sandbox makes the change and loses its answer.
+        control_sandbox("faults", {"operation": "borrowers.update", "cut_after_commit": True})
         servicer.edit(others[-1], "send", phone="(503) 555-0148", reason="By phone")
-        servicer.edit(
-            worst, "send", phone="(509) 555-0162", reason="By phone"
-        )  # The header shows the last call.
+        # A call that succeeds comes last: the header shows how the last one went.
+        servicer.edit(worst, "send", phone="(509) 555-0162", reason="By phone")
 
 
 class Staff:
@@ -118,14 +117,3 @@ def form_fields(page: str) -> dict[str, str]:
     reader = Fields()
     reader.feed(page.partition('id="edit-step"')[2])
     return reader.found
-
-
-def fail_next(operation: str) -> None:
-    """Have the sandbox perform the next call and lose its answer."""
-    fault = {"operation": operation, "cut_after_commit": True}
-    request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
-        f"{settings.SERVICING_URL}/_sandbox/faults",
-        json.dumps(fault).encode(),
-        {"Content-Type": "application/json"},
-    )
-    urllib.request.urlopen(request).close()  # noqa: S310
