@@ -433,11 +433,12 @@ def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> di
     """The columns that say the same in every row, with what they say; figures and the order keep theirs."""
     same = {}
     for column in columns if len(rows) >= MIN_FOLDED else ():
-        is_kept = column.is_fixed or "sd-num" in column.css or (column.sort or column.name) in sort
-        if not column.cell or is_kept:
+        is_sorted = (column.sort or column.name) == sort.removeprefix("-")
+        if not column.cell or column.is_fixed or is_sorted or "sd-num" in column.css:
             continue
-        first, *rest = (column.cell(row) for row in rows)
-        if all(cell == first for cell in rest):
+        cells = (column.cell(row) for row in rows)  # Drawn only up to the first that differs.
+        first = next(cells)
+        if all(cell == first for cell in cells):
             same[column.name] = strip_tags(first).strip() or "none"
     return same
 
