@@ -58,16 +58,18 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
     if not found:
         return {}
     messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]).order_by()
-    told = {
+    message_days = {
         uuid: business_date_at(moment_of_key(key))
         for uuid, key in messages.values_list("subject_uuid").annotate(Min("pk"))
     }
     copies: dict[int, list[Snapshot]] = {}
-    if untold := [one.pk for one in found if one.uuid not in told]:
-        for copy in Snapshot.objects.filter(record__in=untold).order_by("at", "id"):
+    if without_message := [one.pk for one in found if one.uuid not in message_days]:
+        for copy in Snapshot.objects.filter(record__in=without_message).order_by("at", "id"):
             copies.setdefault(copy.record_id, []).append(copy)
     return {
-        one: told.get(one.uuid) or _first_copy_with_return(one, copies.get(one.pk, [])) or one.key_date
+        one: message_days.get(one.uuid)
+        or _first_copy_with_return(one, copies.get(one.pk, []))
+        or one.key_date
         for one in found
     }
 
