@@ -20,7 +20,7 @@ from portal.collections.attention import broken_promises, promises_due_today
 from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
-from portal.registry.attention import MAX_SHOWN, Amount, Item, Items, Snoozed
+from portal.registry.attention import MAX_SHOWN, SHARED_ITEMS, Amount, Item, ItemGroup, Items, Snoozed
 from portal.registry.models import Kind
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
@@ -89,7 +89,7 @@ class Group:
 
     name: str
     title: str
-    sources: Sequence[Items]
+    sources: Sequence[ItemGroup]
 
     @cached_property
     def items(self) -> list[Item]:
@@ -99,7 +99,7 @@ class Group:
 
     @cached_property
     def total(self) -> int:
-        return _total(self.sources)
+        return sum(source.total for source in self.sources)
 
     @cached_property
     def amount(self) -> Amount | None:
@@ -112,7 +112,7 @@ class Group:
         return self.amount.words if self.amount else ""
 
     @property
-    def links(self) -> list[Items]:
+    def links(self) -> list[ItemGroup]:
         """The lists behind items that aren't shown."""
         return [source for source in self.sources if source.url] if self.total > len(self.items) else []
 
@@ -121,7 +121,7 @@ class Group:
 class Attention:
     """The whole list, and how much of it is in each group."""
 
-    sources: Sequence[Items]
+    sources: Sequence[ItemGroup]
     user_id: int
     snoozed: Sequence[Snooze]
 
@@ -138,7 +138,7 @@ class Attention:
 
     @property
     def total(self) -> int:
-        return _total(self.sources)
+        return sum(source.total for source in self.sources)
 
     @property
     def mine(self) -> int:
@@ -171,17 +171,30 @@ def attention(user: User) -> Attention:
     """Everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
-    found = {source: _items(source, snoozed, user) for source in IN_ORDER}
-    sources = [items for items in found.values() if items.has_any]
-    approvals = found[pending_approvals].total
-    personal = _total([found[source] for source in PERSONAL])
+    shared = iter(_shared_groups(snoozed))
+    found = {
+        source: source(snoozed, user).load() if source in PERSONAL else next(shared) for source in IN_ORDER
+    }
+    totals = {source: group.total for source, group in found.items() if group}
+    approvals = totals.get(pending_approvals, 0)
+    personal = sum(totals.get(source, 0) for source in PERSONAL)
     counts = {
-        SHARED_COUNT: _total(sources) - personal,
+        SHARED_COUNT: sum(totals.values()) - personal,
         _personal_count(user): personal - approvals,
         _approval_count(user): approvals,
     }
     cache.set_many(counts, COUNT_CACHE_SECONDS)
-    return Attention(sources, user.pk, snoozes)
+    return Attention([group for group in found.values() if group], user.pk, snoozes)
+
+
+def _shared_groups(snoozed: Snoozed) -> list[ItemGroup | None]:
+    """What everybody's list has, from a few seconds ago unless something was done or answered since."""
+    today = business_date()
+    day, groups = cache.get(SHARED_ITEMS) or (None, [])
+    if day != today:
+        groups = [source(snoozed).load() for source in IN_ORDER if source not in PERSONAL]
+        cache.set(SHARED_ITEMS, (today, groups), COUNT_CACHE_SECONDS)
+    return groups
 
 
 def waiting(user: User) -> dict[str, int]:
@@ -194,7 +207,7 @@ def waiting(user: User) -> dict[str, int]:
     known = cache.get_many(parts)
     if missing := parts.keys() - known.keys():
         snoozed = Snoozed(_snoozes().values_list("key", flat=True))
-        new = {key: _total([_items(source, snoozed, user) for source in parts[key]]) for key in missing}
+        new = {key: sum(_count(source, snoozed, user) for source in parts[key]) for key in missing}
         cache.set_many(new, COUNT_CACHE_SECONDS)
         known |= new
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
@@ -217,9 +230,5 @@ def _approval_count(user: User) -> str:
     return f"approvals:{user.pk}"
 
 
-def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:
-    return source(snoozed, user) if source in PERSONAL else source(snoozed)
-
-
-def _total(sources: Sequence[Items]) -> int:
-    return sum(source.total for source in sources)
+def _count(source: Callable[..., Items], snoozed: Snoozed, user: User) -> int:
+    return (source(snoozed, user) if source in PERSONAL else source(snoozed)).total

@@ -8,6 +8,7 @@ from django.utils.functional import SimpleLazyObject
 
 from portal.audit.service_health import header_status
 from portal.home import attention
+from portal.registry.attention import forget_items
 
 
 class FrameMiddleware:
@@ -20,4 +21,7 @@ class FrameMiddleware:
         if request.user.is_authenticated:
             request.health = SimpleLazyObject(header_status)
             request.waiting = SimpleLazyObject(lambda: attention.waiting(request.user))
-        return self.get_response(request)
+        response = self.get_response(request)
+        if request.method == "POST":  # A person sees at once what they did themselves.
+            forget_items()
+        return response

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from portal.messaging.models import SUFFIX_BITS, Message, first_key_at
 from portal.messaging.search_index import search_text
+from portal.registry.attention import forget_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
@@ -37,7 +38,10 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
         if moved:  # Its day was a guess, and the service has now given another one.
             Message.objects.filter(uuid__in=moved).delete()
         _insert([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
-    return rows.keys() - stored
+    new = rows.keys() - stored
+    if new:
+        forget_items()
+    return new
 
 
 def message_row(message: RemoteMessage, day: date | None = None) -> Message:

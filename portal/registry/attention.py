@@ -11,12 +11,20 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from django.core.cache import cache
 from django.db.models import QuerySet
 
 from portal.ui import wording
 
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
+SHARED_ITEMS = "attention.items"
+"""The cache key of the items that everybody has."""
+
+
+def forget_items() -> None:
+    """Read again what needs attention: somebody did something, or the service answered something new."""
+    cache.delete(SHARED_ITEMS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +74,23 @@ class Amount(NamedTuple):
         return f"{words}, plus {self.unknown:,} not known" if self.unknown else words
 
 
+@dataclass(frozen=True, kw_only=True)
+class ItemGroup:
+    """The items of one kind that are shown, how many there are, and what all of them add up to.
+
+    ``amount`` is None for items without amounts. A link lists all of them.
+    """
+
+    group: str
+    name: str
+    url: str
+    items: list[Item]
+    total: int
+    amount: Amount | None
+
+
 class Items:
-    """The items of one kind: counted in the database, built when they are shown. A link lists all of them."""
+    """The items of one kind: counted in the database, built when they are shown."""
 
     def __init__(
         self,
@@ -86,26 +109,24 @@ class Items:
     def _first(self) -> list[Any]:
         return list(self._rows[: MAX_SHOWN + 1])
 
-    @property
-    def has_any(self) -> bool:
-        return bool(self._first)
-
-    @cached_property
-    def items(self) -> list[Item]:
-        return [self._build(row) for row in self._first[:MAX_SHOWN]]
+    def load(self) -> ItemGroup | None:
+        """The items to show; None if there are none."""
+        if not self._first:
+            return None
+        return ItemGroup(
+            group=self.group,
+            name=self.name,
+            url=self.url,
+            items=[self._build(row) for row in self._first[:MAX_SHOWN]],
+            total=self.total,
+            amount=self._add_up(self._first if self._has_all else self._rows) if self._add_up else None,
+        )
 
     @cached_property
     def total(self) -> int:
         if isinstance(self._rows, Sequence):
             return len(self._rows)
         return len(self._first) if self._has_all else self._rows.count()
-
-    @cached_property
-    def amount(self) -> Amount | None:
-        """What all of them add up to, for items with amounts."""
-        if self._add_up is None:
-            return None
-        return self._add_up(self._first if self._has_all else self._rows)
 
     @property
     def _has_all(self) -> bool:
