@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from django.utils import timezone
 
@@ -44,6 +44,36 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Payment:
+    """A repayment among the events: most of them are only counted, so words are made for those that are shown."""
+
+    day: date
+    repayment: Repayment
+    account: Record
+    kind: ClassVar[str] = "payments"
+
+    @property
+    def order(self) -> tuple[date, bool, float]:
+        return (self.day, False, 0)
+
+    @property
+    def event(self) -> Event:
+        repayment, look = self.repayment, wording.status(self.repayment.status or "unknown")
+        meta = f"{self.account.get_kind_display()} {self.account.uuid[:8]}"
+        return Event(
+            self.kind,
+            self.day,
+            None,
+            look.state,
+            look.icon,
+            f"Repayment {look.word.lower()}",
+            wording.money(repayment.amount) or "Amount not provided",
+            f"{meta}. {repayment.error_description}" if repayment.error_description else meta,
+            self.account.get_absolute_url(),
+        )
+
+
+@dataclass(frozen=True)
 class Timeline:
     """One page of events, grouped by month, and how many there are of each kind."""
 
@@ -61,11 +91,13 @@ def timeline(
     counts = [(name, label, sum(event.kind == name for event in events)) for name, label in KINDS.items()]
     chosen = [event for event in events if not kind or event.kind == kind]
     months = groupby(chosen[:shown], key=lambda event: event.day.replace(day=1))
-    grouped = [(month, list(group)) for month, group in months]
+    grouped = [
+        (month, [one.event if isinstance(one, Payment) else one for one in group]) for month, group in months
+    ]
     return Timeline(grouped, min(shown, len(chosen)), len(chosen), counts)
 
 
-def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event]:
+def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | Payment]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
     # A page view is no change, and a note has an event of its own.
     changes = entries.filter(recordview__isnull=True).exclude(action="notes.add")
@@ -76,10 +108,9 @@ def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event]:
     for copy in copies:
         if copy.repayments:
             account = account_of_list(copy.record)
-            meta, url = f"{account.get_kind_display()} {account.uuid[:8]}", account.get_absolute_url()
             for repayment in copy.repayments:
                 if repayment.effective_date:
-                    yield _payment_event(repayment, repayment.effective_date, meta, url)
+                    yield Payment(repayment.effective_date, repayment, account)
         if isinstance(copy.answer, Statement):
             text, url = f"Statement of line {copy.record.uuid[:8]}", copy.record.get_absolute_url()
             for document in copy.answer.statements:
@@ -94,11 +125,3 @@ def _change_event(line: EntryLine) -> Event:
     reason = f"Reason: “{entry.reason}”. " if entry.reason else ""
     text, meta = f"{entry.actor_name} {line.sentence}", f"{reason}{entry.request_id}"
     return Event("changes", day, entry.at, state, icon, text, meta=meta, changes=line.changes)
-
-
-def _payment_event(repayment: Repayment, day: date, meta: str, url: str) -> Event:
-    look = wording.status(repayment.status or "unknown")
-    amount = wording.money(repayment.amount) or "Amount not provided"
-    text = f"Repayment {look.word.lower()}"
-    meta += f". {repayment.error_description}" if repayment.error_description else ""
-    return Event("payments", day, None, look.state, look.icon, text, amount, meta, url)

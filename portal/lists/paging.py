@@ -52,13 +52,28 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
             cache.set(key, True, COUNT_CACHE_SECONDS)
         return cached_count(self.counted) if self.is_exact and count == MAX_COUNTED else count
 
+    @cached_property
+    def upcoming_count(self) -> int:
+        """How many come after all others."""
+        return self.counted.filter(self.upcoming).count() if self.upcoming else 0
+
     def page(self, number: int | str) -> Page[Record]:
         """Read the keys along an index, from the nearer end, and then their records."""
-        number = self.validate_number(number)
-        start = (number - 1) * self.per_page
-        keys = self._keys(start, min(start + self.per_page, self.count))
+        if number in (1, "1") and self.upcoming is None and "count" not in self.__dict__:
+            number, keys = 1, self._first_keys()
+        else:
+            number = self.validate_number(number)
+            start = (number - 1) * self.per_page
+            keys = self._keys(start, min(start + self.per_page, self.count))
         rows = Record.objects.in_bulk(keys)
         return Page([rows[key] for key in keys if key in rows], number, self)
+
+    def _first_keys(self) -> list[int]:
+        """The keys of the first page; if that is all, nothing has to be counted."""
+        keys = list(self.object_list.values_list("pk", flat=True)[: self.per_page + 1])
+        if len(keys) <= self.per_page:
+            self.count = len(keys)
+        return keys[: self.per_page]
 
     def _keys(self, start: int, end: int) -> list[int]:
         """The upcoming ones are read in reverse, apart from the rest: so each part follows its index."""
@@ -67,7 +82,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
             return self._between(ordered, start, end, self.count)
         last, others = ordered.filter(self.upcoming).reverse(), ordered.exclude(self.upcoming)
         is_whole = self.is_exact or self.count < MAX_COUNTED
-        number = self.count - last.count() if is_whole else others.order_by()[:MAX_COUNTED].count()
+        number = self.count - self.upcoming_count if is_whole else others.order_by()[:MAX_COUNTED].count()
         keys = self._between(others, start, min(end, number), number) if start < number else []
         return keys + list(last[max(start - number, 0) : max(end - number, 0)])
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from django.db.models import (
     BigIntegerField,
@@ -13,7 +13,6 @@ from django.db.models import (
     ExpressionWrapper,
     F,
     Q,
-    QuerySet,
     Sum,
 )
 from django.db.models.functions import Cast, Round, TruncMonth
@@ -27,7 +26,7 @@ from portal.audit.view_log import log_view
 from portal.gateway import StaffRequest
 from portal.lists.filters import NONE
 from portal.lists.pages import Listing
-from portal.lists.paging import MAX_COUNTED
+from portal.lists.paging import MAX_COUNTED, CappedPaginator
 from portal.panels import Freshness, Panels, show_panels
 from portal.registry import store
 from portal.registry.attention import Amount
@@ -117,11 +116,11 @@ def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
 
     Too many repayments are not counted by month and status: that would be the slowest part of the page.
     """
-    today, matching = business_date(), found.found.order_by()
+    today = business_date()
     rows, covers = list(REPAYMENTS.rows(found.page)), "found" if found.is_filtered else "on file"
     is_added_up, sort = found.total < MAX_COUNTED, found.sort.removeprefix("-")
     if sort == "effective":
-        groups = _by_month(rows, _counted(matching, rows, today) if is_added_up else {}, today)
+        groups = _by_month(rows, _counted(found, rows, today) if is_added_up else {}, today)
     else:
         title = f"By {REPAYMENTS.sort_names[sort].lower()}"
         groups = [MonthGroup(title, rows, found.total if is_added_up else None, None, is_mixed=True)]
@@ -166,9 +165,10 @@ def _by_month(rows: list[RepaymentRow], counted: Months, today: date) -> list[Mo
     return groups
 
 
-def _counted(matching: QuerySet[Record], rows: list[RepaymentRow], today: date) -> Months:
+def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
     """How many repayments are upcoming, and in each month of the page."""
-    upcoming = matching.filter(is_upcoming(today)).count()
+    paginator, matching = cast(CappedPaginator, found.page.paginator), found.found.order_by()
+    upcoming = paginator.upcoming_count if paginator.upcoming else matching.filter(is_upcoming(today)).count()
     days = [row.repayment.effective_date for row in rows if not row.is_upcoming(today)]
     dates = [day for day in days if day]
     if not dates:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.http import QueryDict
 
@@ -28,6 +29,7 @@ def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **
     return f"?{result.urlencode()}"
 
 
+@lru_cache(256)
 def canonical_query(query: str) -> str:
     """A query string without its page and empty values, in one order."""
     state, result = QueryDict(query.removeprefix("?")), QueryDict(mutable=True)
