@@ -22,6 +22,7 @@ from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
 from portal.registry.attention import MAX_SHOWN, SHARED_ITEMS, Amount, Item, ItemGroup, Items, Snoozed
 from portal.registry.models import Kind
+from portal.registry.records import last_changes
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
 
@@ -189,11 +190,11 @@ def attention(user: User) -> Attention:
 
 def _shared_groups(snoozed: Snoozed) -> list[ItemGroup | None]:
     """What everybody's list has, from a few seconds ago unless something was done or answered since."""
-    today = business_date()
-    day, groups = cache.get(SHARED_ITEMS) or (None, [])
-    if day != today:
+    state = (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
+    saved_state, groups = cache.get(SHARED_ITEMS) or (None, [])
+    if saved_state != state:
         groups = [source(snoozed).load() for source in IN_ORDER if source not in PERSONAL]
-        cache.set(SHARED_ITEMS, (today, groups), COUNT_CACHE_SECONDS)
+        cache.set(SHARED_ITEMS, (state, groups), COUNT_CACHE_SECONDS)
     return groups
 
 

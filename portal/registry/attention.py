@@ -23,7 +23,7 @@ SHARED_ITEMS = "attention.items"
 
 
 def forget_items() -> None:
-    """Read again what needs attention: somebody did something, or the service answered something new."""
+    """Read again what needs attention: somebody did something, or messages came."""
     cache.delete(SHARED_ITEMS)
 
 

@@ -18,7 +18,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from portal.registry.attention import forget_items
 from portal.registry.columns import Answer, columns_from, non_uuid_identifier
 from portal.registry.figures import (
     ACCOUNTS,
@@ -241,9 +240,7 @@ def _save_batch(
         summed = {record.borrower_uuid for record in new + changed if _affects_totals(record)}
         unread = {record.borrower_uuid for record in new if record.kind in ACCOUNTS and not record.answer}
         roll_up(summed | {owners[record] for record in released} | borrowers_with_totals(unread - summed))
-    if new or changed:
-        forget_items()
-    return saved
+        return saved
 
 
 def _with_repayments(
