@@ -20,14 +20,22 @@ from portal.collections.attention import broken_promises, promises_due_today
 from portal.home.models import Snooze
 from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
-from portal.registry.attention import MAX_SHOWN, SHARED_ITEMS, Amount, Item, ItemGroup, Items, Snoozed
+from portal.registry.attention import (
+    MAX_SHOWN,
+    Amount,
+    Item,
+    ItemGroup,
+    Items,
+    Snoozed,
+    forget_shared_items,
+    shared_keys,
+)
 from portal.registry.models import Kind
-from portal.registry.records import last_changes
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
 from portal.runtime.business_date import business_date
 
-COUNT_CACHE_SECONDS = 10
-SHARED_COUNT = "attention"
+CACHE_SECONDS = 10
+COUNT_CACHE_SECONDS = 30
 GROUPS = {
     "system": "System",
     "approvals": "Approvals",
@@ -172,45 +180,39 @@ def attention(user: User) -> Attention:
     """Everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
-    shared = iter(_shared_groups(snoozed))
+    items_key, count_key = shared_keys()
+    groups = cache.get(items_key)
+    if groups is None:
+        groups = [source(snoozed).load() for source in IN_ORDER if source not in PERSONAL]
+        cache.set(items_key, groups, CACHE_SECONDS)
+    shared = iter(groups)
     found = {
         source: source(snoozed, user).load() if source in PERSONAL else next(shared) for source in IN_ORDER
     }
     totals = {source: group.total for source, group in found.items() if group}
     approvals = totals.get(pending_approvals, 0)
     personal = sum(totals.get(source, 0) for source in PERSONAL)
-    counts = {
-        SHARED_COUNT: sum(totals.values()) - personal,
-        _personal_count(user): personal - approvals,
-        _approval_count(user): approvals,
-    }
-    cache.set_many(counts, COUNT_CACHE_SECONDS)
+    cache.set(count_key, sum(totals.values()) - personal, COUNT_CACHE_SECONDS)
+    cache.set_many(
+        {_personal_count(user): personal - approvals, _approval_count(user): approvals}, CACHE_SECONDS
+    )
     return Attention([group for group in found.values() if group], user.pk, snoozes)
-
-
-def _shared_groups(snoozed: Snoozed) -> list[ItemGroup | None]:
-    """What everybody's list has, from a few seconds ago unless something was done or answered since."""
-    state = (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
-    saved_state, groups = cache.get(SHARED_ITEMS) or (None, [])
-    if saved_state != state:
-        groups = [source(snoozed).load() for source in IN_ORDER if source not in PERSONAL]
-        cache.set(SHARED_ITEMS, (state, groups), COUNT_CACHE_SECONDS)
-    return groups
 
 
 def waiting(user: User) -> dict[str, int]:
     """The number of items for the navigation, from a few seconds ago: the name of an area to a number."""
+    _, shared_count = shared_keys()
     parts = {
-        SHARED_COUNT: set(IN_ORDER) - PERSONAL,
+        shared_count: set(IN_ORDER) - PERSONAL,
         _personal_count(user): PERSONAL - {pending_approvals},
         _approval_count(user): {pending_approvals},
     }
     known = cache.get_many(parts)
     if missing := parts.keys() - known.keys():
         snoozed = Snoozed(_snoozes().values_list("key", flat=True))
-        new = {key: sum(_count(source, snoozed, user) for source in parts[key]) for key in missing}
-        cache.set_many(new, COUNT_CACHE_SECONDS)
-        known |= new
+        for key in missing:
+            known[key] = sum(_count(source, snoozed, user) for source in parts[key])
+            cache.set(key, known[key], COUNT_CACHE_SECONDS if key == shared_count else CACHE_SECONDS)
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
 
 
@@ -218,9 +220,10 @@ def _snoozes() -> QuerySet[Snooze]:
     return Snooze.objects.filter(until__gt=business_date())
 
 
-def forget_counts(user: User) -> None:
-    """Count again, because an item was snoozed or brought back."""
-    cache.delete_many([SHARED_COUNT, _personal_count(user), _approval_count(user)])
+def forget_items(user: User) -> None:
+    """Read again what this person's list has, because they did something."""
+    forget_shared_items()
+    cache.delete_many([_personal_count(user), _approval_count(user)])
 
 
 def _personal_count(user: User) -> str:

@@ -8,7 +8,6 @@ from django.utils.functional import SimpleLazyObject
 
 from portal.audit.service_health import header_status
 from portal.home import attention
-from portal.registry.attention import forget_items
 
 
 class FrameMiddleware:
@@ -22,6 +21,8 @@ class FrameMiddleware:
             request.health = SimpleLazyObject(header_status)
             request.waiting = SimpleLazyObject(lambda: attention.waiting(request.user))
         response = self.get_response(request)
-        if request.method == "POST":  # A person sees at once what they did themselves.
-            forget_items()
+        if (
+            request.method == "POST" and request.user.is_authenticated
+        ):  # A person sees at once what they did themselves.
+            attention.forget_items(request.user)
         return response

@@ -18,7 +18,7 @@ from portal.audit.service_health import cached_health, summarize
 from portal.audit.view_log import log_list, log_page
 from portal.borrowers.models import Draft
 from portal.gateway import StaffRequest
-from portal.home.attention import GROUPS, attention, forget_counts
+from portal.home.attention import GROUPS, attention
 from portal.home.forms import SnoozeForm
 from portal.home.models import Snooze
 from portal.home.numbers import numbers
@@ -157,7 +157,6 @@ def snooze(request: StaffRequest) -> HttpResponse:
                 borrower_uuid=item.borrower_uuid,
                 reason=form.cleaned_data["reason"],
             )
-        forget_counts(request.user)
         toast(request, "Snoozed.")
         return finish_action(request, reverse("home:index"))
     log_page(
@@ -192,7 +191,6 @@ def wake(request: StaffRequest) -> HttpResponse:
         with transaction.atomic():
             found.delete()
             append(Actor.of(request), "home.wake", subject_label=found.label)
-        forget_counts(request.user)
     return finish_action(request, reverse("home:index"))
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from portal.messaging.models import SUFFIX_BITS, Message, first_key_at
 from portal.messaging.search_index import search_text
-from portal.registry.attention import forget_items
+from portal.registry.attention import forget_shared_items
 from portal.registry.figures import stored_amount
 from portal.registry.store import IDENTIFIER
 from servicing import Message as RemoteMessage
@@ -40,7 +40,7 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
         _insert([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
     new = rows.keys() - stored
     if new:
-        forget_items()
+        forget_shared_items()
     return new
 
 

@@ -4,6 +4,7 @@ An area has a module ``attention`` with one function for each kind of item. It i
 others, the most urgent first.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -14,17 +15,25 @@ from typing import Any, NamedTuple
 from django.core.cache import cache
 from django.db.models import QuerySet
 
+from portal.registry.models import Kind
+from portal.registry.records import last_changes
+from portal.runtime.business_date import business_date
 from portal.ui import wording
 
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
-SHARED_ITEMS = "attention.items"
-"""The cache key of the items that everybody has."""
 
 
-def forget_items() -> None:
-    """Read again what needs attention: somebody did something, or messages came."""
-    cache.delete(SHARED_ITEMS)
+def shared_keys() -> tuple[str, str]:
+    """The cache keys of the items that everybody has and of their number, until an account or a payment changes."""
+    state = (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
+    digest = hashlib.sha256(repr(state).encode()).hexdigest()
+    return f"attention.items:{digest}", f"attention.count:{digest}"
+
+
+def forget_shared_items() -> None:
+    """Read again what everybody's list has: somebody did something, or messages came."""
+    cache.delete_many(shared_keys())
 
 
 @dataclass(frozen=True, kw_only=True)

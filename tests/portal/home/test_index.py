@@ -17,7 +17,7 @@ from portal.accounts.models import User
 from portal.audit.chain import append
 from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
-from portal.home.attention import COUNT_CACHE_SECONDS
+from portal.home.attention import CACHE_SECONDS
 from portal.jobs.models import Worker
 from portal.live import account_records, read_live
 from portal.messaging.models import Message, first_key_at
@@ -99,7 +99,7 @@ class TestAttention:
     def test_a_worker_that_has_gone_is_said_until_there_is_one(self, servicer: Browser) -> None:
         Worker.objects.create(id="gone", beat_at=timezone.now() - timedelta(hours=2))
         assert "no worker is running" in servicer.get("/").content.decode()
-        with time_machine.travel(timezone.now() + timedelta(seconds=COUNT_CACHE_SECONDS + 1)):
+        with time_machine.travel(timezone.now() + timedelta(seconds=CACHE_SECONDS + 1)):
             Worker.objects.create(id="back", beat_at=timezone.now())
             assert "no worker is running" not in servicer.get("/").content.decode()
 
