@@ -418,11 +418,11 @@ def email_problems(text: str) -> list[str]:
     return []
 
 
-def citizenship_problems(code: str) -> list[str]:
+def citizenship_problems(text: str) -> list[str]:
     """Problems of a two-letter country code."""
-    if not code.strip():
+    if not text.strip():
         return ["Choose the country of citizenship."]
-    return code_problems(code, COUNTRIES, noun="a country", example="US")
+    return code_problems(text, COUNTRIES, noun="a country", example="US")
 
 
 def amount_problems(amount: Decimal) -> list[str]:

@@ -1,16 +1,14 @@
 """Editing a borrower or a key person: form, review, sending and result, at one address.
 
 Hides that what was typed travels from the form to the sending signed, for one person and one record, for 15 minutes and
-without SSN and reports; how three versions are merged field by field when the record changed in between; that some
-changes are sent only once a second person approved them; and how the answer is compared with what was sent.
+without SSN and reports; that values which changed in between are merged; and that some changes are sent only once a
+second person approved them.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
-from enum import Enum
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +21,6 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
-from msgspec import structs
 
 from portal.accounts.roles import requires
 from portal.approvals import lifecycle as approvals
@@ -33,31 +30,38 @@ from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.view_log import log_view
 from portal.audit.writes import AlreadySubmitted, RecordBusy, Write, close_stale_writes
 from portal.borrowers.flow import Flow, field_just_left, sent_before
-from portal.borrowers.forms import (
-    ADDRESS_FIELDS,
+from portal.borrowers.forms import ADDRESS_FIELDS, NAMES
+from portal.borrowers.profile_forms import (
     GIVEN_LATER,
-    NAMES,
     REPORTS,
     BusinessProfile,
-    Clash,
     IndividualProfile,
     KeyPersonProfile,
     KnownValues,
     ProfileForm,
     ProfileSendForm,
     UnknownProfile,
-    fields_of,
-    known_value,
+)
+from portal.borrowers.profile_rows import (
+    NEVER_RETURNED,
+    Clash,
+    ConfirmationCheck,
+    FieldResult,
+    changes_of,
+    compare,
+    find_clashes,
+    known_values,
+    summary_of,
+    text_of,
+    unit_of,
 )
 from portal.borrowers.reports import Report
 from portal.gateway import StaffRequest
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.ui import wording
 from portal.ui.htmx import finish_action, render_page, toast
 from portal.ui.uploads import accepts_files
 from servicing import (
-    Address,
     Borrower,
     Client,
     Conflict,
@@ -76,15 +80,8 @@ PAGE = "borrowers/edit.html"
 VALID_FOR = timedelta(minutes=15)
 SINGLE_FIELDS = {"phone", "email"}
 """What can be changed by itself, in a dialog; every other field has the whole form."""
-NEVER_RETURNED = {"dob", *GIVEN_LATER}
 PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", "asset_report": b"{}"}
 """What the preview has where the real thing is not given yet; it shows as masked."""
-NOTES = {
-    "address": "The full address is sent.",
-    "ssn": "Encrypted when sent, never stored.",
-    "credit_report": "Compressed when sent, never stored.",
-    "asset_report": "Compressed when sent, never stored.",
-}
 
 
 # --- Addresses ---
@@ -119,6 +116,10 @@ class ProfileEdit(Flow):
 
     form: ProfileForm
     """What was typed, once it was read."""
+    clashes: Sequence[Clash] = ()
+    """The fields that changed here and there, once they were read."""
+    is_undecided = False
+    """Whether the clashes were seen and something was left open."""
 
     def __init__(self, request: StaffRequest, record: Record, borrower: Record) -> None:
         super().__init__(request)
@@ -227,47 +228,19 @@ class ProfileEdit(Flow):
         if version == self.version or not form.is_valid():
             return form
         was_seen = typed.get("seen") == self.version
-        clashes = self._clashes(form, base, typed if was_seen else {})
+        clashes = find_clashes(form, base, self._known, typed if was_seen else {})
         if not any(clash.has_moved for clash in clashes):
             clashes = []  # Only what can't be changed here is different.
         if clashes and not (was_seen and all(clash.choice for clash in clashes)):
-            form.clashes, form.is_undecided = clashes, was_seen
+            self.clashes, self.is_undecided = clashes, was_seen
             return form
         merged = form.typed | {"version": self.version}
-        for clash in clashes:
-            if clash.choice == "theirs":
-                merged |= {name: self._form().shown(name) for name in fields_of(clash.unit)}
+        for unit in (clash.unit for clash in clashes if clash.choice == "theirs"):
+            names = ADDRESS_FIELDS if unit == "address" else [unit]
+            merged |= {name: self._form().shown(name) for name in names}
         form = self._form(merged)
         form.is_valid()
         return form
-
-    def _clashes(self, form: ProfileForm, base: KnownValues | None, typed: Mapping[str, Any]) -> list[Clash]:
-        """The fields in which what was typed differs from the record as it is now."""
-        found = []
-        for unit in form.units:
-            was = known_value(unit, base or {})
-            theirs, yours = known_value(unit, self._known), form.new_value(unit)
-            if theirs == yours:
-                continue
-            choice = typed.get(f"choice-{unit}")
-            if choice not in ("theirs", "yours"):
-                is_known = base is not None
-                choice = (
-                    "yours" if is_known and theirs == was else "theirs" if is_known and yours == was else ""
-                )
-            base_text, theirs_text, yours_text = (text_of(unit, each) for each in (was, theirs, yours))
-            found.append(
-                Clash(
-                    unit,
-                    form.label_of(unit),
-                    base_text,
-                    theirs_text,
-                    yours_text,
-                    base is None or was != theirs,
-                    choice,
-                )
-            )
-        return found
 
     def _show_form(self, form: ProfileForm, *, status: int = 200, **more: Any) -> HttpResponse:
         """What may be changed, with the last known values."""
@@ -325,7 +298,7 @@ class ProfileEdit(Flow):
     def _show_check(self, form: ProfileForm) -> HttpResponse:
         """The review of what was typed, or what prevents it."""
         self.form = form
-        if form.clashes:
+        if self.clashes:
             return self._page("conflict", {"form": form}, status=409)
         if not form.is_valid():
             return self._show_form(form, status=422)
@@ -450,7 +423,7 @@ class ProfileEdit(Flow):
         if not typed:
             return self._show_form(self._form(), status=422, is_lost=True)
         self.form = form = self._read(typed)
-        if form.clashes or not form.is_valid() or not form.sent_units:
+        if self.clashes or not form.is_valid() or not form.sent_units:
             return self._show_check(form)
         final = self._final_form(request.POST, request.FILES)
         # The approval may have come or ended in between.
@@ -555,10 +528,12 @@ class ProfileEdit(Flow):
             entries[Entry.Phase.OUTCOME].detail.get("answer"),
             entries[Entry.Phase.ATTEMPT].changes,
         )
-        answer = answer if isinstance(answer, dict) else {}
         sent, form = intent.request_body or {}, self._form()
         order = [*form.units, *GIVEN_LATER, *sent]
-        return [compare(form, name, sent, answer, changes) for name in sorted(sent, key=order.index)]
+        return [
+            compare(form, name, sent, answer if isinstance(answer, dict) else {}, changes)
+            for name in sorted(sent, key=order.index)
+        ]
 
 
 def find_or_404(objects: QuerySet[Any], pk: str) -> Any:
@@ -566,144 +541,3 @@ def find_or_404(objects: QuerySet[Any], pk: str) -> Any:
         return get_object_or_404(objects, pk=pk)
     except ValidationError:  # It is no UUID.
         raise Http404 from None
-
-
-def unit_of(key: str) -> str:
-    """What is changed by a key of the body."""
-    return key.removesuffix("_xml_gzip").removesuffix("_json_gzip")
-
-
-# --- Values of a profile ---
-
-
-def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
-    """The values of an answer, in the form in which they are sent where they have one."""
-    if answer is None:
-        return {}
-    found = {name: getattr(answer, name, None) or None for name in (*NAMES, "title", "email", "phone")}
-    found |= {name: getattr(answer.address, name, None) or None for name in ADDRESS_FIELDS}
-    title = (found["title"] or "").upper()
-    return found | {
-        "title": title if title in rules.TITLES else found["title"],
-        "phone": ten_digits(found["phone"]),
-    }
-
-
-def ten_digits(phone: str | None) -> str | None:
-    """A phone number as it is sent; what is no US number stays as it is."""
-    return phone if not phone or rules.phone_problems(phone) else rules.normalize_phone(phone)
-
-
-def text_of(unit: str, value: Any) -> str:
-    """A value as people read it, an address in lines; empty when there is none."""
-    match unit:
-        case "address":
-            return address_text(structs.asdict(value) if isinstance(value, Address) else value or {})
-        case "phone":
-            return wording.phone(ten_digits(value)) or ""
-        case "title":
-            return wording.human(value) or ""
-        case "dob":
-            return wording.day(value) or ""
-    return value or ""
-
-
-def address_text(parts: Mapping[str, Any]) -> str:
-    """An address in lines, with the country only where it isn't the usual one."""
-    line_1, line_2, line_3, city, state, zip_code = (str(parts.get(name) or "") for name in ADDRESS_FIELDS)
-    place = ", ".join(filter(None, [city, f"{state} {zip_code}".strip()]))
-    country = str(parts.get("country") or "").replace(settings.SERVICING_COUNTRY, "")
-    return "\n".join(filter(None, [line_1, line_2, line_3, place, country]))
-
-
-# --- Rows of the review and the result ---
-
-
-@dataclass(frozen=True)
-class Change:
-    """One row of the review."""
-
-    unit: str
-    label: str
-    now: str
-    new: str
-    note: str = ""
-    is_later: bool = False
-    """Entered when sent, so not shown yet."""
-
-
-def changes_of(form: ProfileForm) -> list[Change]:
-    """What will be sent."""
-    rows = []
-    for unit, value in form.changes.items():
-        now = text_of(unit, known_value(unit, form.known))
-        rows.append(Change(unit, form.label_of(unit), now, text_of(unit, value), note_on(unit, value)))
-    return rows + [Change(name, GIVEN_LATER[name], "", "", NOTES[name], is_later=True) for name in form.later]
-
-
-def note_on(unit: str, value: Any) -> str:
-    match unit, value:
-        case "phone", str():
-            return f"Sent as {value}"
-        case "dob", date():
-            return "Sent as year, month, day; the service never returns it."
-        case _, None:
-            return "Cleared: sent as null."
-    return NOTES.get(unit, "")
-
-
-class ConfirmationCheck(Enum):
-    """What the answer says of a field that was sent."""
-
-    CONFIRMED = "Confirmed"
-    ALTERED = "Changed by the service"
-    NOT_RETURNED = "Not returned"
-
-
-CHECKS = {True: ConfirmationCheck.CONFIRMED, False: ConfirmationCheck.ALTERED}
-
-
-@dataclass(frozen=True)
-class FieldResult:
-    """One field as it was sent and as it was answered."""
-
-    label: str
-    sent: str
-    answered: str
-    check: ConfirmationCheck
-
-
-def compare(
-    form: ProfileForm,
-    key: str,
-    sent: Mapping[str, Any],
-    answer: Mapping[str, Any],
-    changes: Mapping[str, list[str]],
-) -> FieldResult:
-    """Compare one field of a body with the answer."""
-    unit = unit_of(key)
-    label = form.label_of(unit)
-    if unit in NEVER_RETURNED:  # Of a report its sizes were recorded, of the rest nothing.
-        sizes = changes.get(unit, ["", ""])[1].removeprefix("sent").removeprefix(", ")
-        return FieldResult(label, sizes, "", ConfirmationCheck.NOT_RETURNED)
-    before, after = body_value(unit, sent[key]), body_value(unit, answer.get(key))
-    sent_text, answered = text_of(unit, before), text_of(unit, after)
-    if key not in answer:
-        return FieldResult(label, sent_text, answered, ConfirmationCheck.NOT_RETURNED)
-    # The parts of an address count, not how they read together.
-    is_same = before == after if unit == "address" else sent_text == answered
-    return FieldResult(label, sent_text, answered, CHECKS[is_same])
-
-
-def body_value(unit: str, value: Any) -> Any:
-    """A value of a body as text. A missing line of an address is an empty one."""
-    if unit == "address":
-        parts = value if isinstance(value, dict) else {}
-        return {part: str(each) for part, each in parts.items() if each not in (None, "")}
-    return "" if value is None or isinstance(value, dict) else str(value)
-
-
-def summary_of(results: Sequence[FieldResult]) -> str:
-    """How the fields came back: "Sent: 2 confirmed, 1 altered by the service"."""
-    counts = {check: sum(each.check == check for each in results) for check in ConfirmationCheck}
-    return "Sent: " + ", ".join(f"{count} {check.value.lower()}" for check, count in counts.items() if count)

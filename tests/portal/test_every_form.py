@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from portal import urls as _all_forms  # noqa: F401 - every area's forms are loaded with its addresses.
 from portal.audit.models import WriteIntent
-from portal.borrowers.forms import IndividualProfile, ProfileForm
+from portal.borrowers.profile_forms import IndividualProfile, ProfileForm
 from portal.registry.models import Kind, Record
 from portal.ui.forms import StaffForm
 from tests.faults.hostile import WORDS
 
-PROFILE = {"known": {}, "version": "v"}
+PROFILE = {"known": {}, "version": "v", "url": "/edit/"}
 OWNER = Record(kind=Kind.BORROWER, uuid="b-1", label="Northwind LLC")
 
 
@@ -35,8 +35,14 @@ NEEDS: dict[str, dict[str, Any]] = {
     "applications.PreferForm": {"offers": ["o-1", "o-2"]},
     "lookup.CorrectForm": {"record": OWNER},
     "audit.ResolveForm": {"intent": WriteIntent(operation="borrowers.create_commercial", method="POST")},
-    "borrowers.OnboardingSendForm": {"version": "v", "people": ["Ada Kim"], "must_explain": True},
-    "borrowers.ProfileSendForm": {"profile": profile(), "is_repeated": True},
+    "borrowers.PersonForm": {"number": 0},
+    "borrowers.OnboardingSendForm": {
+        "version": "v",
+        "people": ["Ada Kim"],
+        "must_explain": True,
+        "zip_warnings": [],
+    },
+    "borrowers.ProfileSendForm": {"profile": profile(), "must_ask": False, "is_repeated": True},
 }
 PARTS = ("", "_month", "_day", "_year", "_again")
 values = st.text(max_size=40) | st.sampled_from([word for word in WORDS if len(word) < 4000])

@@ -1,0 +1,208 @@
+"""The values of a profile as people read them: rows of the review, of a conflict and of the result.
+
+Hides how three versions of a record are compared field by field, and how the answer is compared with what was sent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Any
+
+from django.conf import settings
+from msgspec import structs
+
+from portal.borrowers.forms import ADDRESS_FIELDS, NAMES
+from portal.borrowers.profile_forms import GIVEN_LATER, KnownValues, ProfileForm, known_value
+from portal.ui import wording
+from servicing import Address, Borrower, KeyPerson, rules
+
+NEVER_RETURNED = {"dob", *GIVEN_LATER}
+NOTES = {
+    "address": "The full address is sent.",
+    "ssn": "Encrypted when sent, never stored.",
+    "credit_report": "Compressed when sent, never stored.",
+    "asset_report": "Compressed when sent, never stored.",
+}
+
+# --- Values ---
+
+
+def unit_of(key: str) -> str:
+    """What is changed by a key of the body."""
+    return key.removesuffix("_xml_gzip").removesuffix("_json_gzip")
+
+
+def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
+    """The values of an answer, in the form in which they are sent where they have one."""
+    if answer is None:
+        return {}
+    found = {name: getattr(answer, name, None) or None for name in (*NAMES, "title", "email", "phone")}
+    found |= {name: getattr(answer.address, name, None) or None for name in ADDRESS_FIELDS}
+    title = (found["title"] or "").upper()
+    return found | {
+        "title": title if title in rules.TITLES else found["title"],
+        "phone": ten_digits(found["phone"]),
+    }
+
+
+def ten_digits(phone: str | None) -> str | None:
+    """A phone number as it is sent; what is no US number stays as it is."""
+    return phone if not phone or rules.phone_problems(phone) else rules.normalize_phone(phone)
+
+
+def text_of(unit: str, value: Any) -> str:
+    """A value as people read it, an address in lines; empty when there is none."""
+    match unit:
+        case "address":
+            return address_text(structs.asdict(value) if isinstance(value, Address) else value or {})
+        case "phone":
+            return wording.phone(ten_digits(value)) or ""
+        case "title":
+            return wording.human(value) or ""
+        case "dob":
+            return wording.day(value) or ""
+    return value or ""
+
+
+def address_text(parts: Mapping[str, Any]) -> str:
+    """An address in lines, with the country only where it isn't the usual one."""
+    line_1, line_2, line_3, city, state, zip_code = (str(parts.get(name) or "") for name in ADDRESS_FIELDS)
+    place = ", ".join(filter(None, [city, f"{state} {zip_code}".strip()]))
+    country = str(parts.get("country") or "").replace(settings.SERVICING_COUNTRY, "")
+    return "\n".join(filter(None, [line_1, line_2, line_3, place, country]))
+
+
+# --- The review ---
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row of the review."""
+
+    unit: str
+    label: str
+    now: str
+    new: str
+    note: str = ""
+    is_later: bool = False
+    """Entered when sent, so not shown yet."""
+
+
+def changes_of(form: ProfileForm) -> list[Change]:
+    """What will be sent."""
+    rows = []
+    for unit, value in form.changes.items():
+        now = text_of(unit, known_value(unit, form.known))
+        rows.append(Change(unit, form.label_of(unit), now, text_of(unit, value), note_on(unit, value)))
+    return rows + [Change(name, GIVEN_LATER[name], "", "", NOTES[name], is_later=True) for name in form.later]
+
+
+def note_on(unit: str, value: Any) -> str:
+    match unit, value:
+        case "phone", str():
+            return f"Sent as {value}"
+        case "dob", date():
+            return "Sent as year, month, day; the service never returns it."
+        case _, None:
+            return "Cleared: sent as null."
+    return NOTES.get(unit, "")
+
+
+# --- A conflict ---
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A field that differs between the record when the form was shown, the record now, and what was typed."""
+
+    unit: str
+    label: str
+    base: str
+    theirs: str
+    yours: str
+    has_moved: bool
+    """Whether the record's value changed since."""
+    choice: str
+    """``theirs`` or ``yours``; empty where a person must decide."""
+
+
+def find_clashes(
+    form: ProfileForm, base: KnownValues | None, latest: KnownValues, choices: Mapping[str, Any]
+) -> list[Clash]:
+    """The fields in which what was typed differs from the record as it is now.
+
+    ``base`` is what the form showed, None where nobody knows any more. Where only one side changed a field, it counts.
+    """
+    clashes = []
+    for unit in form.units:
+        was, theirs, yours = known_value(unit, base or {}), known_value(unit, latest), form.new_value(unit)
+        if theirs == yours:
+            continue
+        choice = choices.get(f"choice-{unit}")
+        if choice not in ("theirs", "yours"):
+            choice = "" if base is None else "yours" if theirs == was else "theirs" if yours == was else ""
+        base_text, theirs_text, yours_text = (text_of(unit, value) for value in (was, theirs, yours))
+        has_moved = base is None or was != theirs
+        clashes.append(
+            Clash(unit, form.label_of(unit), base_text, theirs_text, yours_text, has_moved, choice)
+        )
+    return clashes
+
+
+# --- The result ---
+
+
+class ConfirmationCheck(Enum):
+    """What the answer says of a field that was sent."""
+
+    CONFIRMED = "Confirmed"
+    ALTERED = "Changed by the service"
+    NOT_RETURNED = "Not returned"
+
+
+@dataclass(frozen=True)
+class FieldResult:
+    """One field as it was sent and as it was answered."""
+
+    label: str
+    sent: str
+    answered: str
+    check: ConfirmationCheck
+
+
+def compare(
+    form: ProfileForm,
+    key: str,
+    sent: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    changes: Mapping[str, list[str]],
+) -> FieldResult:
+    """Compare one field of a body with the answer."""
+    unit = unit_of(key)
+    label = form.label_of(unit)
+    if unit in NEVER_RETURNED:  # Of a report its sizes were recorded, of the rest nothing.
+        sizes = changes.get(unit, ["", ""])[1].removeprefix("sent").removeprefix(", ")
+        return FieldResult(label, sizes, "", ConfirmationCheck.NOT_RETURNED)
+    before, after = body_value(unit, sent[key]), body_value(unit, answer.get(key))
+    sent_text, answered = text_of(unit, before), text_of(unit, after)
+    if key not in answer:
+        return FieldResult(label, sent_text, answered, ConfirmationCheck.NOT_RETURNED)
+    # The parts of an address count, not how they read together.
+    is_same = before == after if unit == "address" else sent_text == answered
+    check = ConfirmationCheck.CONFIRMED if is_same else ConfirmationCheck.ALTERED
+    return FieldResult(label, sent_text, answered, check)
+
+
+def body_value(unit: str, value: Any) -> Any:
+    """A value of a body as text. A missing line of an address is an empty one."""
+    if unit == "address":
+        parts = value if isinstance(value, dict) else {}
+        return {part: str(each) for part, each in parts.items() if each not in (None, "")}
+    return "" if value is None or isinstance(value, dict) else str(value)
+
+
+def summary_of(results: Sequence[FieldResult]) -> str:
+    """How the fields came back: "Sent: 2 confirmed, 1 altered by the service"."""
+    counts = {check: sum(each.check == check for each in results) for check in ConfirmationCheck}
+    return "Sent: " + ", ".join(f"{count} {check.value.lower()}" for check, count in counts.items() if count)
