@@ -2,7 +2,9 @@
 
 from django.urls import include, path
 
-from portal.applications import page, submit, views
+from portal.applications import page, submit
+from portal.applications.list_page import APPLICATIONS
+from portal.lists.addresses import list_addresses
 
 app_name = "applications"
 of_borrower = [
@@ -14,7 +16,6 @@ of_borrower = [
     path("<str:application_uuid>/follow/", page.follow, name="follow"),
 ]
 urlpatterns = [
-    path("applications/", views.index, name="index"),
-    path("applications/export/", views.export, name="export"),
+    *list_addresses(APPLICATIONS, "applications/", file="export/"),
     path("borrowers/<str:borrower_uuid>/applications/", include(of_borrower)),
 ]

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from portal.borrowers import onboarding, page, profile, views
+from portal.borrowers import onboarding, page, profile
+from portal.borrowers.list_page import BORROWERS
+from portal.lists.addresses import list_addresses
 
 app_name = "borrowers"
 urlpatterns = [
-    path("", views.index, name="index"),
-    path("export/", views.export, name="export"),
+    *list_addresses(BORROWERS, "", file="export/"),
     path("new/", onboarding.create, name="create"),
     path("new/<uuid:draft_id>/discard/", onboarding.discard_draft, name="discard_draft"),
     path("new/<uuid:draft_id>/<str:step>/", onboarding.draft, name="draft"),

@@ -3,13 +3,13 @@
 from django.urls import path
 
 from portal.credit_lines import views
+from portal.credit_lines.list_page import LINES
+from portal.lists.addresses import list_addresses
 
 app_name = "credit_lines"
 LINE = "borrowers/<str:borrower_uuid>/lines/<str:line_uuid>/"
 urlpatterns = [
-    path("lines/", views.index, name="index"),
-    path("lines/export.csv", views.export, name="export"),
-    path("lines/refresh/", views.refresh, name="refresh"),
+    *list_addresses(LINES, "lines/"),
     path(LINE, views.detail, name="detail"),
     path(f"{LINE}statements/<str:day>/pdf/", views.pdf, name="pdf"),
 ]

@@ -1,4 +1,4 @@
-"""Lines of credit that this dashboard knows: the list across borrowers, one line, the documents of its statements."""
+"""One line of credit, and the documents of its statements."""
 
 from datetime import date
 from typing import Any
@@ -8,7 +8,7 @@ from csp.decorators import csp_replace
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
@@ -21,7 +21,6 @@ from portal.credit_lines.statements import statement_key, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
-from portal.lists.refresh import refresh_selected
 from portal.live import LiveCopy
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
@@ -38,27 +37,6 @@ DOCUMENT_POLICY = (
     "frame-ancestors 'self'"
 )
 PARTS = ("line-statements", "statement-list")
-
-
-@require_safe
-@requires("credit_lines.index")
-def index(request: StaffRequest) -> HttpResponse:
-    """The list with search, filters and paging, from the registry."""
-    return LINES.index(request)
-
-
-@require_safe
-@requires("credit_lines.index")
-def export(request: StaffRequest) -> HttpResponseBase:
-    """The list as a file."""
-    return LINES.export(request)
-
-
-@require_http_methods(["GET", "POST"])
-@requires("credit_lines.index")
-def refresh(request: StaffRequest) -> HttpResponseBase:
-    """Some of the list are read again."""
-    return refresh_selected(request, LINES)
 
 
 @require_safe

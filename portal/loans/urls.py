@@ -2,14 +2,14 @@
 
 from django.urls import path
 
+from portal.lists.addresses import list_addresses
 from portal.loans import views
+from portal.loans.list_page import LOANS
 
 app_name = "loans"
 LOAN = "borrowers/<str:borrower_uuid>/loans/<str:loan_uuid>/"
 urlpatterns = [
-    path("loans/", views.index, name="index"),
-    path("loans/export.csv", views.export, name="export"),
-    path("loans/refresh/", views.refresh, name="refresh"),
+    *list_addresses(LOANS, "loans/"),
     path(LOAN, views.detail, name="detail"),
     path(f"{LOAN}schedule.csv", views.schedule, name="schedule"),
 ]

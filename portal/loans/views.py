@@ -1,17 +1,15 @@
-"""Loans that this dashboard knows: the list across borrowers, and one loan with its schedule and repayments."""
+"""One loan with its schedule and repayments."""
 
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
-from portal.lists.refresh import refresh_selected
 from portal.live import LiveCopy
 from portal.loans.chart import chart
 from portal.loans.figures import figure_cards, terms
@@ -25,27 +23,6 @@ from servicing import Loan, consistency
 from servicing.figures import is_partly_paid
 from servicing.schedules import schedule_of, total
 from servicing.values import decimal_or_none
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@requires("loans.index")
-def index(request: StaffRequest) -> HttpResponse:
-    """The list with search, filters and paging, from the registry."""
-    return LOANS.index(request)
-
-
-@require_safe
-@requires("loans.index")
-def export(request: StaffRequest) -> HttpResponseBase:
-    """The list as a file."""
-    return LOANS.export(request)
-
-
-@require_http_methods(["GET", "POST"])
-@requires("loans.index")
-def refresh(request: StaffRequest) -> HttpResponseBase:
-    """Some of the list are read again."""
-    return refresh_selected(request, LOANS)
 
 
 @requires("loans.detail")
