@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from portal.applications.models import Preference
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.audit.writes import Write
 from portal.registry import store
@@ -60,15 +60,7 @@ def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Rec
 
 def note(actor: Actor, action: str, record: Record, **fields: Any) -> None:
     """One audit entry about an application."""
-    append(
-        actor,
-        action,
-        subject_kind=record.kind,
-        subject_uuid=record.uuid,
-        subject_label=name_of(record),
-        borrower_uuid=record.borrower_uuid,
-        **fields,
-    )
+    append(actor, action, subject_label=name_of(record), **audit_subject(record), **fields)
 
 
 def name_of(record: Record) -> str:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.models import Actor, Entry
+from portal.registry.models import Record
 from servicing.masking import HIDDEN, is_sensitive, masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904
@@ -52,6 +53,11 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
         entry.hash = entry_hash(entry)
         entry.save(force_insert=True)
     return entry
+
+
+def audit_subject(record: Record) -> dict[str, Any]:
+    """The fields that tie an entry, a write or a note to a record."""
+    return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
 
 
 def _masked_change(name: str, value: Any) -> Any:

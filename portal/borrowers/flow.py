@@ -66,12 +66,6 @@ class Flow(ABC):
         return self.show_success(WriteIntent.objects.get(submit_id=write.submit_id))
 
 
-def sent_before(request: StaffRequest) -> WriteIntent | None:
-    """The write that this very form sent before."""
-    submit_id = request.POST.get("submit_id", "").replace("\0", "")
-    return WriteIntent.objects.filter(submit_id=submit_id).first() if submit_id else None
-
-
 def field_just_left(request: StaffRequest, forms: Iterable[LiveForm]) -> BoundField | None:
     """The field that HTMX asks to check; None for a day of which only some boxes are filled."""
     name = request.htmx.trigger_name or ""

@@ -25,11 +25,11 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts.roles import requires
 from portal.approvals import lifecycle as approvals
 from portal.approvals.models import Approval
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.view_log import log_view
 from portal.audit.writes import AlreadySubmitted, RecordBusy, Write, close_stale_writes
-from portal.borrowers.flow import Flow, field_just_left, sent_before
+from portal.borrowers.flow import Flow, field_just_left
 from portal.borrowers.forms import ADDRESS_FIELDS, NAMES
 from portal.borrowers.profile_forms import (
     GIVEN_LATER,
@@ -90,19 +90,12 @@ PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", 
 @accepts_files(len(GIVEN_LATER))
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires("borrowers.edit")
-def edit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """Change the profile of a borrower."""
-    record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    return ProfileEdit(request, record, record).respond()
-
-
-@accepts_files(len(GIVEN_LATER))
-@require_http_methods(["GET", "HEAD", "POST"])
-@requires("borrowers.edit")
-def edit_person(request: StaffRequest, borrower_uuid: str, person_uuid: str) -> HttpResponse:
-    """Change a key person of a borrower."""
-    borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
-    record = get_object_or_404(Record, kind=Kind.KEY_PERSON, uuid=person_uuid, borrower_uuid=borrower_uuid)
+def edit(request: StaffRequest, borrower_uuid: str, person_uuid: str = "") -> HttpResponse:
+    """Change the profile of a borrower, or of one of its key people."""
+    record = borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
+    if person_uuid:
+        people = Record.objects.filter(kind=Kind.KEY_PERSON, borrower_uuid=borrower_uuid)
+        record = get_object_or_404(people, uuid=person_uuid)
     return ProfileEdit(request, record, borrower).respond()
 
 
@@ -153,11 +146,6 @@ class ProfileEdit(Flow):
     def post_url(self) -> str:
         """Where this step posts to; only a dialog goes on with its one field."""
         return f"{self.url}?field={self.single_field}" if self.is_in_dialog else self.url
-
-    @property
-    def audit_subject(self) -> dict[str, Any]:
-        record, borrower = self.record, self.borrower
-        return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": borrower.uuid}
 
     @property
     def _writes(self) -> QuerySet[WriteIntent]:
@@ -267,7 +255,7 @@ class ProfileEdit(Flow):
             kind=record.kind,
             uuid=record.uuid,
             label=str(record),
-            borrower_uuid=record.borrower_uuid or record.uuid,
+            borrower_uuid=self.borrower.uuid,
             is_repeat=self.request.method == "POST",
         )
         context |= {"edit": self, "record": record, "step": step}
@@ -309,7 +297,7 @@ class ProfileEdit(Flow):
             "borrowers.no_change",
             result="no_change",
             subject_label=self.label,
-            **self.audit_subject,
+            **audit_subject(self.record),
         )
         return self._show_form(self._form(), nothing_to_send=True)
 
@@ -417,7 +405,8 @@ class ProfileEdit(Flow):
     def _send_or_ask(self) -> HttpResponse:
         """Send what was reviewed, or ask for approval, unless it was sent before, is too old, or the record changed."""
         request = self.request
-        if earlier := sent_before(request):
+        submit_id = request.POST.get("submit_id", "").replace("\0", "")
+        if submit_id and (earlier := WriteIntent.objects.filter(submit_id=submit_id).first()):
             return self.follow(earlier)
         typed, is_late = self._signed()
         if not typed:
@@ -449,7 +438,7 @@ class ProfileEdit(Flow):
             reason=reason,
             maker_id=user.pk,
             maker_name=user.display_name(),
-            **self.audit_subject,
+            **audit_subject(self.record),
         )
         rows = [(change.label, change.now, change.new) for change in changes_of(self.form)]
         typed = self.form.typed | {"reason": reason}
@@ -476,7 +465,7 @@ class ProfileEdit(Flow):
             reason=given["reason"],
             changes=self._recorded(given),
             bind=approvals.bind_to_write(self.approval),
-            **self.audit_subject,
+            **audit_subject(self.record),
         )
 
     def call_service(self, client: Client, final: ProfileSendForm) -> None:

@@ -13,6 +13,6 @@ urlpatterns = [
     path("new/<uuid:draft_id>/discard/", onboarding.discard_draft, name="discard_draft"),
     path("new/<uuid:draft_id>/<str:step>/", onboarding.draft, name="draft"),
     path("<str:borrower_uuid>/edit/", profile.edit, name="edit"),
-    path("<str:borrower_uuid>/people/<str:person_uuid>/edit/", profile.edit_person, name="edit_person"),
+    path("<str:borrower_uuid>/people/<str:person_uuid>/edit/", profile.edit, name="edit_person"),
     path("<str:borrower_uuid>/", page.detail, name="detail"),
 ]

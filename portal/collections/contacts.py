@@ -7,12 +7,12 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.collections.forms import ContactForm
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import DecidedPromise, decide_promises
-from portal.notes.views import audit_subject, plan_follow_up
+from portal.notes.views import plan_follow_up
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records

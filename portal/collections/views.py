@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.models import User
 from portal.accounts.roles import requires
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
 from portal.collections.aging_tabs import aging_tabs
@@ -38,7 +38,7 @@ from portal.collections.returns import (
 from portal.gateway import StaffRequest
 from portal.lists.pages import render_cells
 from portal.lists.refresh import refresh_selected
-from portal.notes.views import audit_subject, colleagues
+from portal.notes.views import colleagues
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Record
 from portal.registry.store import IDENTIFIER

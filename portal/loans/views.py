@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect
 
 from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.live import LiveCopy
@@ -89,10 +89,8 @@ def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpR
     append(
         Actor.of(request),
         "loans.schedule",
-        subject_kind=record.kind,
-        subject_uuid=record.uuid,
         subject_label=f"loan {loan_uuid[:8]}",
-        borrower_uuid=borrower_uuid,
         detail={"rows": len(loan.installments)},
+        **audit_subject(record),
     )
     return list_file(request, f"schedule-{loan_uuid[:8]}", heads, rows)

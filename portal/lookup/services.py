@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.jobs.queue import start_job
 from portal.lookup import tasks
@@ -80,12 +80,4 @@ def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", told_at: dat
 
 
 def _append_entry(actor: Actor, action: str, record: Record, **fields: object) -> None:
-    append(
-        actor,
-        action,
-        subject_kind=record.kind,
-        subject_uuid=record.uuid,
-        subject_label=str(record),
-        borrower_uuid=record.borrower_uuid,
-        **fields,
-    )
+    append(actor, action, subject_label=str(record), **audit_subject(record), **fields)

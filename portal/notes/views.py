@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts.models import User
 from portal.accounts.roles import ACTS, requires
-from portal.audit.chain import append
+from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
@@ -175,8 +175,3 @@ def finish(request: HttpRequest, follow_up_id: int) -> HttpResponse:
         if is_open.update(done_at=timezone.now(), done_by=actor.name):
             append(actor, "notes.finish", borrower_uuid=borrower_uuid, subject_label=str(follow_up))
     return finish_action(request, reverse("borrowers:detail", args=[borrower_uuid]))
-
-
-def audit_subject(record: Record) -> dict[str, str]:
-    """The fields that tie an audit entry, or a note, to a record."""
-    return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
