@@ -1,4 +1,4 @@
-"""What staff type about applications: an amount, an identifier, a reason."""
+"""What staff type about applications: an amount, an ID, a reason."""
 
 from collections.abc import Collection
 from typing import Any
@@ -12,8 +12,6 @@ from portal.ui.forms import MoneyField, StaffForm, TextField, WriteForm
 class SubmitForm(WriteForm):
     """How much is applied for."""
 
-    nothing_happened = "Nothing was sent."
-
     amount = MoneyField(label="Amount requested", help_text="US dollars")
 
 
@@ -25,7 +23,7 @@ class ConfirmForm(SubmitForm):
 
 
 class OpenForm(StaffForm):
-    """The identifier of an application that the service has."""
+    """The ID of an application that the service has."""
 
     nothing_happened = "Nothing was read."
 

@@ -1,4 +1,4 @@
-"""Which offer colleagues would take. A note of this desk: the lending service is told nothing."""
+"""Which offer colleagues would take: an internal note that is never sent to the lending service."""
 
 from django.db import models
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from django.conf import settings
 from django.http import QueryDict
 from django.utils.safestring import SafeString
+from django.utils.text import get_text_list
 
 from portal.applications.details import as_text
 from portal.ui import wording
@@ -113,9 +114,7 @@ def _calculated(formula: Callable[..., Decimal], *names: str) -> Reader:
             return Figure(missing="Not provided for an interest-only period")
         values = {name: decimal_or_none(INPUTS[name](offer, application)) for name in names}
         if missing := [name for name, value in values.items() if value is None]:
-            return Figure(
-                missing=f"Needs {' and '.join(filter(None, (', '.join(missing[:-1]), missing[-1])))}"
-            )
+            return Figure(missing=f"Needs {get_text_list(missing, 'and')}")
         result = formula(*values.values())
         return Figure(result, wording.money(result))
 
@@ -176,14 +175,9 @@ CALCULATED: Final = (
 LINES: Final = {line.key: line for line in (*REPORTED, NET_PROCEEDS, *CALCULATED)}
 
 
-def calculated_lines() -> tuple[Line, ...]:
-    """Rows calculated here; net proceeds only if the fee is deducted from the amount, which is a setting."""
-    return (NET_PROCEEDS, *CALCULATED) if settings.SERVICING_FEE_DEDUCTED else CALCULATED
-
-
 def all_lines() -> tuple[Line, ...]:
-    """All rows from top to bottom."""
-    return (*REPORTED, *calculated_lines())
+    """All rows from top to bottom; net proceeds only if the fee is deducted from the amount, which is a setting."""
+    return (*REPORTED, *([NET_PROCEEDS] if settings.SERVICING_FEE_DEDUCTED else []), *CALCULATED)
 
 
 # --- The table ---
@@ -368,13 +362,9 @@ def _ordered(columns: list[Column], sort: str) -> list[Column]:
         return columns
     values = [(column.figure(sort.removeprefix("-")).value, column) for column in columns]
     present = [pair for pair in values if pair[0] is not None]
-    present.sort(key=lambda pair: _sort_key(pair[0]), reverse=sort.startswith("-"))
+    kinds = (Decimal, date, str)  # Numbers before days before words.
+    present.sort(key=lambda pair: (kinds.index(type(pair[0])), pair[0]), reverse=sort.startswith("-"))
     return [column for _, column in (*present, *(pair for pair in values if pair[0] is None))]
-
-
-def _sort_key(value: Value) -> tuple[int, Value]:
-    """Numbers before days before words."""
-    return ((Decimal, date, str).index(type(value)), value)
 
 
 def _row(line: Line, everyone: Sequence[Column], columns: Sequence[Column], sort: str) -> Row:

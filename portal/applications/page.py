@@ -92,6 +92,15 @@ def known_application(borrower_uuid: str, application_uuid: str) -> Record:
     )
 
 
+def answered_application(borrower_uuid: str, application_uuid: str) -> tuple[Record, Application]:
+    """Find one of which an answer is on file."""
+    record = known_application(borrower_uuid, application_uuid)
+    application = store.last_answer(record, Application)
+    if application is None:
+        raise Http404
+    return record, application
+
+
 # --- What the response holds ---
 
 
@@ -183,10 +192,7 @@ def decision_details(application: Application) -> Details | None:
 @requires("applications.prefer")
 def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Mark an offer as preferred, with a reason, or withdraw the mark. Nothing is sent to the service."""
-    record = known_application(borrower_uuid, application_uuid)
-    application = store.last_answer(record, Application)
-    if application is None:
-        raise Http404
+    record, application = answered_application(borrower_uuid, application_uuid)
     typed = request.POST if request.method == "POST" else None
     offer_uuid = (request.GET if typed is None else typed).get("offer", "")
     form = PreferForm(typed, offers=unique_offer_ids(application), initial={"offer": offer_uuid})
@@ -217,22 +223,15 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
 @requires("applications.open")
 def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Look for a loan or line under the ID of an offer."""
-    record = known_application(borrower_uuid, application_uuid)
-    application = store.last_answer(record, Application)
+    record, application = answered_application(borrower_uuid, application_uuid)
     uuid = request.POST.get("offer", "")
-    if application is None or uuid not in unique_offer_ids(application):
+    if uuid not in unique_offer_ids(application):
         raise Http404
     account = services.follow(request.servicing, Actor.of(request), record, uuid)
     if account is None:
-        toast(
-            request,
-            f"The service has no loan or line with ID {uuid[:8]}. It may have a different ID.",
-        )
+        toast(request, f"The service has no loan or line with ID {uuid[:8]}. It may have a different ID.")
         return finish_action(request, record.get_absolute_url())
-    toast(
-        request,
-        f"A {account.get_kind_display().lower()} with this ID exists. It’s on file now.",
-    )
+    toast(request, f"A {account.get_kind_display().lower()} with this ID exists. It’s on file now.")
     return finish_action(request, account.get_absolute_url())
 
 
@@ -243,10 +242,7 @@ def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
 @requires("applications.detail")
 def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> StreamingHttpResponse:
     """Export the shown offers, or with ``all`` every one, with the rows of the screen as columns."""
-    record = known_application(borrower_uuid, application_uuid)
-    application = store.last_answer(record, Application)
-    if application is None:
-        raise Http404
+    record, application = answered_application(borrower_uuid, application_uuid)
     comparison = compare(application, View.of(request.GET))
     columns = comparison.everyone if "all" in request.GET else comparison.columns
     services.note(Actor.of(request), "applications.export_offers", record, detail={"rows": len(columns)})

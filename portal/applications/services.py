@@ -1,7 +1,6 @@
-"""Acts around applications: what is told about them before they are sent, and what is noted here about their offers."""
+"""Acts on the offers of an application, and how they and its other acts are recorded."""
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -9,30 +8,10 @@ from django.db import transaction
 from portal.applications.models import Preference
 from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
-from portal.audit.writes import Write
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.ui import wording
 from servicing import Client, NotFound
-
-
-def submission(borrower: Record, amount: Decimal, submit_id: str) -> Write:
-    """The write that applies for a loan. One for the same borrower and amount is equal, however it was typed."""
-    dollars = wording.money(amount) or ""
-    return Write(
-        submit_id=submit_id,
-        label=f"Application for {dollars} of {borrower}",
-        borrower_uuid=borrower.uuid,
-        identity={"amount": dollars},
-    )
-
-
-def open_line(client: Client, actor: Actor, borrower: Record, uuid: str) -> Record:
-    """Read an application for a line that the service has, and so make it known here."""
-    application = client.applications.get_for_line(borrower.uuid, uuid)
-    record = Record.objects.get(kind=Kind.APPLICATION, uuid=application.uuid)
-    note(actor, "applications.open", record)
-    return record
 
 
 def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str) -> None:
@@ -49,7 +28,7 @@ def prefer(actor: Actor, record: Record, *, offer_uuid: str, reason: str) -> Non
 
 
 def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Record | None:
-    """Look for a loan, then for a line, under an offer's identifier; what is found is known here from now on."""
+    """Look for a loan, then for a line, under an offer's ID; the answer puts what is found on file."""
     reads = {Kind.LOAN: client.loans.get, Kind.LINE: client.credit_lines.statement}
     found = next(
         (kind for kind, read in reads.items() if _exists(read, record.borrower_uuid, offer_uuid)), ""

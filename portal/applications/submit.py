@@ -21,7 +21,7 @@ from portal.applications.amounts import in_words
 from portal.applications.forms import ConfirmForm, OpenForm, SubmitForm
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.view_log import log_record
-from portal.audit.writes import AlreadySubmitted, Blocked
+from portal.audit.writes import AlreadySubmitted, Blocked, Write
 from portal.gateway import StaffRequest, client_for_write
 from portal.registry import store
 from portal.registry.models import Kind, Record
@@ -31,7 +31,7 @@ from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Application, InvalidInput, NotFound, NotSent, Rejected
 
 PAGE = "applications/submit.html"
-EARLIER = 10
+MAX_EARLIER = 10
 Earlier = Sequence[tuple[Record, Application | None]]
 
 
@@ -117,7 +117,7 @@ def earlier(borrower: Record) -> Earlier:
     records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid)
     return [
         (record, store.last_answer(record, Application))
-        for record in records.order_by("-created_at", "-id")[:EARLIER]
+        for record in records.order_by("-created_at", "-id")[:MAX_EARLIER]
     ]
 
 
@@ -132,7 +132,7 @@ def reminder(before: Earlier, amount: Decimal) -> str:
 
 
 def day_of(record: Record, application: Application | None) -> str:
-    """When it was made, as the service told it, else since when it is known here."""
+    """When it was created according to the service, else when it was added here."""
     created = application.created_at if application else None
     if created and not created.at:
         return created.text
@@ -152,9 +152,15 @@ def words_of(typed: Any) -> str:
 
 
 def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
-    """The one request. What cannot be corrected on the form goes up to the gateway."""
+    """The one request. What can't be corrected on the form goes up to the error pages."""
     amount: Decimal = form.cleaned_data["amount"].quantize(Decimal("0.01"))
-    write = services.submission(borrower, amount, str(form.cleaned_data["submit_id"]))
+    dollars = wording.money(amount) or ""
+    write = Write(
+        submit_id=str(form.cleaned_data["submit_id"]),
+        label=f"Application for {dollars} of {borrower}",
+        borrower_uuid=borrower.uuid,
+        identity={"amount": dollars},
+    )
     try:
         application = client_for_write(request, write).applications.submit(borrower.uuid, amount=amount)
     except AlreadySubmitted as error:
@@ -175,11 +181,11 @@ def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpRespo
 
 
 def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) -> HttpResponse:
-    """This page was sent before: on to what came of it, or once more if nothing did."""
-    made = store.find(intent.subject_kind, intent.subject_uuid)
-    if intent.state == WriteIntent.State.CONFIRMED and made:
+    """This form was sent before: on to its application, or to the form again if it had no effect."""
+    application = store.find(intent.subject_kind, intent.subject_uuid)
+    if intent.state == WriteIntent.State.CONFIRMED and application:
         messages.info(request, f"{intent.label} was sent before; nothing was sent twice.")
-        return finish_action(request, made.get_absolute_url())
+        return finish_action(request, application.get_absolute_url())
     if intent.state in WriteIntent.WITHOUT_EFFECT:
         reason = "Already submitted; it didn’t go through. Check the amount and send again."
         return form_again(request, borrower, reason, status=409)
@@ -200,19 +206,19 @@ def outcome_of(application: Application) -> str:
 
 @requires("applications.open")
 def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """An application for a line that the service has: read by its identifier, and known here from then on."""
+    """An application for a line that the service has: read by its ID, which puts it on file."""
     borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     typed = request.POST if request.method == "POST" else None
     form = OpenForm(typed, initial={"uuid": request.GET.get("uuid")})
     if form.is_valid():
         try:
-            record = services.open_line(
-                request.servicing, Actor.of(request), borrower, form.cleaned_data["uuid"]
-            )
+            found = request.servicing.applications.get_for_line(borrower.uuid, form.cleaned_data["uuid"])
         except NotFound as error:
             form.add_error("uuid", f"{borrower} has no line application with this ID.")
             form.add_rejection(*(error.reasons or (error.message,)))
         else:
+            record = Record.objects.get(kind=Kind.APPLICATION, uuid=found.uuid)
+            services.note(Actor.of(request), "applications.open", record)
             toast(request, "Application opened.")
             return finish_action(request, record.get_absolute_url())
     log_record(request, borrower)
