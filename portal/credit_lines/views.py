@@ -91,32 +91,24 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
         return refusal(request, record, billed, "The service no longer lists a statement for this date.", 404)
     except ServicingError as error:
         words = wording.with_full_stop("; ".join(error.reasons) or error.message)
-        return refusal(request, record, billed, words, status_for(error))
+        status = 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503
+        return refusal(request, record, billed, words, status)
     is_download = "download" in request.GET
-    log_statement_view(request, record, billed)
-    if is_download:
-        audit_statement(request, record, billed, "credit_lines.download")
-    response = FileResponse(
-        file,
-        as_attachment=is_download,
-        filename=f"statement-{day}.pdf",
-        content_type="application/pdf",
-    )
-    response["Cache-Control"] = "no-store"
-    response["Content-Security-Policy"] = DOCUMENT_POLICY
-    return response
-
-
-def log_statement_view(request: StaffRequest, record: Record, day: date) -> None:
-    """Log who viewed a statement."""
     log_view(
         Actor.of(request),
         "credit_lines.pdf",
         kind=record.kind,
-        uuid=statement_key(record.uuid, day),
-        label=statement_label(record, day),
+        uuid=statement_key(record.uuid, billed),
+        label=statement_label(record, billed),
         borrower_uuid=record.borrower_uuid,
     )
+    if is_download:
+        audit_statement(request, record, billed, "credit_lines.download")
+    name = f"statement-{day}.pdf"
+    response = FileResponse(file, as_attachment=is_download, filename=name, content_type="application/pdf")
+    response["Cache-Control"] = "no-store"
+    response["Content-Security-Policy"] = DOCUMENT_POLICY
+    return response
 
 
 def audit_statement(
@@ -145,8 +137,3 @@ def refusal(request: StaffRequest, record: Record, day: date, words: str, status
     audit_statement(request, record, day, "credit_lines.pdf", result="rejected", reason=words[:500])
     context = {"record": record, "day": day, "words": words}
     return render_page(request, "credit_lines/document.html", context, status=status)
-
-
-def status_for(error: ServicingError) -> int:
-    """The HTTP status for programs."""
-    return 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503

@@ -15,7 +15,6 @@ from portal.loans.schedule import schedule_table
 from portal.registry.figures import figures_of
 from portal.registry.models import Record
 from servicing import Loan, Repayment
-from servicing.figures import is_partly_paid
 from servicing.schedules import schedule_of
 
 FORM = Form("LS", "Loan schedule", "documents/papers/loan_schedule.html")
@@ -31,16 +30,10 @@ def document(
     loan = copy.answer if isinstance(copy.answer, Loan) else None
     content: dict[str, Any] = {"record": copy.record, "owner": owner, "loan": loan}
     if loan:
-        schedule, figures = schedule_of(loan, today), figures_of(loan)
+        schedule = schedule_of(loan, today)
         plot = chart(schedule, today)
         content |= {
-            "figures": figure_cards(
-                figures,
-                loan,
-                schedule,
-                today,
-                is_partly_paid=is_partly_paid(figures.oldest_unpaid_due, repayments),
-            ),
+            "figures": figure_cards(figures_of(loan), loan, schedule, repayments, today),
             "chart": plot,
             "balance": _balance_pieces(plot),
             "table": schedule_table(schedule, today, max_rows=MAX_ROWS, is_paper=True),

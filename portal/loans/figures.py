@@ -1,5 +1,6 @@
 """The five figures of a loan in words, each with the reason why it is not known."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -7,8 +8,8 @@ from portal.registry.models import Record
 from portal.ui import wording
 from portal.ui.markup import format_html
 from portal.ui.templatetags.ui import NOT_PROVIDED, UNSOURCED, day, human, money, or_dash, rate
-from servicing import Loan
-from servicing.figures import Figures, NotKnown
+from servicing import Loan, Repayment
+from servicing.figures import Figures, NotKnown, is_partly_paid
 from servicing.schedules import Installment, Schedule, State
 
 NOT_KNOWN = "Not known"
@@ -27,11 +28,11 @@ class Figure(NamedTuple):
 
 
 def figure_cards(
-    figures: Figures, loan: Loan, schedule: Schedule, today: date, *, is_partly_paid: bool
+    figures: Figures, loan: Loan, schedule: Schedule, repayments: Sequence[Repayment], today: date
 ) -> list[Figure]:
     """Past due, due next, remaining payments, principal, maturity."""
     return [
-        _past_due(figures, schedule, today, is_partly_paid=is_partly_paid),
+        _past_due(figures, schedule, repayments, today),
         _due_next(figures, schedule),
         _remaining(figures, schedule),
         _principal(figures),
@@ -39,14 +40,15 @@ def figure_cards(
     ]
 
 
-def _past_due(figures: Figures, schedule: Schedule, today: date, *, is_partly_paid: bool) -> Figure:
+def _past_due(figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date) -> Figure:
     if figures.past_due is None:
         return Figure("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
     if not figures.past_due:
         return Figure("Past due", "Nothing is past due", money(figures.past_due))
     days = figures.days_past_due(today) or 0
     words = f"{counted(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
-    note = ", before partial payments" if is_partly_paid else ""
+    is_partly = is_partly_paid(figures.oldest_unpaid_due, repayments)
+    note = ", before partial payments" if is_partly else ""
     return Figure("Past due", f"{words}{note}", money(figures.past_due), is_bad=True)
 
 

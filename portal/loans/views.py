@@ -20,7 +20,6 @@ from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.exports import list_file
 from servicing import Loan, consistency
-from servicing.figures import is_partly_paid
 from servicing.schedules import schedule_of, total
 from servicing.values import decimal_or_none
 
@@ -34,23 +33,17 @@ def detail(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpRes
     return account_page(request, LOANS, record, build_context=build_context, parts=("loan-schedule",))
 
 
-def build_context(request: StaffRequest, reading: LiveCopy, listed: LiveCopy) -> dict[str, Any]:
+def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> dict[str, Any]:
     """Figures, chart and schedule; nothing while only the ID is on file."""
-    loan, today = reading.answer, business_date()
+    loan, today = copy.answer, business_date()
     if not isinstance(loan, Loan):
         return {"loan": None}
-    schedule, figures, repayments = schedule_of(loan, today), reading.figures, listed.repayments
+    schedule, repayments = schedule_of(loan, today), listed.repayments
     given_terms, missing_terms = terms(loan, origin(loan))
     repaid, promised = total(row.total for row in schedule.rows), decimal_or_none(loan.total_repayment_amount)
     return {
         "loan": loan,
-        "figures": figure_cards(
-            figures,
-            loan,
-            schedule,
-            today,
-            is_partly_paid=is_partly_paid(figures.oldest_unpaid_due, repayments),
-        ),
+        "figures": figure_cards(copy.figures, loan, schedule, repayments, today),
         "chart": chart(schedule, today),
         "schedule": schedule_table(
             schedule,
@@ -60,7 +53,7 @@ def build_context(request: StaffRequest, reading: LiveCopy, listed: LiveCopy) ->
         ),
         "findings": consistency.check_account(loan, repayments if listed.record.answer else None, today),
         "adds_up": repaid if repaid is not None and repaid == promised else None,
-        "other_owner": other_owner(loan, reading.record),
+        "other_owner": other_owner(loan, copy.record),
         "terms": given_terms,
         "missing_terms": missing_terms,
         "unrecognized": unrecognized_words(loan),
