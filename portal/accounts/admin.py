@@ -180,15 +180,15 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     def signed_in(self, user: User) -> str | None:
         return wording.clock(user.last_login) if user.last_login else None
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        return super().add_view(request, form_url, {"title": "Add account"} | (extra_context or {}))
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        return super().change_view(
-            request, object_id, form_url, {"title": "Edit account"} | (extra_context or {})
-        )
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> Any:
+        title = {"title": "Edit account" if object_id else "Add account"}
+        return super().changeform_view(request, object_id, form_url, title | (extra_context or {}))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return can(request.user, "accounts.staff")

@@ -18,24 +18,22 @@ class CannotDecrypt(ValueError):
 
 def encrypt(text: str) -> str:
     """The text, readable only with the key."""
-    return _cipher(*_secrets()).encrypt(text.encode()).decode()
+    return _cipher().encrypt(text.encode()).decode()
 
 
 def decrypt(encrypted: str) -> str:
     """The text again; :class:`CannotDecrypt` if it was not encrypted here."""
     try:
-        return _cipher(*_secrets()).decrypt(encrypted.encode()).decode()
+        return _cipher().decrypt(encrypted.encode()).decode()
     except InvalidToken as error:
         raise CannotDecrypt("This cannot be opened with the present SECRET_KEY.") from error
 
 
-def _secrets() -> list[str]:
-    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+def _cipher() -> MultiFernet:
+    return MultiFernet([_key(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
 
 
 @lru_cache(maxsize=4)
-def _cipher(*secrets: str) -> MultiFernet:
-    keys = [
-        HKDF(SHA256(), 32, salt=None, info=b"servicing-desk seal").derive(one.encode()) for one in secrets
-    ]
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(key)) for key in keys])
+def _key(secret: str) -> Fernet:
+    key = HKDF(SHA256(), 32, salt=None, info=b"servicing-desk seal").derive(secret.encode())
+    return Fernet(base64.urlsafe_b64encode(key))

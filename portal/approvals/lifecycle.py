@@ -50,14 +50,9 @@ def decide(actor: Actor, approval: Approval, *, approves: bool, comment: str) ->
     """Approve or reject a waiting request."""
     state, action = (State.APPROVED, "approvals.approve") if approves else (State.REFUSED, "approvals.refuse")
     decision = {"checker_name": actor.name, "decided_at": timezone.now(), "comment": comment}
+    decision |= {"expires_at": _expiry()} if approves else {"sealed": ""}
     with transaction.atomic():
-        _move(
-            approval,
-            State.WAITING,
-            state,
-            **decision,
-            **({"expires_at": _expiry()} if approves else {"sealed": ""}),
-        )
+        _move(approval, State.WAITING, state, **decision)
         _record(actor, action, approval, reason=comment)
 
 
