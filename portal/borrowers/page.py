@@ -9,11 +9,10 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from portal.accounts.roles import reason_for, requires
+from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
@@ -52,19 +51,6 @@ TABS = {
 CARDS = "position"
 """The panel of all cards: most of what they say follows from several accounts."""
 PROGRESS_PANELS = ("refresh-all", "refresh-progress")
-# Act, address, label, icon and key of each button. The first is what a servicer comes for, so it is filled.
-BUTTONS = [
-    ("applications.submit", "applications:submit", "New application", "plus", "a"),
-    ("borrowers.edit", "borrowers:edit", "Edit", "pencil", "e"),
-    ("summaries.borrower", "documents:borrower", "Print summary", "printer", "p"),
-    ("notes.add", "notes:add", "Add note", "sticker-2", "n"),
-]
-ACTS = {
-    "note": "notes.add",
-    "open": "applications.open",
-    "edit": "borrowers.edit",
-    "add": "lookup.add",
-}
 Accounts = dict[str, list[Record]]
 """What the borrower has, by kind, the newest first."""
 Copies = dict[str, list[LiveCopy]]
@@ -85,7 +71,7 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         context |= {"progress": progress(asked, request.GET.get("since", ""))}
     elif request.htmx.target not in (CARDS, LOADER):
         found = findings([*loans, *lines], lists, business_date())
-        context |= identity(request, record) | {"findings": list(islice(found, MAX_FINDINGS))}
+        context |= identity(record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, copies)
     log_view(
         Actor.of(request),
@@ -168,8 +154,8 @@ def progress(copies: Sequence[LiveCopy], since: str) -> Progress:
 # --- Who the borrower is ---
 
 
-def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
-    """Who the borrower is, what warns, and what this person may do."""
+def identity(record: Record) -> dict[str, Any]:
+    """Who the borrower is, and what warns."""
     borrower = store.last_answer(record, Borrower)
     url = borrower.provider_customer_url if borrower else None
     return {
@@ -180,28 +166,7 @@ def identity(request: StaffRequest, record: Record) -> dict[str, Any]:
         "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
         "approvals": open_approvals(borrower_uuid=record.uuid),
         "pinned": Note.objects.filter(borrower_uuid=record.uuid, pinned_until__gte=business_date()),
-        "buttons": [button(request, record, *row) for row in BUTTONS],
-        "why_not": {name: why_not(request, act) for name, act in ACTS.items()},
     }
-
-
-def button(
-    request: StaffRequest, record: Record, act: str, url_name: str, words: str, icon: str, key: str
-) -> dict[str, Any]:
-    """A button with its address, or why it is disabled for this person."""
-    args = [record.kind, record.uuid] if act == "notes.add" else [record.uuid]
-    look = {
-        "words": words,
-        "icon": icon,
-        "key": key,
-        "is_primary": act == BUTTONS[0][0],
-        "is_dialog": act == "notes.add",
-    }
-    return look | {"url": reverse(url_name, args=args), "why_not": why_not(request, act)}
-
-
-def why_not(request: StaffRequest, act: str) -> str:
-    return "" if request.can(act) else reason_for(act)
 
 
 # --- The tabs ---
