@@ -29,7 +29,7 @@ def account_page(
     record: Record,
     *,
     build_context: ContextBuilder,
-    parts: tuple[str, ...] = (),
+    parts: tuple[str, ...],
     followers: tuple[str, ...] = (),
 ) -> HttpResponse:
     """Render the page from saved copies, or one of its panels after a call to the service.

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.urls import reverse
-
 from portal.audit.models import WriteIntent
 from portal.borrowers.duplicates import CREATION
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
+from portal.ui.addresses import page_url
 from servicing import Application
 
 # A list filters by open checklists among this many of the latest onboardings.
@@ -24,7 +23,8 @@ MAX_ONBOARDINGS = 500
 MIN_EQUAL_DETAILS = 2
 # Types of an individual; the interface only names the type of a business.
 INDIVIDUAL_TYPES = ("PERSON", "INDIVIDUAL")
-NEVER_RETURNED = {"ssn": "SSN", "dob": "date of birth"}
+PERSON_SECRETS = {"ssn": "SSN", "dob": "date of birth"}
+"""What the service never returns of a person."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,8 @@ class Task:
     title: str
     done_at: datetime | None = None
     done_by: str = ""
-    url_name: str = ""
-    url_args: tuple[str, ...] = ()
-
-    @property
-    def url(self) -> str:
-        """Where it is done."""
-        return reverse(self.url_name, args=self.url_args) if self.url_name else ""
+    url: str = ""
+    """Where it is done."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +59,10 @@ class ConfirmedWrites:
         """The latest write that sent this field of the borrower, or of one of its key people."""
         return next((write for write in self.writes if _body_about(write, subject).get(field)), None)
 
+    def latest_secrets(self, person: Record) -> "dict[str, WriteIntent | None]":
+        """For each secret of a person the latest write that sent it."""
+        return {field: self.latest_with(person, field) for field in PERSON_SECRETS}
+
 
 def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
     """The part of a write's body that is about the subject."""
@@ -86,16 +85,12 @@ def _match_score(sent: Mapping[str, Any], person: Record) -> int:
 
 
 def onboarding_checklist(
-    record: Record,
-    people: Sequence[Record],
-    applications: Sequence[Record],
-    writes: ConfirmedWrites | None = None,
+    record: Record, people: Sequence[Record], applications: Sequence[Record], writes: ConfirmedWrites
 ) -> list[Task]:
     """The asset report, everyone's SSN and date of birth, the first application and its consent.
 
     Empty unless the borrower was onboarded here: of others nobody here knows what was sent.
     """
-    writes = writes or ConfirmedWrites.of([record.uuid])[record.uuid]
     if not any(write.operation == CREATION for write in writes.writes):
         return []
     persons = people if people or record.category not in INDIVIDUAL_TYPES else [record]
@@ -140,25 +135,25 @@ def _applied_at(record: Record) -> datetime:
 def _report_task(record: Record, writes: ConfirmedWrites) -> Task:
     if write := writes.latest_with(record, "asset_report_json_gzip"):
         return Task("Asset report sent", write.finished_at, write.actor_name)
-    return Task("No asset report sent from here", url_name="borrowers:edit", url_args=(record.uuid,))
+    return Task("No asset report sent from here", url=page_url("borrowers:edit", record.uuid))
 
 
 def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Task:
     """What the service never returns of a person: done once all of it was sent."""
-    found = {field: writes.latest_with(person, field) for field in NEVER_RETURNED}
-    if missing := [words for field, words in NEVER_RETURNED.items() if not found[field]]:
-        is_own = person.kind == Kind.BORROWER
-        name, args = ("edit", (record.uuid,)) if is_own else ("edit_person", (record.uuid, person.uuid))
+    found = writes.latest_secrets(person)
+    if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
         title = f"No {' or '.join(missing)} of {person} sent from here"
-        return Task(title, url_name=f"borrowers:{name}", url_args=args)
+        if person.kind == Kind.BORROWER:
+            return Task(title, url=page_url("borrowers:edit", person.uuid))
+        return Task(title, url=page_url("borrowers:edit_person", record.uuid, person.uuid))
     last = next(write for write in writes.writes if write in found.values())
-    title = f"{' and '.join(NEVER_RETURNED.values())} of {person} sent"
+    title = f"{' and '.join(PERSON_SECRETS.values())} of {person} sent"
     return Task(title, last.finished_at, last.actor_name)
 
 
 def _application_tasks(record: Record, applications: Sequence[Record]) -> list[Task]:
     if not applications:
-        return [Task("No application yet", url_name="applications:submit", url_args=(record.uuid,))]
+        return [Task("No application yet", url=page_url("applications:submit", record.uuid))]
     first = min(applications, key=_applied_at)
     submitted = Task("First application sent", _applied_at(first), first.created_by)
     latest = max(applications, key=_applied_at)
@@ -167,6 +162,5 @@ def _application_tasks(record: Record, applications: Sequence[Record]) -> list[T
         return [submitted]
     if answer.credit_score_consent:
         return [submitted, Task("Credit-check consent given", latest.answer_at)]
-    application = (record.uuid, latest.uuid)
-    consent = Task("No credit-check consent", url_name="applications:detail", url_args=application)
-    return [submitted, consent]
+    url = page_url("applications:detail", record.uuid, latest.uuid)
+    return [submitted, Task("No credit-check consent", url=url)]

@@ -10,17 +10,17 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
-from portal.borrowers.checklist import INDIVIDUAL_TYPES, NEVER_RETURNED, ConfirmedWrites, onboarding_checklist
+from portal.borrowers.checklist import INDIVIDUAL_TYPES, ConfirmedWrites, onboarding_checklist
 from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
+from portal.lists.refresh import parse_moment
 from portal.live import MAX_WAIT, LiveCopy, repayment_lists, saved_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
@@ -140,11 +140,7 @@ class Progress:
 
 def progress(copies: Sequence[LiveCopy], since: str) -> Progress:
     """How far it is; without a readable time it starts now."""
-    try:
-        start = parse_datetime(since)
-    except ValueError:
-        start = None
-    start = start if start and timezone.is_aware(start) else timezone.now()
+    start = parse_moment(since) or timezone.now()
     answered = [one for one in copies if one.record.checked_at and one.record.checked_at >= start]
     tried = [one for one in copies if one.record.failed_at and one.record.failed_at >= start]
     failed = [one for one in tried if one not in answered]
@@ -203,7 +199,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
             context |= overview(request, record, people, accounts[Kind.APPLICATION], copies)
         case "people":
             writes = ConfirmedWrites.of([record.uuid])[record.uuid]
-            answers = [(one, store.last_answer(one, KeyPerson), secrets(one, writes)) for one in people]
+            answers = [(one, store.last_answer(one, KeyPerson), writes.latest_secrets(one)) for one in people]
             context["people"] = answers
         case "applications":
             context["applications"] = accounts[Kind.APPLICATION]
@@ -237,7 +233,7 @@ def overview(
     writes = ConfirmedWrites.of([record.uuid])[record.uuid]
     tasks = onboarding_checklist(record, people, applications, writes)
     return {
-        "secrets": secrets(record, writes),
+        "secrets": writes.latest_secrets(record),
         "timeline": timeline(
             record,
             [*copies["lines"], *copies["lists"]],
@@ -251,11 +247,6 @@ def overview(
         "open_follow_ups": FollowUp.objects.filter(borrower_uuid=record.uuid, done_at=None)[:10],
         "views": RecordView.objects.filter(subject_uuid=record.uuid, entry__action="borrowers.detail")[:5],
     }
-
-
-def secrets(person: Record, writes: ConfirmedWrites) -> dict[str, WriteIntent | None]:
-    """When what the service never returns was last sent about a person."""
-    return {field: writes.latest_with(person, field) for field in NEVER_RETURNED}
 
 
 def last_changes(record: Record) -> dict[str, Entry]:

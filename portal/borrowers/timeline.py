@@ -83,9 +83,7 @@ class Timeline:
     counts: list[tuple[str, str, int]]
 
 
-def timeline(
-    record: Record, copies: Sequence[LiveCopy], *, kind: str = "", shown: int = PAGE_EVENTS
-) -> Timeline:
+def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: int) -> Timeline:
     """The newest ``shown`` events of a borrower, of one kind or of all."""
     events = sorted(_events(record, copies), key=lambda event: event.order, reverse=True)
     counts = [(name, label, sum(event.kind == name for event in events)) for name, label in KINDS.items()]

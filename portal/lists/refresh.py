@@ -56,7 +56,7 @@ def refresh_selected(request: StaffRequest, list_page: ListPage) -> HttpResponse
     """Begin with a POST, which leads to the page of the progress; each request of that page refreshes one more."""
     if request.method == "POST":
         return _begin(request, list_page)
-    since = _parse_moment(request.GET.get("since", ""))
+    since = parse_moment(request.GET.get("since", ""))
     records = _selected(list_page, request.GET.getlist("uuid"))
     if since is None or not 0 < len(records) <= MAX_SELECTED:
         return HttpResponseRedirect(list_page.url)
@@ -103,7 +103,7 @@ def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
     return [found[uuid] for uuid in wanted if uuid in found]
 
 
-def _parse_moment(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """The time in an address. None if it lies in the future: no refresh would ever be later."""
     try:
         moment = datetime.fromisoformat(text)

@@ -93,9 +93,9 @@ class ScheduleTable:
 
 
 def schedule_table(
-    schedule: Schedule, today: date, *, max_rows: int = 0, subtotals: bool = True, is_paper: bool = False
+    schedule: Schedule, today: date, *, max_rows: int, subtotals: bool = True, is_paper: bool = False
 ) -> ScheduleTable:
-    """The first ``max_rows`` installments; without a number those around the one that needs attention."""
+    """The first ``max_rows`` installments; with 0 those around the one that needs attention."""
     states = schedule.states(today)
     columns = _columns(schedule, states)
     same = [] if is_paper else _columns_without_news(schedule, columns)
