@@ -190,13 +190,10 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         title = {"title": "Edit account" if object_id else "Add account"}
         return super().changeform_view(request, object_id, form_url, title | (extra_context or {}))
 
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return can(request.user, "accounts.staff")
-
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return can(request.user, "accounts.staff")
 
-    has_add_permission = has_change_permission = has_view_permission
+    has_module_permission = has_add_permission = has_change_permission = has_view_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """Accounts are deactivated, not deleted: their work stays attributable."""

@@ -26,7 +26,7 @@ from portal.accounts.models import User
 from servicing.masking import masked_text
 
 View = Callable[..., HttpResponseBase]
-Response = Callable[[Any], HttpResponse]
+GetResponse = Callable[[Any], HttpResponse]
 
 
 class AddressMiddleware:
@@ -35,7 +35,7 @@ class AddressMiddleware:
     Throttling goes by the address; sessions and the audit trail keep both.
     """
 
-    def __init__(self, get_response: Response) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -50,7 +50,7 @@ class AddressMiddleware:
 class SessionMiddleware:
     """Ends sessions that expired, tells every page how long its session lasts, and forbids caching."""
 
-    def __init__(self, get_response: Response) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: Any) -> HttpResponse:
@@ -86,16 +86,13 @@ class SignInMiddleware(LoginRequiredMiddleware):
         refused = super().process_view(request, view_func, view_args, view_kwargs)
         if refused or request.user.is_anonymous or not lacks_second_factor(request):
             return refused
-        names = ("mfa_", "account_", "accounts:session", "accounts:theme")
-        return (
-            None
-            if request.resolver_match.view_name.startswith(names)
-            else redirect_whole_page(request, reverse("mfa_index"))
-        )
+        needed = ("mfa_", "account_", "accounts:session", "accounts:theme")
+        if request.resolver_match.view_name.startswith(needed):
+            return None
+        return redirect_whole_page(request, reverse("mfa_index"))
 
     def handle_no_permission(self, request: Any, view_func: View) -> Any:
-        came_late = request.method == "POST" and expired_forms.save_expired_form(request)
-        if came_late:
+        if request.method == "POST" and expired_forms.save_expired_form(request):
             return redirect_whole_page(request, self._sign_in(request, view_func, reverse("accounts:resume")))
         if not request.htmx:
             return super().handle_no_permission(request, view_func)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.audit.models import WriteIntent
 from portal.borrowers.checklist import Task, open_tasks
+from portal.borrowers.duplicates import CREATION
 from portal.borrowers.models import Draft
 from portal.registry.attention import MAX_SHOWN, Item, Items, Snoozed
 
@@ -18,7 +19,7 @@ def incomplete_onboardings(snoozed: Snoozed) -> Items:
     """Borrowers that were created here recently and still have open tasks."""
     since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
     created = WriteIntent.objects.filter(
-        operation="borrowers.create_commercial", state=WriteIntent.State.CONFIRMED, finished_at__gte=since
+        operation=CREATION, state=WriteIntent.State.CONFIRMED, finished_at__gte=since
     ).exclude(borrower_uuid__in=snoozed.ids("handover:"))[: MAX_SHOWN + 1]
     if not created:
         return Items()

@@ -22,8 +22,7 @@ from servicing.schedules import Installment, Schedule, State
 
 TOP, HEIGHT = 22, 132
 """Pixels above the plot, where the label of today is, and of the plot."""
-BOTTOM = TOP + HEIGHT
-BOTTOM_LINE = Decimal(BOTTOM)
+BOTTOM = Decimal(TOP + HEIGHT)
 MAX_MONTH_LABELS = 9
 MAX_BAR_PERCENT = Decimal(6)
 MANY_BARS = 60
@@ -96,7 +95,7 @@ class Chart:
     is_yearly: bool
     top: int = TOP
     height: int = HEIGHT
-    bottom: int = BOTTOM
+    bottom: Decimal = BOTTOM
 
     @property
     def today_is_late(self) -> bool:
@@ -179,7 +178,7 @@ def _bars(
     for run in runs:
         room = slot * len(run)
         width = room * WIDE_BAR if len(run) > 1 else min(room * NARROW_BAR, MAX_BAR_PERCENT)
-        blocks, below, ground = [], Decimal(0), BOTTOM_LINE
+        blocks, below, ground = [], Decimal(0), BOTTOM
         for kind in kinds:
             above = below + sum(map(attrgetter(kind), run), Decimal(0)) / len(run)
             y = _up(above, scale)
@@ -190,7 +189,7 @@ def _bars(
             below, ground = above, y
         state, x = states[id(run[0])], rounded(start + (room - width) / 2)
         is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
-        height = BOTTOM_LINE - ground
+        height = BOTTOM - ground
         bars.append(Bar(x, rounded(width), blocks, is_paid, is_overdue, ground, height, _words(run, kinds)))
         start += room
     return bars

@@ -1,6 +1,5 @@
 """Adding, unpinning and finishing notes and follow-ups. Each leaves one audit entry in the same transaction."""
 
-from collections.abc import Callable
 from datetime import date
 from typing import Any, Protocol
 
@@ -86,25 +85,28 @@ def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
 def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **about: str) -> HttpResponse:
     """Add a note to something that has a page; ``crumb`` names the page above it."""
     form = NoteForm(request.POST or None)
-
-    def save(actor: Actor) -> None:
+    if not form.is_valid():
+        return _form_page(request, form, "note", subject, crumb, about)
+    actor = Actor.of(request)
+    with transaction.atomic():
         Note.objects.create(author_id=actor.id or 0, author_name=actor.name, **about, **form.cleaned_data)
         append(actor, "notes.add", subject_label=str(subject), **about)
-
-    return _form_page(request, form, "note", subject, crumb, about, save)
+    toast(request, "Note added.")
+    return finish_action(request, subject.get_absolute_url())
 
 
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
     """Add a follow-up about a borrower, for its author or a colleague."""
     record = get_object_or_404(Record, kind="borrower", uuid=borrower_uuid)
-    form, about = FollowUpForm(request.POST or None), audit_subject(record)
-
-    def save(actor: Actor) -> None:
-        plan_follow_up(actor, record, **form.cleaned_data)
-
-    crumb = ("Borrowers", reverse("borrowers:index"))
-    return _form_page(request, form, "follow-up", record, crumb, about, save)
+    form = FollowUpForm(request.POST or None)
+    if not form.is_valid():
+        crumb = ("Borrowers", reverse("borrowers:index"))
+        return _form_page(request, form, "follow-up", record, crumb, audit_subject(record))
+    with transaction.atomic():
+        plan_follow_up(Actor.of(request), record, **form.cleaned_data)
+    toast(request, "Follow-up added.")
+    return finish_action(request, record.get_absolute_url())
 
 
 def plan_follow_up(actor: Actor, record: Record, *, title: str, due: date, owner: User | None) -> None:
@@ -127,14 +129,8 @@ def _form_page(
     subject: Subject,
     crumb: tuple[str, str],
     about: dict[str, str],
-    save: Callable[[Actor], None],
 ) -> HttpResponse:
-    """Save the form and go back to what it is on, or show the form."""
-    if form.is_valid():
-        with transaction.atomic():
-            save(Actor.of(request))
-        toast(request, f"{noun.capitalize()} added.")
-        return finish_action(request, subject.get_absolute_url())
+    """The form, in a dialog or on a page of its own."""
     kind, uuid, borrower_uuid = about["subject_kind"], about["subject_uuid"], about["borrower_uuid"]
     log_page(request, kind=kind, uuid=uuid, label=str(subject), borrower_uuid=borrower_uuid)
     context: dict[str, Any] = {
