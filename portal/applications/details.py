@@ -16,7 +16,7 @@ MAX_LINES: Final = 40
 MAX_DEPTH: Final = 3
 
 
-class Line(NamedTuple):
+class DetailLine(NamedTuple):
     """One plain value and the keys that lead to it; a value alone or in a list has none."""
 
     label: str
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 class Details(NamedTuple):
     """The first lines of a value, and how many more there are."""
 
-    lines: list[Line]
+    lines: list[DetailLine]
     left_out: int
 
     @property
@@ -63,9 +63,9 @@ def as_text(value: Any) -> str | None:
     return "; ".join(parts + ([f"and {found.left_out} more"] if found.left_out else []))
 
 
-def _lines(value: Any, keys: tuple[str, ...], depth: int) -> Iterator[Line]:
+def _lines(value: Any, keys: tuple[str, ...], depth: int) -> Iterator[DetailLine]:
     if not isinstance(value, Mapping | list) or not value or depth == MAX_DEPTH:
-        yield Line(" ".join(keys), _plain(value))
+        yield DetailLine(" ".join(keys), _plain(value))
         return
     for key, item in _items(value):
         yield from _lines(item, (*keys, key) if key else keys, depth + 1)

@@ -44,7 +44,7 @@ class Figure(NamedTuple):
 Reader = Callable[[Offer, Application], Figure]
 
 
-class Line(NamedTuple):
+class OfferLine(NamedTuple):
     """A row of the table without its offers; ``formula`` says how a figure is calculated here."""
 
     key: str
@@ -124,30 +124,30 @@ def _calculated(formula: Callable[..., Decimal], *names: str) -> Reader:
 # --- The rows ---
 
 REPORTED: Final = (
-    Line("amount", "Amount", _reported("amount", wording.money)),
-    Line(
+    OfferLine("amount", "Amount", _reported("amount", wording.money)),
+    OfferLine(
         "difference",
         "Difference from requested",
         _calculated(lambda offered, requested: offered - requested, "amount", "requested amount"),
         formula="amount − requested amount",
     ),
-    Line("fee", "Origination fee", _reported("origination_fee", wording.money), "lowest"),
-    Line("apr", "APR", _reported("apr", wording.rate), "lowest"),
-    Line("rate", "Interest rate", _reported("interest_rate", wording.rate), "lowest"),
-    Line("term", "Term", _term),
-    Line("installment", "Installment", _reported("installment", wording.money), "lowest"),
-    Line("interest", "Interest amount", _reported("interest_amount", wording.money), "lowest"),
-    Line("interest_only", "Interest-only period", _reported("interest_only_period")),
-    Line(
+    OfferLine("fee", "Origination fee", _reported("origination_fee", wording.money), "lowest"),
+    OfferLine("apr", "APR", _reported("apr", wording.rate), "lowest"),
+    OfferLine("rate", "Interest rate", _reported("interest_rate", wording.rate), "lowest"),
+    OfferLine("term", "Term", _term),
+    OfferLine("installment", "Installment", _reported("installment", wording.money), "lowest"),
+    OfferLine("interest", "Interest amount", _reported("interest_amount", wording.money), "lowest"),
+    OfferLine("interest_only", "Interest-only period", _reported("interest_only_period")),
+    OfferLine(
         "interest_only_installment",
         "Interest-only installment",
         _reported("interest_only_installment", wording.money),
     ),
-    Line("start", "Start", _day("start_date")),
-    Line("maturity", "Maturity", _day("maturity_date")),
-    Line("explanation", "Explanation", _reported("explanation")),
+    OfferLine("start", "Start", _day("start_date")),
+    OfferLine("maturity", "Maturity", _day("maturity_date")),
+    OfferLine("explanation", "Explanation", _reported("explanation")),
 )
-NET_PROCEEDS: Final = Line(
+NET_PROCEEDS: Final = OfferLine(
     "net",
     "Net proceeds",
     _calculated(lambda amount, fee: amount - fee, "amount", "origination fee"),
@@ -155,14 +155,14 @@ NET_PROCEEDS: Final = Line(
     "amount − origination fee",
 )
 CALCULATED: Final = (
-    Line(
+    OfferLine(
         "total",
         "Total of payments",
         _calculated(lambda installment, term: installment * term, "installment", "term"),
         "lowest",
         "installment × term",
     ),
-    Line(
+    OfferLine(
         "cost",
         "Cost over principal",
         _calculated(
@@ -175,7 +175,7 @@ CALCULATED: Final = (
 LINES: Final = {line.key: line for line in (*REPORTED, NET_PROCEEDS, *CALCULATED)}
 
 
-def all_lines() -> tuple[Line, ...]:
+def all_lines() -> tuple[OfferLine, ...]:
     """All rows from top to bottom; net proceeds only if the fee is deducted from the amount, which is a setting."""
     return (*REPORTED, *([NET_PROCEEDS] if settings.SERVICING_FEE_DEDUCTED else []), *CALCULATED)
 
@@ -183,7 +183,7 @@ def all_lines() -> tuple[Line, ...]:
 # --- The table ---
 
 
-class View(NamedTuple):
+class OfferView(NamedTuple):
     """Sorting, rows and chosen offers from the query string; what is not understood is left out."""
 
     sort: str = ""
@@ -212,7 +212,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Column:
+class OfferColumn:
     """One offer, under a letter that it keeps in any order."""
 
     letter: str
@@ -229,7 +229,7 @@ class Column:
         return ", ".join(self.figure(key).text or "—" for key in ("amount", "apr"))
 
 
-class Cell(NamedTuple):
+class OfferCell(NamedTuple):
     """A figure in the table; ``best`` says in words that no other offer is better."""
 
     figure: Figure
@@ -247,11 +247,11 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class OfferRow:
     """One row over the shown offers; ``remark`` says why none of them is marked as best."""
 
-    line: Line
-    cells: Sequence[Cell]
+    line: OfferLine
+    cells: Sequence[OfferCell]
     remark: str
     sorted: Literal["", "ascending", "descending"]
 
@@ -282,11 +282,11 @@ class Row:
 class Comparison:
     """The offers of an application in the wanted order; ``columns`` are those side by side."""
 
-    view: View
-    everyone: Sequence[Column]
-    columns: Sequence[Column]
-    reported: Sequence[Row]
-    calculated: Sequence[Row]
+    view: OfferView
+    everyone: Sequence[OfferColumn]
+    columns: Sequence[OfferColumn]
+    reported: Sequence[OfferRow]
+    calculated: Sequence[OfferRow]
     is_differing: bool
     """Whether rows that are the same for all shown offers are left out."""
     same: int
@@ -295,7 +295,7 @@ class Comparison:
     """How many rows none of the shown offers has."""
 
     @property
-    def lines(self) -> Sequence[Line]:
+    def lines(self) -> Sequence[OfferLine]:
         """Rows to sort by: those that an offer has."""
         return [line for line in all_lines() if any(column.figure(line.key).text for column in self.everyone)]
 
@@ -304,7 +304,7 @@ class Comparison:
         return bool(settings.SERVICING_FEE_DEDUCTED)
 
     @property
-    def menu(self) -> Sequence[Column]:
+    def menu(self) -> Sequence[OfferColumn]:
         """The offers to choose from."""
         return self.everyone[:MAX_IN_MENU]
 
@@ -314,9 +314,9 @@ class Comparison:
         return max(0, len(self.everyone) - MAX_IN_MENU)
 
 
-def compare(application: Application, view: View) -> Comparison:
+def compare(application: Application, view: OfferView) -> Comparison:
     """The table of an application's offers. Best values are the best of all offers, shown or not."""
-    sent = [Column(letter(n), offer, application) for n, offer in enumerate(application.offers)]
+    sent = [OfferColumn(letter(n), offer, application) for n, offer in enumerate(application.offers)]
     everyone = _ordered(sent, view.sort)
     picked = [column for column in everyone if column.letter in view.picked]
     columns = (picked or everyone)[:MAX_COLUMNS]
@@ -337,7 +337,7 @@ def compare(application: Application, view: View) -> Comparison:
     )
 
 
-def column_facts(rows: Sequence[Row], index: int) -> SafeString:
+def column_facts(rows: Sequence[OfferRow], index: int) -> SafeString:
     """The rows of one offer as a list of terms, for narrow screens."""
     facts = (
         (
@@ -356,7 +356,7 @@ def letter(n: int) -> str:
     return (letter(before - 1) if before else "") + ascii_uppercase[last]
 
 
-def _ordered(columns: list[Column], sort: str) -> list[Column]:
+def _ordered(columns: list[OfferColumn], sort: str) -> list[OfferColumn]:
     """Sort by a row's value, descending after a minus; offers without one come last, equal ones stay as sent."""
     if not sort:
         return columns
@@ -367,7 +367,9 @@ def _ordered(columns: list[Column], sort: str) -> list[Column]:
     return [column for _, column in (*present, *(pair for pair in values if pair[0] is None))]
 
 
-def _row(line: Line, everyone: Sequence[Column], columns: Sequence[Column], sort: str) -> Row:
+def _row(
+    line: OfferLine, everyone: Sequence[OfferColumn], columns: Sequence[OfferColumn], sort: str
+) -> OfferRow:
     values = [column.figure(line.key).value for column in everyone] if line.best else []
     numbers = [value for value in values if isinstance(value, Decimal)]
     best, words, remark = None, "", ""
@@ -382,9 +384,9 @@ def _row(line: Line, everyone: Sequence[Column], columns: Sequence[Column], sort
             f"{line.best}{' APR' if line.key == 'apr' else ''}{f', shared by {shared}' if shared > 1 else ''}"
         )
     figures = [column.figure(line.key) for column in columns]
-    return Row(
+    return OfferRow(
         line=line,
-        cells=[Cell(figure, words if words and figure.value == best else "") for figure in figures],
+        cells=[OfferCell(figure, words if words and figure.value == best else "") for figure in figures],
         remark=remark,
         sorted="ascending" if sort == line.key else "descending" if sort == f"-{line.key}" else "",
     )

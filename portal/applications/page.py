@@ -24,9 +24,9 @@ from portal.applications.details import Details, as_text, details
 from portal.applications.forms import PreferForm
 from portal.applications.models import Preference
 from portal.applications.offers import (
-    Column,
     Comparison,
-    View,
+    OfferColumn,
+    OfferView,
     all_lines,
     column_facts,
     compare,
@@ -54,7 +54,7 @@ CONSENT = {True: "Given", False: "Not given", None: None}
 class ShownOffer:
     """One shown offer: its facts, failed data checks, whether colleagues prefer it, and the account it has become."""
 
-    column: Column
+    column: OfferColumn
     reported: SafeString
     calculated: SafeString
     checks: Sequence[consistency.Rule]
@@ -106,7 +106,7 @@ def answered_application(borrower_uuid: str, application_uuid: str) -> tuple[Rec
 
 def answer_context(request: StaffRequest, record: Record, application: Application) -> dict[str, Any]:
     """Facts, offers, and on demand the object as the service sent it."""
-    comparison = compare(application, View.of(request.GET))
+    comparison = compare(application, OfferView.of(request.GET))
     preference = Preference.objects.filter(application_uuid=record.uuid).first()
     preferred = preference.offer_uuid if preference else ""
     heads = shown_offers(comparison, application, preferred)
@@ -243,7 +243,7 @@ def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
 def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> StreamingHttpResponse:
     """Export the shown offers, or with ``all`` every one, with the rows of the screen as columns."""
     record, application = answered_application(borrower_uuid, application_uuid)
-    comparison = compare(application, View.of(request.GET))
+    comparison = compare(application, OfferView.of(request.GET))
     columns = comparison.everyone if "all" in request.GET else comparison.columns
     services.note(Actor.of(request), "applications.export_offers", record, detail={"rows": len(columns)})
     lines = all_lines()
@@ -256,7 +256,7 @@ def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: s
     )
 
 
-def csv_row(column: Column, keys: Sequence[str]) -> list[Any]:
+def csv_row(column: OfferColumn, keys: Sequence[str]) -> list[Any]:
     """One offer with exact numbers and days; anything else in the words of the screen."""
     offer, figures = column.offer, [column.figure(key) for key in keys]
     values = [each.value if isinstance(each.value, Decimal | date) else each.text for each in figures]

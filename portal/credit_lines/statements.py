@@ -14,7 +14,7 @@ from servicing.consistency import missing_months
 
 
 @dataclass(frozen=True)
-class Entry:
+class StatementEntry:
     """One statement, or a month without one."""
 
     day: date
@@ -38,14 +38,14 @@ class Entry:
 class StatementList:
     """The list, the chosen statement, and those before and after it."""
 
-    years: Sequence[tuple[int, Sequence[Entry]]]
+    years: Sequence[tuple[int, Sequence[StatementEntry]]]
     count: int
     missing: int
     undated: int
-    chosen: Entry | None
-    earlier: Entry | None
-    later: Entry | None
-    newest: Entry | None
+    chosen: StatementEntry | None
+    earlier: StatementEntry | None
+    later: StatementEntry | None
+    newest: StatementEntry | None
 
     @property
     def words(self) -> str:
@@ -63,10 +63,12 @@ def statement_list(
     days = sorted({one.billing_date for one in line.statements if one.billing_date and one.url})
     fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(actor, line_uuid, days)
     entries = [
-        Entry(day, _pdf_url(borrower_uuid, line_uuid, day), fingerprints.get(day, ()), day not in viewed)
+        StatementEntry(
+            day, _pdf_url(borrower_uuid, line_uuid, day), fingerprints.get(day, ()), day not in viewed
+        )
         for day in days
     ]
-    gaps = [Entry(month, is_missing=True) for month in missing_months(days)]
+    gaps = [StatementEntry(month, is_missing=True) for month in missing_months(days)]
     index = next((index for index, day in enumerate(days) if day.isoformat() == chosen_day), len(days))
     newest_first = sorted([*entries, *gaps], key=lambda entry: entry.day, reverse=True)
     return StatementList(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from portal.applications.offers import View, compare
+from portal.applications.offers import OfferView, compare
 from portal.applications.page import facts
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
@@ -16,7 +16,7 @@ MAX_UPRIGHT_OFFERS = 3
 """More offers than this need the long side of the paper."""
 
 
-def document(copy: LiveCopy, owner: Record | None, options: Options, view: View) -> Document:
+def document(copy: LiveCopy, owner: Record | None, options: Options, view: OfferView) -> Document:
     """Build the sheet with the offers chosen on the application's page, in the order chosen there.
 
     It has every row that one of them has, also where the page shows only what differs.

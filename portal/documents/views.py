@@ -21,7 +21,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.roles import requires
-from portal.applications.offers import View as OfferView
+from portal.applications.offers import OfferView
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_page, log_view

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.applications.offers import Comparison, View, compare, letter
+from portal.applications.offers import Comparison, OfferView, compare, letter
 from tests.portal.applications.answers import decoded, offer
 
 DISCLOSED = [
@@ -30,7 +30,7 @@ DISCLOSED = [
 
 
 def compared(*offers: dict[str, Any], query: str = "", **fields: Any) -> Comparison:
-    return compare(decoded(*offers, **fields), View.of(QueryDict(query)))
+    return compare(decoded(*offers, **fields), OfferView.of(QueryDict(query)))
 
 
 def cells(table: Comparison, name: str) -> list[Any]:
@@ -226,7 +226,7 @@ class TestView:
         rows = compared(offer(0), offer(1), query="sort=apr").reported
         apr = next(row for row in rows if row.line.key == "apr")
         assert (apr.sorted, apr.next_sort) == ("ascending", "-apr")
-        assert View.of(QueryDict("sort=-apr")).reversed == "APR"
+        assert OfferView.of(QueryDict("sort=-apr")).reversed == "APR"
 
     @pytest.mark.parametrize(
         ("count", "query", "is_differing"),
