@@ -72,7 +72,7 @@ class StaffAdminSite(admin.AdminSite):
 site = StaffAdminSite()
 
 
-class Filter(admin.SimpleListFilter):
+class AdminFilter(admin.SimpleListFilter):
     """A filter above a list; ``templates/admin/filter.html`` draws it as a choice, a date or a text."""
 
     control = "select"
@@ -89,10 +89,10 @@ class Filter(admin.SimpleListFilter):
         return (self.value() or "").replace("\0", "").strip()[:200]
 
 
-def choice_filter(name: str, label: str, every: str, choices: Callable[[], Choices]) -> type[Filter]:
+def choice_filter(name: str, label: str, every: str, choices: Callable[[], Choices]) -> type[AdminFilter]:
     """A filter with these choices: words and condition by value."""
 
-    class Choice(Filter):
+    class Choice(AdminFilter):
         parameter_name, title, prompt = name, label, every
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from portal.ui.guard import GuardedForm
 MAIL_SWITCHES = ["mail_approvals", "mail_follow_ups", "mail_promises", "mail_digest"]
 
 
-class ProfileForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
+class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
     """How pages address the person, and how they look."""
 
     time_zone = forms.ChoiceField(required=False)

@@ -29,7 +29,7 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts import expired_forms, password_links
 from portal.accounts.adapter import forget_wrong_passwords, is_below_limit
-from portal.accounts.forms import ForgottenPasswordForm, ProfileForm, ThemeForm
+from portal.accounts.forms import ForgottenPasswordForm, PreferencesForm, ThemeForm
 from portal.accounts.models import User
 from portal.accounts.roles import requires
 from portal.accounts.sessions import browser_in_words, end_other_sessions
@@ -41,7 +41,7 @@ from portal.ui.keys import row_key
 def profile(request: HttpRequest) -> HttpResponse:
     """Form of address, time zone, theme, density and shortcuts of the person who is signed in."""
     person = cast(User, request.user)
-    form = ProfileForm(request.POST or None, instance=person)
+    form = PreferencesForm(request.POST or None, instance=person)
     if form.is_valid():
         form.save()
         toast(request, "Settings saved.")

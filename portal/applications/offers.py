@@ -33,7 +33,7 @@ LONG_TEXT: Final = 60
 Value = Decimal | date | str | None
 
 
-class Figure(NamedTuple):
+class OfferFigure(NamedTuple):
     """What one offer has in one row: a value to compare and its text, or which inputs are missing."""
 
     value: Value = None
@@ -41,7 +41,7 @@ class Figure(NamedTuple):
     missing: str = ""
 
 
-Reader = Callable[[Offer, Application], Figure]
+Reader = Callable[[Offer, Application], OfferFigure]
 
 
 class OfferLine(NamedTuple):
@@ -71,30 +71,30 @@ def reported_value(record: Application | Offer, name: str) -> Any:
 def _reported(name: str, write: Callable[[Decimal], str | None] | None = None) -> Reader:
     """Read a field that should be a number written by ``write``; anything else is shown as sent."""
 
-    def read(offer: Offer, _: Application) -> Figure:
+    def read(offer: Offer, _: Application) -> OfferFigure:
         raw = reported_value(offer, name)
         number, text = decimal_or_none(raw), as_text(raw)
         if number is None:
-            return Figure(text, text)
-        return Figure(number, write(number) if write else text)
+            return OfferFigure(text, text)
+        return OfferFigure(number, write(number) if write else text)
 
     return read
 
 
 def _day(name: str) -> Reader:
-    def read(offer: Offer, application: Application) -> Figure:
+    def read(offer: Offer, application: Application) -> OfferFigure:
         raw = reported_value(offer, name)
         value = raw if isinstance(raw, date) else calendar_day(raw)
-        return Figure(value, wording.day(value)) if value else _reported(name)(offer, application)
+        return OfferFigure(value, wording.day(value)) if value else _reported(name)(offer, application)
 
     return read
 
 
-def _term(offer: Offer, application: Application) -> Figure:
+def _term(offer: Offer, application: Application) -> OfferFigure:
     term, frequency = _reported("term")(offer, application), wording.human(offer.term_frequency)
     if term.text is None and frequency is None:
         return term
-    return Figure(term.value, f"{term.text or '—'}, {frequency or '—'}")
+    return OfferFigure(term.value, f"{term.text or '—'}, {frequency or '—'}")
 
 
 INPUTS: Final[dict[str, Callable[[Offer, Application], Any]]] = {
@@ -109,14 +109,14 @@ INPUTS: Final[dict[str, Callable[[Offer, Application], Any]]] = {
 def _calculated(formula: Callable[..., Decimal], *names: str) -> Reader:
     """Calculate an amount from inputs; over a term with an interest-only period no simple product is true."""
 
-    def read(offer: Offer, application: Application) -> Figure:
+    def read(offer: Offer, application: Application) -> OfferFigure:
         if "term" in names and reported_value(offer, "interest_only_period"):
-            return Figure(missing="Not provided for an interest-only period")
+            return OfferFigure(missing="Not provided for an interest-only period")
         values = {name: decimal_or_none(INPUTS[name](offer, application)) for name in names}
         if missing := [name for name, value in values.items() if value is None]:
-            return Figure(missing=f"Needs {get_text_list(missing, 'and')}")
+            return OfferFigure(missing=f"Needs {get_text_list(missing, 'and')}")
         result = formula(*values.values())
-        return Figure(result, wording.money(result))
+        return OfferFigure(result, wording.money(result))
 
     return read
 
@@ -219,7 +219,7 @@ class OfferColumn:
     offer: Offer
     application: Application
 
-    def figure(self, key: str) -> Figure:
+    def figure(self, key: str) -> OfferFigure:
         """What the offer has in one row."""
         return LINES[key].read(self.offer, self.application)
 
@@ -232,7 +232,7 @@ class OfferColumn:
 class OfferCell(NamedTuple):
     """A figure in the table; ``best`` says in words that no other offer is better."""
 
-    figure: Figure
+    figure: OfferFigure
     best: str = ""
 
     @property

@@ -16,7 +16,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 
-from portal.accounts.admin import Filter, FramedAdmin, choice_filter, site
+from portal.accounts.admin import AdminFilter, FramedAdmin, choice_filter, site
 from portal.accounts.roles import can
 from portal.audit.chain import append
 from portal.audit.filters import GROUPS, RESULTS, of_borrower, people
@@ -31,7 +31,7 @@ from portal.ui.templatetags.ui import or_dash, status_badge
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 
-class BorrowerFilter(Filter):
+class BorrowerFilter(AdminFilter):
     """Rows about a borrower."""
 
     parameter_name, title, prompt, control = "borrower", "Borrower", "Borrower name or ID", "text"
@@ -44,7 +44,7 @@ class BorrowerFilter(Filter):
         return queryset.filter(of_borrower(self.typed()))
 
 
-class DayFilter(Filter):
+class DayFilter(AdminFilter):
     """Rows of one day, in the reader's time zone."""
 
     parameter_name, title, prompt, control = "day", "Day", "Day", "date"
@@ -62,7 +62,7 @@ class DayFilter(Filter):
         return queryset.filter(**{f"{column}__gte": start, f"{column}__lt": end})
 
 
-def _field_filter(name: str, label: str, every: str, model: Any) -> type[Filter]:
+def _field_filter(name: str, label: str, every: str, model: Any) -> type[AdminFilter]:
     """A filter by the values of an indexed column that the table holds."""
 
     def choices() -> dict[str, tuple[str, Q]]:

@@ -124,7 +124,7 @@ def findings(
 
 
 @dataclass(frozen=True)
-class Progress:
+class RefreshProgress:
     """How many of the copies were answered since somebody asked for all of them."""
 
     since: datetime
@@ -138,13 +138,13 @@ class Progress:
         return self.done == self.total or not is_recent(self.since, MAX_WAIT)
 
 
-def progress(copies: Sequence[LiveCopy], since: str) -> Progress:
+def progress(copies: Sequence[LiveCopy], since: str) -> RefreshProgress:
     """How far it is; without a readable time it starts now."""
     start = parse_moment(since) or timezone.now()
     answered = [one for one in copies if one.record.checked_at and one.record.checked_at >= start]
     tried = [one for one in copies if one.record.failed_at and one.record.failed_at >= start]
     failed = [one for one in tried if one not in answered]
-    return Progress(start, len(answered) + len(failed), len(failed), len(copies))
+    return RefreshProgress(start, len(answered) + len(failed), len(failed), len(copies))
 
 
 # --- Who the borrower is ---

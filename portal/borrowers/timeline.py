@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Payment:
+class RepaymentEvent:
     """A repayment among the events: most of them are only counted, so words are made for those that are shown."""
 
     day: date
@@ -90,12 +90,13 @@ def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: in
     chosen = [event for event in events if not kind or event.kind == kind]
     months = groupby(chosen[:shown], key=lambda event: event.day.replace(day=1))
     grouped = [
-        (month, [one.event if isinstance(one, Payment) else one for one in group]) for month, group in months
+        (month, [one.event if isinstance(one, RepaymentEvent) else one for one in group])
+        for month, group in months
     ]
     return Timeline(grouped, min(shown, len(chosen)), len(chosen), counts)
 
 
-def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | Payment]:
+def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | RepaymentEvent]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
     # A page view is no change, and a note has an event of its own.
     changes = entries.filter(recordview__isnull=True).exclude(action="notes.add")
@@ -108,7 +109,7 @@ def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | Paym
             account = account_of_list(copy.record)
             for repayment in copy.repayments:
                 if repayment.effective_date:
-                    yield Payment(repayment.effective_date, repayment, account)
+                    yield RepaymentEvent(repayment.effective_date, repayment, account)
         if isinstance(copy.answer, Statement):
             text, url = f"Statement of line {copy.record.uuid[:8]}", copy.record.get_absolute_url()
             for document in copy.answer.statements:

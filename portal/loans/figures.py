@@ -18,7 +18,7 @@ DAYS_A_MONTH = DAYS_A_YEAR / 12
 NOT_RECOGNIZED = "Not every installment has a date, an amount and a status we recognize"
 
 
-class Figure(NamedTuple):
+class FigureCard(NamedTuple):
     """One figure: an amount or a day ready to show, and a sentence below it."""
 
     label: str
@@ -29,7 +29,7 @@ class Figure(NamedTuple):
 
 def figure_cards(
     figures: Figures, loan: Loan, schedule: Schedule, repayments: Sequence[Repayment], today: date
-) -> list[Figure]:
+) -> list[FigureCard]:
     """Past due, due next, remaining payments, principal, maturity."""
     return [
         _past_due(figures, schedule, repayments, today),
@@ -40,49 +40,53 @@ def figure_cards(
     ]
 
 
-def _past_due(figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date) -> Figure:
+def _past_due(
+    figures: Figures, schedule: Schedule, repayments: Sequence[Repayment], today: date
+) -> FigureCard:
     if figures.past_due is None:
-        return Figure("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
+        return FigureCard("Past due", figures.why_not_known or "", NOT_KNOWN, is_bad=figures.is_late)
     if not figures.past_due:
-        return Figure("Past due", "Nothing is past due", money(figures.past_due))
+        return FigureCard("Past due", "Nothing is past due", money(figures.past_due))
     days = figures.days_past_due(today) or 0
     words = f"{counted(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
     is_partly = is_partly_paid(figures.oldest_unpaid_due, repayments)
     note = ", before partial payments" if is_partly else ""
-    return Figure("Past due", f"{words}{note}", money(figures.past_due), is_bad=True)
+    return FigureCard("Past due", f"{words}{note}", money(figures.past_due), is_bad=True)
 
 
-def _due_next(figures: Figures, schedule: Schedule) -> Figure:
+def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.due_next is None:
-        return Figure("Due next", "None left to come" if schedule.is_known else _why_no_figure(schedule))
+        return FigureCard("Due next", "None left to come" if schedule.is_known else _why_no_figure(schedule))
     day, amount = figures.due_next
     words = f"{wording.day(day, weekday=True)}, {wording.ago(day)}"
-    return Figure("Due next", words, NOT_KNOWN if amount is None else money(amount))
+    return FigureCard("Due next", words, NOT_KNOWN if amount is None else money(amount))
 
 
-def _remaining(figures: Figures, schedule: Schedule) -> Figure:
+def _remaining(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.remaining is None:
-        return Figure("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
+        return FigureCard("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
     paid = sum(row.is_paid for row in schedule.rows)
     words = f"{paid} of {counted(len(schedule.rows))} paid, per the schedule; interest included"
-    return Figure("Remaining payments", words, money(figures.remaining))
+    return FigureCard("Remaining payments", words, money(figures.remaining))
 
 
-def _principal(figures: Figures) -> Figure:
+def _principal(figures: Figures) -> FigureCard:
     words = "Not the payoff, which isn’t provided"
-    return Figure("Principal", words, NOT_KNOWN if figures.principal is None else money(figures.principal))
+    return FigureCard(
+        "Principal", words, NOT_KNOWN if figures.principal is None else money(figures.principal)
+    )
 
 
 def _why_no_figure(schedule: Schedule) -> str:
     return NOT_RECOGNIZED if schedule.rows else NotKnown.NO_SCHEDULE
 
 
-def _maturity(loan: Loan, schedule: Schedule, today: date) -> Figure:
+def _maturity(loan: Loan, schedule: Schedule, today: date) -> FigureCard:
     if loan.maturity_date:
-        return Figure("Maturity", distance(loan.maturity_date, today), day(loan.maturity_date))
+        return FigureCard("Maturity", distance(loan.maturity_date, today), day(loan.maturity_date))
     if schedule.has_days and (last := schedule.rows[-1].due_date):
-        return Figure("Last installment", f"{distance(last, today)}; no maturity date", day(last))
-    return Figure("Maturity", "Not provided by the service")
+        return FigureCard("Last installment", f"{distance(last, today)}; no maturity date", day(last))
+    return FigureCard("Maturity", "Not provided by the service")
 
 
 class Term(NamedTuple):
