@@ -30,7 +30,7 @@ import servicing
 from portal.accounts import outbox
 from portal.accounts.encryption import CannotDecrypt, decrypt
 from portal.accounts.single_sign_on import PROVIDER_ID, discover
-from portal.audit import guard, integrity, writes
+from portal.audit import checkpoints, guard, writes
 from portal.audit.models import Actor, Entry
 from portal.audit.spool import ANSWERS
 from portal.gateway import build_client, client_for
@@ -418,11 +418,11 @@ def trail() -> Findings:
 def checkpoint_files(signed: Entry | None) -> Findings:
     """Check that the signing process can use its key and file, and that the file has the last signature."""
     try:
-        stored = integrity.read_checkpoints()
-    except integrity.UnusableCheckpoints as problem:
+        stored = checkpoints.read_checkpoints()
+    except checkpoints.UnusableCheckpoints as problem:
         yield bad(f"The checkpoints cannot be used: {problem}")
         return
     if signed and not stored.has_line_of(signed.pk, signed.detail["entry"]):
-        yield bad(f"The trail was signed, but {integrity.LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
+        yield bad(f"The trail was signed, but {checkpoints.LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
     else:
         yield ok(f"The checkpoints of the audit trail can be read: {len(stored.by_entry):,}.")

@@ -19,7 +19,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.accounts.roles import Role
-from portal.audit import guard, integrity
+from portal.audit import checkpoints, guard
 from portal.audit.chain import append
 from portal.audit.guard import GENESIS_HASH
 from portal.audit.integrity import verify_chain
@@ -275,8 +275,8 @@ class TestGuard:
         lines = signed.read_text()
         run(*REPLACED[connection.vendor])
         assert "audit_entry isn't a table; something replaced it" in failure()
-        with pytest.raises(integrity.UnusableCheckpoints, match="does not hold entry"):
-            integrity.sign_checkpoint(Entry(id=Entry.objects.count() + 1, hash="f" * 64))
+        with pytest.raises(checkpoints.UnusableCheckpoints, match="does not hold entry"):
+            checkpoints.sign_checkpoint(Entry(id=Entry.objects.count() + 1, hash="f" * 64))
         assert signed.read_text() == lines
 
     def test_an_upgrade_repairs_it_and_records_what_was_wrong(self, signed: Path) -> None:
@@ -517,7 +517,7 @@ class TestKeys:
         )
         (signed.parent / "key").unlink()
         assert "no key here has the name" in failure()
-        settings.AUDIT_CHECKPOINT_FORMER_KEYS = [integrity.public_key_of(first)]
+        settings.AUDIT_CHECKPOINT_FORMER_KEYS = [checkpoints.public_key_of(first)]
         check()
         check()
         assert len(signed.read_text().splitlines()) == 3

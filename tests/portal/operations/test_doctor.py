@@ -19,7 +19,7 @@ from django.utils import timezone
 from portal import gateway
 from portal.accounts.encryption import encrypt
 from portal.accounts.models import User
-from portal.audit import guard, integrity
+from portal.audit import checkpoints, guard
 from portal.audit.chain import append
 from portal.audit.models import Actor, Outage
 from portal.jobs.models import Worker
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 def healthy(portal_service: Sandbox, settings: LazySettings, tmp_path: Path) -> Sandbox:
     """A deployment in which nothing is wrong, but that it has the settings of local use."""
     settings.DEBUG = True
-    settings.AUDIT_CHECKPOINT_KEY = integrity.new_key()[0]
+    settings.AUDIT_CHECKPOINT_KEY = checkpoints.new_key()[0]
     settings.ENV_FILE = tmp_path / "env"
     if connection.vendor == "sqlite":
         Path(connection.settings_dict["NAME"]).chmod(0o600)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from portal.audit import guard, integrity
+from portal.audit import checkpoints, guard, integrity
 from portal.audit.models import Actor
 
 
@@ -59,7 +59,7 @@ class Command(BaseCommand):
     ) -> None:
         """Check, say what was found, and fail where something is wrong."""
         if new_key:
-            private, public = integrity.new_key()
+            private, public = checkpoints.new_key()
             self.stdout.write(f"AUDIT_CHECKPOINT_KEY={private}")
             self.stdout.write(
                 f"Its public half, for AUDIT_CHECKPOINT_FORMER_KEYS once it is replaced: {public}"
@@ -74,5 +74,5 @@ class Command(BaseCommand):
                 self.stdout.write(integrity.accept_trail(reason.strip(), Actor.operator("verify", by)))
             for words in integrity.check_trail(copy, only_new=recent):
                 self.stdout.write(words)
-        except (integrity.UnusableCheckpoints, integrity.TrailBroken) as problem:
+        except (checkpoints.UnusableCheckpoints, integrity.TrailBroken) as problem:
             raise CommandError(str(problem)) from None
