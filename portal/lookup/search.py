@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, reduce
 from operator import and_, or_
@@ -19,7 +19,7 @@ from portal.messaging.query import MessageQuery
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, read
-from portal.registry.records import records_by_key, with_borrowers
+from portal.registry.records import active_records, records_by_key, with_borrowers
 from portal.registry.search.find import OWNED, of_borrowers, ranked
 from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
@@ -169,14 +169,10 @@ def suggest(query: Query) -> list[HitGroup]:
 def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
     """Find and count the hits of each kind: a page of the chosen kind, the first few of the others."""
     found = ranked(_kinds(query), query, SHOWN, most=MAX_COUNTED)
-    pages = {
-        one: Paginator(list(ranks), PER_PAGE).get_page(page)
-        if one == kind
-        else Paginator(list(ranks), SHOWN).get_page(1)
-        for one, ranks in found.items()
-    }
-    for one, shown in pages.items():
+    pages = {one: Paginator(list(ranks), SHOWN).page(1) for one, ranks in found.items()}
+    for one, ranks in found.items():
         if one == kind:  # Its matches have to be in order up to this page.
+            pages[one] = shown = Paginator(list(ranks), PER_PAGE).get_page(page)
             best = list(ranked([one], query, shown.end_index()).get(one, ()))
             shown.object_list = best[shown.start_index() - 1 :]
     return _groups(pages, query)
@@ -204,11 +200,9 @@ def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = N
     rows = {record.pk: (record, borrower) for record, borrower in with_borrowers(stored.values())}
     groups = []
     for kind, shown in pages.items():
-        found = [rows[key] for key in shown if key in rows]
-        marked = kind == best
-        hits = [
-            Hit(*row, query.words, starts, day=query.day, is_best=marked and row is found[0]) for row in found
-        ]
+        hits = [Hit(*rows[key], query.words, starts, query.day) for key in shown if key in rows]
+        if kind == best and hits:
+            hits[0] = replace(hits[0], is_best=True)
         groups.append(HitGroup(kind, hits, shown))
     return groups
 
@@ -334,19 +328,14 @@ def find_unknown_ids(
     archived = [record for record in stored if record.archived_at]
     if not missing and not archived:
         return None
-    if not missing:
-        return UnknownIds((), archived, (), "")
-    return UnknownIds(missing, archived, list(_possible_owners(stored, of)), of)
+    return UnknownIds(missing, archived, list(_possible_owners(stored, of)) if missing else (), of)
 
 
 def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Record]:
     """The borrowers of records pasted beside the ID, then those that match the search."""
-    keys = (
-        ranked([Kind.BORROWER], read(of), MAX_OWNERS).get(Kind.BORROWER, ())
-        if len(of) >= MIN_CHARACTERS
-        else ()
-    )
     pasted = {record.borrower_uuid for record in pasted_records}
-    yield from Record.objects.filter(kind=Kind.BORROWER, uuid__in=pasted, archived_at__isnull=True)
-    stored = Record.objects.in_bulk(keys)
-    yield from (stored[key] for key in keys if stored[key].uuid not in pasted)
+    yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)
+    if len(of) >= MIN_CHARACTERS:
+        keys = ranked([Kind.BORROWER], read(of), MAX_OWNERS).get(Kind.BORROWER, ())
+        stored = Record.objects.in_bulk(keys)
+        yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

@@ -21,6 +21,7 @@ from portal.lookup import search as searches
 from portal.lookup import services, tasks
 from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, OpenAsForm
 from portal.lookup.models import Upload
+from portal.lookup.search import HitGroup
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
 from portal.registry.query import Query, read
 from portal.registry.sources import READS
@@ -39,18 +40,24 @@ def search(request: StaffRequest) -> HttpResponse:
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
     count_suggestions(request)
-    hits, groups = searches.find_messages(query, searches.SUGGESTED), searches.suggest(query)
-    notes = searches.find_notes(query, searches.SUGGESTED)
-    context = {
+    context = results(request, query, searches.suggest(query), searches.SUGGESTED)
+    return render_page(request, "lookup/search.html", context, partial="suggestions")
+
+
+def results(
+    request: StaffRequest, query: Query, groups: list[HitGroup], limit: int, of: str = ""
+) -> dict[str, Any]:
+    """What the suggestions and the page show beside the records that match."""
+    hits, notes = searches.find_messages(query, limit), searches.find_notes(query, limit)
+    return {
         "query": query,
         "groups": groups,
         "message_hits": hits,
         "note_hits": notes,
         "similar": () if groups or hits or notes else searches.suggest_names(query),
         "places": searches.find_destinations(query, request.can),
-        "unknown": searches.find_unknown_ids(query, "", hits=hits, groups=groups),
+        "unknown": searches.find_unknown_ids(query, of, hits=hits, groups=groups),
     }
-    return render_page(request, "lookup/search.html", context, partial="suggestions")
 
 
 @require_POST
@@ -81,19 +88,11 @@ def search_page(
     kind = request.GET.get("kind", "")
     groups = searches.find_results(query, kind=kind, page=request.GET.get("page"))
     log_list(request, count=sum(group.page.paginator.count for group in groups))
-    hits, notes = searches.find_messages(query, searches.SHOWN), searches.find_notes(query, searches.SHOWN)
-    context = {
-        "query": query,
+    context = results(request, query, groups, searches.SHOWN, of) | {
         "search_text": query.text,
-        "groups": groups,
         "chosen": next((group for group in groups if group.kind == kind), None),
-        "message_hits": hits,
-        "note_hits": notes,
-        "similar": () if groups or hits or notes else searches.suggest_names(query),
         "problems": [*query.problems, *filter(None, [searches.limit_problem(query)])],
         "is_too_short": len(query.text) < searches.MIN_CHARACTERS,
-        "places": searches.find_destinations(query, request.can),
-        "unknown": searches.find_unknown_ids(query, of, hits=hits, groups=groups),
         "refusal": refusal,
         "may_add": request.can("lookup.add"),
     }
