@@ -24,7 +24,6 @@ from portal.messaging.filters import (
     SERVICE_FILTERS,
     SIZES,
     TRANSIENT_PARAMS,
-    FilterForm,
     cleaned_filters,
 )
 from portal.messaging.links import LinkedMessage, link_messages
@@ -81,6 +80,7 @@ class RemoteCount(NamedTuple):
 class Explorer:
     """The list of messages at an address; :meth:`load` fills in its page."""
 
+    sizes = SIZES
     state: QueryDict
     failure: ServicingError | None = None
     filters_ignored: bool = False
@@ -92,18 +92,9 @@ class Explorer:
     previous: str = ""
     first: int = 1
 
-    @cached_property
-    def _cleaned(self) -> tuple[FilterForm, dict[str, Any]]:
-        return cleaned_filters(self.state)
-
-    @property
-    def form(self) -> FilterForm:
-        return self._cleaned[0]
-
-    @property
-    def filters(self) -> dict[str, Any]:
-        """The valid filters."""
-        return self._cleaned[1]
+    def __post_init__(self) -> None:
+        """Read the form; ``filters`` are what is valid in it."""
+        self.form, self.filters = cleaned_filters(self.state)
 
     @cached_property
     def matches(self) -> MessageQuery:
@@ -113,10 +104,6 @@ class Explorer:
     @property
     def size(self) -> int:
         return int(self.filters.get("limit", SIZES[0]))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return SIZES
 
     @cached_property
     def wants_copy(self) -> bool:
@@ -169,15 +156,11 @@ class Explorer:
     def chips(self) -> list[Chip]:
         """The active filters."""
         sent = () if self.filters_ignored else [name for name, value in self.sent.items() if value]
+        shown = {name: value for name, value in self.filters.items() if name not in DISPLAY_PARAMS}
+        labels = {name: str(self.form.fields[name].label) for name in shown}
         return [
-            Chip(
-                str(self.form.fields[name].label),
-                _in_words(value),
-                self.query_string(**{name: None}),
-                name in sent,
-            )
-            for name, value in self.filters.items()
-            if name not in DISPLAY_PARAMS
+            Chip(labels[name], _in_words(value), self.query_string(**{name: None}), name in sent)
+            for name, value in shown.items()
         ]
 
     @property
@@ -254,10 +237,8 @@ class Explorer:
 
     def _learn_offset_counts(self, client: Client) -> OffsetUnit | None:
         """What offsets count, as two neighboring pages show it."""
-        pages = iterate_pages(
-            lambda offset: client.messages.list(**self.sent, limit=self.size, offset=offset)
-        )
-        *_, step = islice(pages, 2)
+        page = partial(client.messages.list, **self.sent, limit=self.size)
+        *_, step = islice(iterate_pages(lambda offset: page(offset=offset)), 2)
         cache.set("messaging.counts", step.cursor.counts, OFFSET_CACHE_SECONDS)
         return step.cursor.counts
 
@@ -335,17 +316,12 @@ class Explorer:
 
 
 def _file_line(row: LinkedMessage) -> list[Any]:
-    message, created, owner = row.message, row.message.received.created_at, row.borrower
+    message, owner, account = row.message, row.borrower, row.account
+    uuid, recorded = message.received.uuid, message.received.created_at
     return [
-        *(
-            message.received.uuid,
-            created.text if created else "",
-            message.event,
-            message.status,
-            message.product,
-        ),
+        *(uuid, recorded.text if recorded else "", message.event, message.status, message.product),
         *(message.amount, message.payment_status, owner and str(owner), owner and owner.uuid),
-        *(message.subject_uuid, row.account and row.account.uuid, message.bank_account),
+        *(message.subject_uuid, account and account.uuid, message.bank_account),
         msgspec.Raw(message.body.encode()),
     ]
 

@@ -3,18 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
 
 from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message
-from portal.registry.models import Kind, Record
-
-LINKABLE_KINDS: Final = (
-    *(Kind.REPAYMENT, Kind.LOAN, Kind.LINE),
-    *(Kind.APPLICATION, Kind.BORROWER, Kind.KEY_PERSON),
-)
-"""What a payload may be about; each has a borrower."""
+from portal.registry.models import SEARCHED_KINDS, Kind, Record
 
 
 @dataclass(frozen=True)
@@ -82,7 +75,7 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
 def _records_by_uuid(uuids: Iterable[str]) -> dict[str, Record]:
     """Records by ID, without lists of repayments: those have the ID of their account."""
     wanted = {uuid for uuid in uuids if uuid}
-    return {one.uuid: one for one in Record.objects.filter(uuid__in=wanted, kind__in=LINKABLE_KINDS)}
+    return {one.uuid: one for one in Record.objects.filter(uuid__in=wanted, kind__in=SEARCHED_KINDS)}
 
 
 def _placeholder_borrower(uuid: str) -> Record:

@@ -20,18 +20,12 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from portal.lists.paging import MAX_COUNTED
-from portal.messaging.links import LINKABLE_KINDS
 from portal.messaging.models import BankAccount, Message, first_key_at
 from portal.messaging.search_index import TextSearch
 from portal.messaging.store import service_zone, storage_uuid
-from portal.registry.models import Record
+from portal.registry.models import SEARCHED_KINDS, Record
 
-COLUMNS: Final = {
-    "event": "event",
-    "status": "status",
-    "product": "product",
-    "payment": "payment_status",
-}
+COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "payment": "payment_status"}
 """The column of each filter that takes several values."""
 FEW: Final = 5_000
 MANY: Final = 50_000
@@ -242,7 +236,7 @@ class MessageQuery:
         if self.filters.get("link"):
             order = "-pk" if self.is_descending else "pk"
             newest = Message.objects.filter(**self._between("pk")).order_by(order).values("pk")[:MAX_SEARCHED]
-            subjects = Record.objects.filter(uuid=OuterRef("subject_uuid"), kind__in=LINKABLE_KINDS)
+            subjects = Record.objects.filter(uuid=OuterRef("subject_uuid"), kind__in=SEARCHED_KINDS)
             manual_links = BankAccount.objects.filter(uuid=OuterRef("bank_account"))
             found &= Q(pk__in=newest) & ~Exists(subjects.exclude(borrower_uuid="")) & ~Exists(manual_links)
         return found

@@ -254,18 +254,17 @@ class Sync:
         self.run.added -= len(gone & new)
         new -= gone
 
-    def _list(self, known: Day, new: set[str], *, is_read: bool, limits: Sequence[int] = ()) -> set[str]:
+    def _list(self, known: Day, new: set[str], *, is_read: bool) -> set[str]:
         """The messages that the service lists of the day, all saved; in smaller pages if an answer is too large."""
-        limits = limits or LIMITS
-        try:
-            return self._list_pages(limits[0], known, new, is_read=is_read)
-        except IncompleteList:
-            raise
-        except ProtocolError:
-            known.restart()
-            if not limits[1:]:
+        *larger, smallest = LIMITS
+        for limit in larger:
+            try:
+                return self._list_pages(limit, known, new, is_read=is_read)
+            except IncompleteList:
                 raise
-            return self._list(known, new, is_read=is_read, limits=limits[1:])
+            except ProtocolError:
+                known.restart()
+        return self._list_pages(smallest, known, new, is_read=is_read)
 
     def _list_pages(self, limit: int, known: Day, new: set[str], *, is_read: bool) -> set[str]:
         counts: OffsetUnit | None = offset_counts()

@@ -63,8 +63,8 @@ def index(request: StaffRequest) -> HttpResponse:
         context |= list_context(request, explorer)
     if target in (None, "message", "messages"):
         uuid = request.GET.get("message", "")
-        found = Message.objects.filter(uuid=storage_uuid(uuid)).first() if uuid else None
-        context["panel"] = open_panel(request, found, explorer) if found else None
+        found = link_messages(Message.objects.filter(uuid=storage_uuid(uuid))) if uuid else []
+        context["panel"] = open_panel(request, found[0], explorer) if found else None
     status = 422 if explorer.form.errors and target in (None, "messages") else 200
     return render_page(request, "messaging/index.html", context, partial=PARTIALS, status=status)
 
@@ -127,9 +127,9 @@ def find_message(uuid: str) -> LinkedMessage:
     return row
 
 
-def open_panel(request: StaffRequest, message: Message, explorer: Explorer) -> Panel:
+def open_panel(request: StaffRequest, row: LinkedMessage, explorer: Explorer) -> Panel:
     """The panel of a message, and a log entry that somebody read it."""
-    (row,) = link_messages([message])
+    message = row.message
     log_view(
         Actor.of(request),
         "messaging.detail",
@@ -147,7 +147,7 @@ def open_panel(request: StaffRequest, message: Message, explorer: Explorer) -> P
 def detail(request: StaffRequest, message_uuid: str) -> HttpResponse:
     """One message on its own page."""
     explorer = Explorer(request.GET)
-    panel = open_panel(request, get_object_or_404(Message, uuid=message_uuid), explorer)
+    panel = open_panel(request, find_message(message_uuid), explorer)
     return render_page(request, "messaging/detail.html", {"panel": panel, "explorer": explorer})
 
 
@@ -239,8 +239,7 @@ def link(request: StaffRequest, message_uuid: str) -> HttpResponseBase:
     row = find_message(message_uuid)
     message, address = row.message, row.message.get_absolute_url()
     if not message.bank_account or (row.borrower and not row.manual_link):
-        reason = "Nothing to link: the borrower is known, or there’s no bank account."
-        toast(request, reason)
+        toast(request, "Nothing to link: the borrower is known, or there’s no bank account.")
         return finish_action(request, address)
     form = LinkForm(request.POST or None, initial={"borrower": request.GET.get("of", "")})
     form.fields["borrower"].required = not row.manual_link  # Without a link there is none to remove.
@@ -255,10 +254,8 @@ def link(request: StaffRequest, message_uuid: str) -> HttpResponseBase:
 def save_link(request: HttpRequest, row: LinkedMessage, form: LinkForm) -> None:
     """Save or remove the link, with an audit entry."""
     actor, account, borrower = Actor.of(request), row.message.bank_account, form.cleaned_data["borrower"]
-    before, after = (
-        row.manual_link.borrower_uuid if row.manual_link else "",
-        borrower.uuid if borrower else "",
-    )
+    before = row.manual_link.borrower_uuid if row.manual_link else ""
+    after = borrower.uuid if borrower else ""
     with transaction.atomic():
         if borrower:
             values = {"borrower_uuid": after, "linked_by": actor.name}
