@@ -16,7 +16,7 @@ from portal.borrowers.list_page import BORROWERS
 from portal.documents.batches import MAX_BORROWERS, finished_items, start_batch, zip_documents
 from portal.documents.merge import merge_pdfs
 from portal.documents.models import Batch, Item
-from portal.documents.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
+from portal.documents.options import CHOICES, FIELDS, Mode, Options
 from portal.documents.tasks import create_batch
 from portal.documents.views import Busy, one_at_a_time
 from portal.gateway import StaffRequest
@@ -34,7 +34,7 @@ def create(request: StaffRequest) -> HttpResponse:
     found = BORROWERS.find(request.GET)
     if request.method == "POST" and found.total:
         form = request.POST.get("form", "")
-        options = {name: list(map(masked_text, request.POST.getlist(name))) for name in CHOICES}
+        options = {name: list(map(masked_text, request.POST.getlist(name))) for name in FIELDS}
         try:
             with one_at_a_time(request.user.pk, Batch):
                 batch = start_batch(
@@ -52,7 +52,7 @@ def create(request: StaffRequest) -> HttpResponse:
         "listing": found,
         "max_borrowers": MAX_BORROWERS,
         "too_many": found.total > MAX_BORROWERS or found.has_more,
-        "choices": {"modes": MODES, "papers": PAPERS, "sections": SECTIONS},
+        "choices": CHOICES,
         "options": Options(mode=Mode.BORROWER),
         "forms": Batch.Form.choices,
         "recent": Batch.objects.select_related("job")[:RECENT_BATCHES],

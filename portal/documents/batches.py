@@ -4,12 +4,14 @@ Each borrower is an item that is finished in one transaction with its document, 
 that takes over finds exactly what still waits. Only the documents that are being rendered are in memory.
 """
 
+import io
 import logging
 import zipfile
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -20,14 +22,20 @@ from django.utils import timezone
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.documents import borrower_summary
-from portal.documents.document import LAYOUT_ERRORS, Document, Stamp, print_entry, record_print
+from portal.documents.document import (
+    LAYOUT_ERRORS,
+    Document,
+    Stamp,
+    print_entry,
+    read_copies,
+    record_print,
+)
 from portal.documents.models import Batch, Item
 from portal.documents.options import Options
 from portal.documents.pdf import NotRendered, render
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
 from portal.lists.pages import Listing
-from portal.live import LiveCopy, ask_and_wait
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from servicing.masking import masked_text
@@ -35,7 +43,6 @@ from servicing.masking import masked_text
 logger = logging.getLogger(__name__)
 
 MAX_BORROWERS = 5_000
-MAX_SERVICE_WAIT_SECONDS = 8.0
 INSERT_ROWS = 500
 
 
@@ -100,18 +107,13 @@ def _start_item(
         return partial(_fail, item, "This borrower is no longer on file.")
     except LAYOUT_ERRORS as error:
         logger.exception("The summary of %s could not be laid out.", item.borrower_uuid)
-        reason = f"The summary can’t be created ({type(error).__name__})."
-        return partial(_fail, item, reason)
+        return partial(_fail, item, f"The summary can’t be created ({type(error).__name__}).")
     return partial(_finish, batch.actor, item, document, stamp, rendering.result)
 
 
 def _document(actor: Actor, item: Item, options: Options) -> Document:
     borrower = Record.objects.get(kind=Kind.BORROWER, uuid=item.borrower_uuid)
-    accounts = borrower_summary.accounts_of(borrower)
-    if not options.is_from_copies:
-        ask_and_wait(actor, accounts, deadline=MAX_SERVICE_WAIT_SECONDS)
-    stored = Record.objects.in_bulk([one.pk for one in accounts])
-    copies = [LiveCopy(stored[one.pk]) for one in accounts]
+    copies = read_copies(actor, borrower_summary.accounts_of(borrower), options)
     return borrower_summary.document(borrower, copies, options, today=business_date())
 
 
@@ -148,24 +150,17 @@ def finished_items(batch: Batch) -> Iterator[Item]:
     return batch.items.filter(state=Item.State.DONE, document__isnull=False).iterator(10)
 
 
-class _Stream:
+class _Stream(io.RawIOBase):
     """A file that can't be rewound and hands on what was written to it."""
 
-    def __init__(self) -> None:
-        self._written: list[bytes] = []
+    _written = b""
 
-    def write(self, data: bytes) -> int:
-        self._written.append(bytes(data))
+    def write(self, data: Any) -> int:
+        self._written += data
         return len(data)
 
-    def flush(self) -> None:
-        """Do nothing: nothing is buffered."""
-
-    def close(self) -> None:
-        """Do nothing: nothing is open."""
-
     def read_written(self) -> bytes:
-        data, self._written = b"".join(self._written), []
+        data, self._written = self._written, b""
         return data
 
 

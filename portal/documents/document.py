@@ -29,7 +29,7 @@ from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
-from portal.live import LiveCopy
+from portal.live import LiveCopy, ask_and_wait
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo
@@ -39,6 +39,8 @@ from servicing.credit_lines import StatementDocument
 
 # What saved answers that make no sense raise while a document is laid out.
 LAYOUT_ERRORS = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# A PDF waits this long for a silent service, then shows saved copies.
+MAX_SERVICE_WAIT_SECONDS = 8.0
 # Without letters and digits that look alike.
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 # From this amount on, columns take the width of their content.
@@ -175,6 +177,14 @@ def account_document(
         missing=[] if is_known else [f"The {noun} isn’t loaded yet: only the ID is on file."],
         **layout,
     )
+
+
+def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> list[LiveCopy]:
+    """Read the copies that a PDF shows, after asking the service unless saved ones were chosen."""
+    if not options.is_from_copies:
+        ask_and_wait(actor, records, deadline=MAX_SERVICE_WAIT_SECONDS)
+    stored = Record.objects.in_bulk([record.pk for record in records])
+    return [LiveCopy(stored[record.pk]) for record in records]
 
 
 def issue(actor: Actor, document: Document) -> tuple[str, bytes]:

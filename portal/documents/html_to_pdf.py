@@ -2,8 +2,6 @@
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,32 +54,20 @@ class PageCounter(logging.Handler):
         self._pages = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        if (
-            "Page %d" in str(record.msg)
-            and isinstance(record.args, tuple)
-            and record.args[0] == self._pages + 1
-        ):
+        if "Page %d" in str(record.msg) and record.args == (self._pages + 1,):
             self._pages += 1
             self._on_page(self._pages)
 
 
-@contextmanager
-def _report_pages(on_page: PageListener) -> Iterator[None]:
-    """Report pages while the block lays out a document."""
+def convert(html: str, on_page: PageListener) -> bytes:
+    """Render the PDF, tagged for assistive technology as PDF/UA requires."""
     counter = PageCounter(on_page)
     PROGRESS_LOGGER.addHandler(counter)
     try:
-        yield
-    finally:
-        PROGRESS_LOGGER.removeHandler(counter)
-
-
-def convert(html: str, on_page: PageListener) -> bytes:
-    """Render the PDF, tagged for assistive technology as PDF/UA requires."""
-    try:
         style, fonts = _style()
         document = HTML(string=html, base_url=BASE, url_fetcher=StaticFiles())
-        with _report_pages(on_page):
-            return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_variant="pdf/ua-1"))
+        return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_variant="pdf/ua-1"))
     except (Exception, FatalURLFetchingError) as error:  # FatalURLFetchingError is no Exception.
         raise NotRendered(f"{type(error).__name__}: {error}") from None
+    finally:
+        PROGRESS_LOGGER.removeHandler(counter)

@@ -73,10 +73,6 @@ class BackgroundPrint(models.Model):
     def __str__(self) -> str:
         return f"{self._meta.verbose_name} of {self.created_at:%Y-%m-%d %H:%M}"
 
-    def get_absolute_url(self) -> str:
-        """Its page."""
-        raise NotImplementedError
-
     @property
     def actor(self) -> Actor:
         """Who asked for it, for the worker's audit entries."""

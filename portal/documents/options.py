@@ -1,30 +1,27 @@
 """What a document shows: for whom, which sections, on which paper. All choices are in the query string."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, Self
 
+from django.db.models import TextChoices
 from django.http import QueryDict
 
 
-class Mode(StrEnum):
+class Mode(TextChoices):
     """Who reads a document."""
 
-    INTERNAL = "internal"
-    BORROWER = "borrower"
+    INTERNAL = "internal", "Internal"
+    BORROWER = "borrower", "Borrower-safe"
 
 
-class Paper(StrEnum):
+class Paper(TextChoices):
     """Paper sizes."""
 
-    LETTER = "letter"
-    A4 = "a4"
+    LETTER = "letter", "Letter"
+    A4 = "a4", "A4"
 
 
-MODES: Final[Mapping[str, str]] = {Mode.INTERNAL: "Internal", Mode.BORROWER: "Borrower-safe"}
-PAPERS: Final[Mapping[str, str]] = {Paper.LETTER: "Letter", Paper.A4: "A4"}
-SECTIONS: Final[Mapping[str, str]] = {
+SECTIONS: Final = {
     "people": "Key people",
     "position": "Position",
     "loans": "Loans",
@@ -33,9 +30,9 @@ SECTIONS: Final[Mapping[str, str]] = {
     "application": "Latest application",
     "internal": "Notes and checks",
 }
-# Names of the choices in a query string.
-CHOICES: Final = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
-INTERNAL_ONLY: Final = frozenset({"internal"})
+# What the form offers, and the names of its fields in a query string.
+CHOICES: Final = {"modes": dict(Mode.choices), "papers": dict(Paper.choices), "sections": SECTIONS}
+FIELDS: Final = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
 # What a borrower gets unless more is chosen: one page for a few accounts.
 BORROWER_DEFAULT: Final = frozenset({"position", "repayments"})
 
@@ -61,15 +58,14 @@ class Options:
         It names the mode that they were shown for: another mode begins with its own.
         """
         named = query.get("mode", "")
-        mode = Mode(named) if named in MODES else mode
+        mode = Mode(named) if named in Mode.values else mode
         is_chosen = query.get("chosen") in ("1", mode)
         default = frozenset(SECTIONS) if mode == Mode.INTERNAL else BORROWER_DEFAULT
-        wanted = frozenset(query.getlist("section")) if is_chosen else default
+        wanted = frozenset(SECTIONS).intersection(query.getlist("section")) if is_chosen else default
         return cls(
             mode=mode,
             paper=Paper.A4 if query.get("paper") == Paper.A4 else Paper.LETTER,
-            sections=(wanted & frozenset(SECTIONS))
-            - (INTERNAL_ONLY if mode == Mode.BORROWER else frozenset()),
+            sections=wanted - {"internal"} if mode == Mode.BORROWER else wanted,
             has_schedules="schedules" in query,
             has_statements="statements" in query or not is_chosen,
             is_from_copies=query.get("data") == "copies",

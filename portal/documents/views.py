@@ -30,14 +30,21 @@ from portal.documents import line_of_credit as line_paper
 from portal.documents import loan_schedule as loan_paper
 from portal.documents import offer_sheet as offer_paper
 from portal.documents import statement_of_account as account_paper
-from portal.documents.document import LAYOUT_ERRORS, Document, Stamp, issue, issue_in_background
+from portal.documents.document import (
+    LAYOUT_ERRORS,
+    Document,
+    Stamp,
+    issue,
+    issue_in_background,
+    read_copies,
+)
 from portal.documents.models import BackgroundPrint, LongDocument, Printed, Turn
-from portal.documents.options import CHOICES, MODES, PAPERS, SECTIONS, Mode, Options
+from portal.documents.options import CHOICES, FIELDS, Mode, Options
 from portal.documents.pdf import NotRendered
 from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
-from portal.live import LiveCopy, account_records, ask_and_wait
+from portal.live import LiveCopy, account_records
 from portal.panels import Freshness, Panels, show_panels
 from portal.registry import store
 from portal.registry.models import Kind, Record
@@ -50,8 +57,6 @@ from servicing.values import is_same_word
 
 logger = logging.getLogger(__name__)
 
-# A PDF waits this long for a silent service, then shows saved copies.
-MAX_SERVICE_WAIT_SECONDS = 8.0
 # Longer than a request may take for a document; after that, its process must have died.
 MAX_TURN = timedelta(seconds=90)
 RETRY_SECONDS = 5
@@ -169,12 +174,9 @@ def _read(
     request: StaffRequest, records: Sequence[Record], options: Options, as_pdf: bool
 ) -> Sequence[LiveCopy]:
     """Read the copies of a document. A preview's panel asks the service later, a PDF asks first."""
-    if not as_pdf and not options.is_from_copies:
-        return show_panels(request, {"document": records})["document"]
-    if not options.is_from_copies:
-        ask_and_wait(Actor.of(request), records, deadline=MAX_SERVICE_WAIT_SECONDS)
-    stored = Record.objects.in_bulk([record.pk for record in records])
-    return [LiveCopy(stored[record.pk]) for record in records]
+    if as_pdf or options.is_from_copies:
+        return read_copies(Actor.of(request), records, options)
+    return show_panels(request, {"document": records})["document"]
 
 
 def _owner(record: Record) -> Record | None:
@@ -227,7 +229,7 @@ def _preview_page(
         **_addresses(request),
         "fresh": fresh,
         "failure": failure,
-        "choices": {"modes": MODES, "papers": PAPERS, "sections": SECTIONS},
+        "choices": CHOICES,
         "has_sections": document.form is borrower_summary.FORM,
     }
     status = HTTPStatus.SERVICE_UNAVAILABLE if failure else HTTPStatus.OK
@@ -247,7 +249,7 @@ def _addresses(request: StaffRequest) -> Mapping[str, Any]:
         "preview_url": reverse(name, kwargs=ids),
         "pdf_url": f"{reverse(f'{name}_pdf', kwargs=ids)}?{query.urlencode()}".rstrip("?"),
         "other_parameters": [
-            (key, value) for key, values in query.lists() if key not in CHOICES for value in values
+            (key, value) for key, values in query.lists() if key not in FIELDS for value in values
         ],
     }
 
@@ -305,7 +307,9 @@ def verify(request: StaffRequest, code: str = "") -> HttpResponse:
             label=f"document {code}",
             borrower_uuid=entry.borrower_uuid,
         )
-        context["reported"] = {name: _moment(entry.detail.get(name)) for name in ("data_from", "data_to")}
+        context["reported"] = {
+            name: parse_datetime(entry.detail.get(name) or "") for name in ("data_from", "data_to")
+        }
         if request.method == "POST":
             context["comparison"] = _compare_upload(request, printed)
     status = HTTPStatus.NOT_FOUND if code and not printed else HTTPStatus.OK
@@ -336,12 +340,5 @@ def _difference(file: "UploadedFile[bytes]", detail: Mapping[str, Any]) -> str:
     """How a file differs from the printed one; a file of another length is not even read."""
     if file.size != detail.get("bytes"):
         return f"The file has {file.size:,} bytes; the document has {detail.get('bytes'):,}."
-    digest = hashlib.sha256()
-    for chunk in file.chunks():
-        digest.update(chunk)
-    is_same = digest.hexdigest() == detail.get("sha256")
+    is_same = hashlib.sha256(file.read()).hexdigest() == detail.get("sha256")
     return "" if is_same else "Same length, but the content differs."
-
-
-def _moment(value: Any) -> Any:
-    return parse_datetime(value) if isinstance(value, str) else value
