@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from portal.accounts.sessions import BACKGROUND_HEADER
 from portal.audit.chain import append, lock_chain
-from portal.audit.models import Actor, Entry, RecordView
+from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.spool import VIEWS
 from portal.registry.models import Kind, Record
 from portal.runtime.clocks import match_recent
@@ -97,6 +97,12 @@ def log_record(request: HttpRequest, record: Record) -> None:
     log_page(request, kind=record.kind, uuid=record.uuid, label=str(record), borrower_uuid=owner)
 
 
+def log_subject(request: HttpRequest, row: Entry | WriteIntent, *, label: str, otherwise: str) -> None:
+    """Record that this page about what a row is about was shown; ``otherwise`` identifies it if the row can't."""
+    uuid = row.subject_uuid or otherwise
+    log_page(request, kind=row.subject_kind, uuid=uuid, label=label, borrower_uuid=row.borrower_uuid)
+
+
 def log_list(request: HttpRequest, *, count: int | None) -> None:
     """Record that this list was shown: its query and how many rows match, none of them by name."""
     name = _address_name(request)
@@ -122,13 +128,9 @@ def _storable(text: str) -> str:
 
 def count_suggestions(request: HttpRequest) -> None:
     """Record that the search box suggested records: one entry per session."""
-    session = hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
+    actor, session = Actor.of(request), hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
     log_view(
-        Actor.of(request),
-        "lookup.suggest",
-        uuid=session,
-        label="suggestions of the search box",
-        repeats_within=None,
+        actor, "lookup.suggest", uuid=session, label="suggestions of the search box", repeats_within=None
     )
 
 

@@ -15,7 +15,7 @@ from portal.accounts.roles import can, reason_for, requires
 from portal.audit.chain import append
 from portal.audit.filters import HIDDEN_BY_DEFAULT, PERIODS, EntryFilters
 from portal.audit.forms import ResolveForm
-from portal.audit.integrity import is_intact
+from portal.audit.integrity import is_intact, last_check
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.reading import (
     EntryLine,
@@ -25,7 +25,7 @@ from portal.audit.reading import (
     record_entries,
     stream_lines,
 )
-from portal.audit.view_log import log_list, log_page
+from portal.audit.view_log import log_list, log_page, log_subject
 from portal.audit.writes import close_stale_writes
 from portal.registry.store import find
 from portal.ui.exports import format_name, list_file
@@ -85,22 +85,15 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
     """One entry: what changed, what was sent and answered, how long it took, its neighbors, and whether it holds."""
     entry = get_object_or_404(Entry, pk=entry_id)
-    log_page(
-        request,
-        kind=entry.subject_kind,
-        uuid=entry.subject_uuid or f"entry {entry.pk}",
-        label=f"audit entry {entry.pk}",
-        borrower_uuid=entry.borrower_uuid,
-    )
+    log_subject(request, entry, label=f"audit entry {entry.pk}", otherwise=f"entry {entry.pk}")
     before, after = adjacent_entries(entry)
     facts = dict(entry.detail)
     if entry.intent_id:  # The request is stored with the attempt, the response with the outcome.
         for other in Entry.objects.filter(intent_id=entry.intent_id).values_list("detail", flat=True):
             facts = other | facts
     # The calls of one request have its reference and an ending of their own.
-    calls = RemoteCall.objects.filter(
-        request_id__gte=entry.request_id, request_id__lt=f"{entry.request_id}~"
-    ).order_by("id")
+    first, beyond = entry.request_id, f"{entry.request_id}~"
+    calls = RemoteCall.objects.filter(request_id__gte=first, request_id__lt=beyond).order_by("id")
     context: dict[str, Any] = {
         "line": entry_lines([entry])[0],
         "entry": entry,
@@ -109,7 +102,7 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
         "before": before,
         "after": after,
         "holds": is_intact(entry),
-        "checked": Entry.objects.filter(action="audit.verify").first(),
+        "checked": last_check(),
         "calls": calls[:20] if entry.request_id else [],
         "request_body": facts.pop("request", None),
         "answer": facts.pop("answer", None),
@@ -169,13 +162,7 @@ def _write_page(
     request: HttpRequest, intent: WriteIntent, form: ResolveForm | None, *, status: int = 200
 ) -> HttpResponse:
     """The evidence, and beside it the form for those who may resolve the write."""
-    log_page(
-        request,
-        kind=intent.subject_kind,
-        uuid=intent.subject_uuid or intent.borrower_uuid or str(intent.pk),
-        label=intent.label,
-        borrower_uuid=intent.borrower_uuid,
-    )
+    log_subject(request, intent, label=intent.label, otherwise=intent.borrower_uuid or str(intent.pk))
     user: Any = request.user
     entries = Entry.objects.filter(intent_id=intent.pk)
     context: dict[str, Any] = {
@@ -213,13 +200,8 @@ def export_row(line: EntryLine) -> list[Any]:
         *(entry.pk, f"{entry.at:%Y-%m-%dT%H:%M:%S.%fZ}", entry.actor_name, entry.actor_role, entry.ip),
         *(entry.user_agent, entry.action, entry.phase, line.sentence, entry.result),
         *(entry.subject_kind, entry.subject_uuid, entry.subject_label, entry.borrower_uuid, entry.reason),
-        *(
-            entry.request_id,
-            _compact_json(changes),
-            _compact_json(entry.detail),
-            entry.previous_hash,
-            entry.hash,
-        ),
+        *(entry.request_id, _compact_json(changes), _compact_json(entry.detail)),
+        *(entry.previous_hash, entry.hash),
     ]
 
 

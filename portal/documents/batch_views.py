@@ -20,6 +20,7 @@ from portal.documents.options import CHOICES, FIELDS, Mode, Options
 from portal.documents.tasks import create_batch
 from portal.documents.views import Busy, one_at_a_time
 from portal.gateway import StaffRequest
+from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from servicing.masking import masked_text
 
@@ -98,8 +99,5 @@ def download(request: StaffRequest, batch_id: UUID) -> HttpResponseBase:
         content, suffix = merge_pdfs(documents), "pdf"
     else:
         content, suffix = zip_documents(found), "zip"
-    response = StreamingHttpResponse(content, content_type=f"application/{suffix}")
-    name = f"summaries-{timezone.localtime(found.created_at):%Y-%m-%d-%H%M}.{suffix}"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Cache-Control"] = "no-store"
-    return response
+    headers = file_headers(f"summaries-{timezone.localtime(found.created_at):%Y-%m-%d-%H%M}.{suffix}")
+    return StreamingHttpResponse(content, content_type=f"application/{suffix}", headers=headers)

@@ -24,7 +24,7 @@ from portal.accounts.roles import requires
 from portal.applications.offers import OfferView
 from portal.audit.chain import append
 from portal.audit.models import Actor
-from portal.audit.view_log import log_page, log_view
+from portal.audit.view_log import log_page, log_subject, log_view
 from portal.documents import borrower_summary, tasks
 from portal.documents import line_of_credit as line_paper
 from portal.documents import loan_schedule as loan_paper
@@ -50,6 +50,7 @@ from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.runtime.business_date import business_date
+from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.uploads import accepts_files
 from servicing import Repayment
@@ -197,11 +198,8 @@ def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:
 
 def _pdf_response(file: bytes, file_name: str, code: str) -> HttpResponse:
     """The file, to be opened in the browser."""
-    response = HttpResponse(file, content_type="application/pdf")
-    response["Content-Disposition"] = f'inline; filename="{file_name}"'
-    response["Cache-Control"] = "no-store"
-    response["X-Document-Code"] = code
-    return response
+    headers = file_headers(file_name, "inline") | {"X-Document-Code": code}
+    return HttpResponse(file, content_type="application/pdf", headers=headers)
 
 
 def _preview(request: StaffRequest, document: Document) -> HttpResponse:
@@ -300,13 +298,7 @@ def verify(request: StaffRequest, code: str = "") -> HttpResponse:
     context: dict[str, Any] = {"code": code[:40], "printed": printed}
     if printed:
         entry = printed.entry
-        log_page(
-            request,
-            kind=entry.subject_kind,
-            uuid=entry.subject_uuid or f"document {code}",
-            label=f"document {code}",
-            borrower_uuid=entry.borrower_uuid,
-        )
+        log_subject(request, entry, label=f"document {code}", otherwise=f"document {code}")
         context["reported"] = {
             name: parse_datetime(entry.detail.get(name) or "") for name in ("data_from", "data_to")
         }

@@ -32,7 +32,7 @@ from portal.messaging.panel import TABS, Panel
 from portal.messaging.store import storage_uuid
 from portal.messaging.sync import FiltersIgnored, read_front
 from portal.notes.views import add_note
-from portal.ui.exports import list_file
+from portal.ui.exports import file_headers, list_file
 from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Client, ServicingError
 
@@ -163,8 +163,7 @@ def json(request: StaffRequest, message_uuid: str) -> HttpResponse:
         subject_uuid=message.uuid,
         subject_label=message.uuid[:8],
     )
-    disposition = f'attachment; filename="message-{message.uuid[:8]}.json"'
-    headers = {"Content-Disposition": disposition, "Cache-Control": "no-store"}
+    headers = file_headers(f"message-{message.uuid[:8]}.json")
     return HttpResponse(message.body, content_type="application/json", headers=headers)
 
 

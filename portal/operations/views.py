@@ -1,5 +1,6 @@
 """How the lending service and the work in the background are doing, and the platform's checks."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -7,7 +8,6 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_POST, require_safe
@@ -25,6 +25,7 @@ from portal.jobs.status import jobs_status, scheduled_jobs
 from portal.operations import bundle, calls, readiness
 from portal.operations import metrics as measured
 from portal.runtime import cache
+from portal.ui.exports import file_headers
 from portal.ui.htmx import finish_action, render_page
 from portal.ui.logo import icon_url, logo
 from servicing import __version__
@@ -54,18 +55,19 @@ def status(request: StaffRequest) -> HttpResponse:
     }
     if not request.htmx or request.htmx.target == "call-rows":
         log_list(request, count=len(context["calls"].rows))
-    partials = ("groups", "work", "call-rows")
-    return render_page(request, "operations/status.html", context, partial=partials)
+    return render_page(request, "operations/status.html", context, partial=("groups", "work", "call-rows"))
 
 
 @requires("operations.support_bundle")
 def support_bundle(request: StaffRequest) -> HttpResponse:
     """What the lending service's support needs, as a text to download."""
     append(Actor.of(request), "operations.support_bundle", subject_label="a support bundle")
-    name = f"support-{timezone.now():%Y%m%d-%H%M%S}.txt"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    text = "\n".join(bundle.lines())
-    return HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8", headers=headers)
+    headers = file_headers(f"support-{timezone.now():%Y%m%d-%H%M%S}.txt")
+    return HttpResponse(join_lines(bundle.lines()), content_type="text/plain; charset=utf-8", headers=headers)
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 @requires("operations.job")
@@ -84,17 +86,13 @@ def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
     if found.cancel():
         append(Actor.of(request), "operations.cancel", subject_label=found.label)
     found.refresh_from_db()
-    return (
-        job_page(request, found)
-        if request.htmx
-        else finish_action(request, reverse("operations:job", args=[job_id]))
-    )
+    return job_page(request, found) if request.htmx else finish_action(request, found.get_absolute_url())
 
 
 def job_page(request: StaffRequest, job: Job) -> HttpResponse:
     """The page of a job, or the region that shows it; whatever waits for its end is told of it."""
-    context = {"job": job}
-    response = render_page(request, "ui/panels.html#job" if request.htmx else "operations/job.html", context)
+    template = "ui/panels.html#job" if request.htmx else "operations/job.html"
+    response = render_page(request, template, {"job": job})
     if request.htmx and not job.is_open:
         trigger_client_event(response, "job:ended")
     return response
@@ -114,9 +112,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     process out of service: pages work without them, or say what cannot be done.
     """
     is_ready, lines = readiness.readiness()
-    return HttpResponse(
-        "".join(f"{line}\n" for line in lines), status=200 if is_ready else 503, content_type="text/plain"
-    )
+    return HttpResponse(join_lines(lines), status=200 if is_ready else 503, content_type="text/plain")
 
 
 @login_not_required
@@ -124,17 +120,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """What monitoring reads, for whoever has the token; where there is none, there is no such page."""
     if not settings.METRICS_TOKEN:
         raise Http404
-    if not constant_time_compare(
-        request.headers.get("Authorization", ""), f"Bearer {settings.METRICS_TOKEN}"
-    ):
-        return HttpResponse(
-            "The metrics need their token.\n",
-            status=401,
-            content_type="text/plain",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
-    text = "".join(f"{line}\n" for line in measured.lines())
-    return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+    given = request.headers.get("Authorization", "")
+    if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
+        words, headers = "The metrics need their token.\n", {"WWW-Authenticate": "Bearer"}
+        return HttpResponse(words, status=401, content_type="text/plain", headers=headers)
+    return HttpResponse(join_lines(measured.lines()), content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @login_not_required
@@ -144,14 +134,11 @@ def logo_file(request: HttpRequest) -> HttpResponse:
     found = logo()
     if not found:
         raise Http404
-    return HttpResponse(
-        found.content,
-        content_type=found.media_type,
-        headers={
-            "Cache-Control": "public, max-age=31536000, immutable",
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-        },
-    )
+    headers = {
+        "Cache-Control": "public, max-age=31536000, immutable",
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }
+    return HttpResponse(found.content, content_type=found.media_type, headers=headers)
 
 
 @login_not_required

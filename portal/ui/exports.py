@@ -181,7 +181,10 @@ def _in_one_transaction(lines: Iterable[str | bytes]) -> Iterator[str | bytes]:
 
 
 def _download(name: str, content_type: str, lines: Iterable[str | bytes]) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(_in_one_transaction(lines), content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Cache-Control"] = "no-store"
-    return response
+    headers = file_headers(name)
+    return StreamingHttpResponse(_in_one_transaction(lines), content_type=content_type, headers=headers)
+
+
+def file_headers(name: str, disposition: str = "attachment") -> dict[str, str]:
+    """The headers of a file under a name of letters, digits and dashes, which no cache keeps."""
+    return {"Content-Disposition": f'{disposition}; filename="{name}"', "Cache-Control": "no-store"}
