@@ -5,7 +5,6 @@ need none, and that a page never denies a write that may have been sent.
 """
 
 import logging
-from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -13,11 +12,12 @@ from django.core.exceptions import PermissionDenied
 from django.db import Error as DatabaseFailure
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template import loader
+from django.utils.deprecation import MiddlewareMixin
 
 import servicing
 from portal.audit.chain import append
 from portal.audit.models import Actor, WriteIntent
-from portal.audit.writes import AlreadySubmitted, Blocked, RecordBusy, SavedTo
+from portal.audit.writes import NotOpened, RecordBusy, SavedTo
 from portal.gateway import Watcher
 from portal.runtime.cache import CacheUnavailable
 from portal.runtime.database import is_unavailable
@@ -123,20 +123,16 @@ WITH_A_PAGE = (
     PermissionDenied,
     Http404,
     CacheUnavailable,
-    AlreadySubmitted,
-    Blocked,
+    NotOpened,
     servicing.ServicingError,
 )
 
 
-class FailureMiddleware:
+class FailureMiddleware(MiddlewareMixin):
     """Turns what a view let through into a page, or into a notice for htmx."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        """Show our own page for an address that leads nowhere."""
         if response.status_code == HTTPStatus.NOT_FOUND and request.resolver_match is None:
             return page_404(request, Http404())  # Under DEBUG, Django would show its own page.
         return response
@@ -163,7 +159,7 @@ class FailureMiddleware:
                 return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
             case RecordBusy():
                 return failure_page(request, RECORD_BUSY, intent=error.intent)
-            case AlreadySubmitted() | Blocked():
+            case NotOpened():
                 return failure_page(request, ALREADY_SENT, intent=error.intent)
             case servicing.OutcomeUnknown():
                 intent = write.intent if write else None
@@ -183,11 +179,11 @@ def _has_page(error: Exception) -> bool:
 
 def write_to_report(request: Any) -> Watcher | None:
     """The newest write of this request that may have changed something at the service, or wasn't saved."""
-    for watcher in reversed(getattr(request, "watchers", [])):
+    watchers: list[Watcher] = getattr(request, "watchers", [])
+    for watcher in reversed(watchers):
         state = watcher.result.state if watcher.result else WriteIntent.State.SENDING
         if watcher.intent and (watcher.place != SavedTo.DATABASE or state not in WriteIntent.WITHOUT_EFFECT):
-            found: Watcher = watcher
-            return found
+            return watcher
     return None
 
 

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.utils.deprecation import MiddlewareMixin
 
 from portal.errors import database_away, error_page
 from portal.operations import logs, tallies
@@ -42,7 +43,9 @@ class RequestMiddleware:
         if is_check:
             request.META.pop("HTTP_COOKIE", None)  # A session would need the database.
         try:
-            with tracing.span(kind="server", parent=_parent(request)) as span:
+            # A browser's own header is ignored.
+            parent = request.headers.get("traceparent", "") if settings.TRUSTED_PROXIES else ""
+            with tracing.span(kind="server", parent=parent) as span:
                 response = self.get_response(request)
                 if getattr(request, "is_database_away", False):
                     response = database_away(request)
@@ -64,11 +67,6 @@ class RequestMiddleware:
 def _is_part_of_page(request: HttpRequest, response: HttpResponse) -> bool:
     """Whether a page loads it, which has its own permissions policy."""
     return "HX-Request" in request.headers or response.get("Content-Type", "").startswith(PARTS_OF_PAGES)
-
-
-def _parent(request: HttpRequest) -> str:
-    """The span of a trusted proxy in front; a browser's own header is ignored."""
-    return request.headers.get("traceparent", "") if settings.TRUSTED_PROXIES else ""
 
 
 def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
@@ -103,14 +101,8 @@ class CompressionMiddleware(GZipMiddleware):
         return super().process_response(request, response) if is_page or is_static else response
 
 
-class UploadMiddleware:
+class UploadMiddleware(MiddlewareMixin):
     """Rejects oversized uploads before the body is read."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> HttpResponse | None:
         """Reject the request if the announced length is too large."""
