@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 
 from django.conf import settings
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 
 from portal.operations.models import Tally
@@ -83,15 +83,11 @@ def flush() -> None:
 
 
 def _add(key: Key, count: int, milliseconds: int) -> None:
-    fields = dict(zip(("kind", "name", "outcome", "span"), key, strict=True))
-    more = {"count": F("count") + count, "milliseconds": F("milliseconds") + milliseconds}
-    if Tally.objects.filter(**fields).update(**more):
-        return
-    try:
-        with transaction.atomic():
-            Tally.objects.create(**fields, count=count, milliseconds=milliseconds)
-    except IntegrityError:  # Another process created it first.
-        Tally.objects.filter(**fields).update(**more)
+    Tally.objects.update_or_create(
+        **dict(zip(("kind", "name", "outcome", "span"), key, strict=True)),
+        defaults={"count": F("count") + count, "milliseconds": F("milliseconds") + milliseconds},
+        create_defaults={"count": count, "milliseconds": milliseconds},
+    )
 
 
 @atexit.register
