@@ -33,11 +33,9 @@ def back_up(file: Path) -> None:
     try:
         unfinished.touch(mode=0o600)
         if connection.vendor == "sqlite":
-            _copy_sqlite(_database(), unfinished)
+            _copy_sqlite(_database_name(), unfinished)
         else:
-            _run(
-                "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={unfinished}", _name()
-            )
+            _dump(unfinished)
         # Unlike a rename, a link does not replace an existing file.
         os.link(unfinished, file)
     except OSError as problem:
@@ -65,7 +63,7 @@ def restore(file: Path) -> None:
     connection.close()
     if connection.vendor == "sqlite":
         _require_valid(file)
-        _copy_sqlite(file, _database())
+        _copy_sqlite(file, _database_name())
     else:
         _restore_dump(file)
 
@@ -73,7 +71,8 @@ def restore(file: Path) -> None:
 @contextmanager
 def scratch_database() -> Iterator[dict[str, str]]:
     """A new, empty database beside this one; gives the environment for a command that uses it."""
-    with TemporaryDirectory(dir=_database().parent if connection.vendor == "sqlite" else None) as folder:
+    beside = Path(_database_name()).parent if connection.vendor == "sqlite" else None
+    with TemporaryDirectory(dir=beside) as folder:
         url = Path(folder) / "url"
         environment = {"DATABASE_URL_FILE": str(url), "AUDIT_CHECKPOINT_DIR": ""}
         if connection.vendor == "sqlite":
@@ -91,15 +90,12 @@ def scratch_database() -> Iterator[dict[str, str]]:
                 cursor.execute(f"DROP DATABASE {name}")
 
 
-def _database() -> Path:
-    return Path(connection.settings_dict["NAME"])
-
-
-def _name() -> str:
+def _database_name() -> str:
+    """The name of the database; on SQLite its path."""
     return str(connection.settings_dict["NAME"])
 
 
-def _copy_sqlite(source: Path, target: Path) -> None:
+def _copy_sqlite(source: Path | str, target: Path | str) -> None:
     try:
         with closing(sqlite3.connect(source)) as before, closing(sqlite3.connect(target)) as after:
             before.backup(after)
@@ -118,6 +114,14 @@ def _require_valid(file: Path) -> None:
         raise BackupError(f"{file} is no sound copy of this database.")
 
 
+def _dump(file: Path) -> None:
+    flags = ["--format=custom", "--no-owner", "--no-privileges", f"--file={file}"]
+    command = [_program("pg_dump"), *flags, _database_name()]
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise BackupError(f"pg_dump failed: {done.stderr.strip()}")
+
+
 # A table that an older backup lacks would make its migrations fail.
 _EMPTY = """DO $$ DECLARE one regclass; BEGIN
     FOR one IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LOOP
@@ -128,37 +132,23 @@ END $$"""
 
 def _restore_dump(file: Path) -> None:
     """Restore in one transaction, which commits only after the whole dump was read."""
-    dump_command = [
-        _program("pg_restore"),
-        "--clean",
-        "--if-exists",
-        "--no-owner",
-        "--no-privileges",
-        "--file=-",
-        str(file),
-    ]
+    flags = ["--clean", "--if-exists", "--no-owner", "--no-privileges", "--file=-"]
+    dump_command = [_program("pg_restore"), *flags, str(file)]
     quiet = ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
-    steps = [
-        "--command=SET client_min_messages = warning",
-        "--command=BEGIN",
-        f"--command={_EMPTY}",
+    steps = ["SET client_min_messages = warning", "BEGIN", _EMPTY]
+    psql_command = [
+        _program("psql"),
+        *quiet,
+        *(f"--command={step}" for step in steps),
         "--file=-",
+        _database_name(),
     ]
-    psql_command = [_program("psql"), *quiet, *steps, _name()]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     with subprocess.Popen(psql_command, env=_environment(), stdin=pipe, stdout=nothing, stderr=pipe) as psql:  # noqa: S603
         dump = subprocess.run(dump_command, stdout=psql.stdin, stderr=pipe, check=False)  # noqa: S603
         _, words = psql.communicate(b"" if dump.returncode else b"COMMIT;\n")
     if dump.returncode or psql.returncode:
         raise BackupError((words or dump.stderr).decode().strip())
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(  # noqa: S603
-        [_program(command[0]), *command[1:]], env=_environment(), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise BackupError(f"{command[0]} failed: {done.stderr.strip()}")
 
 
 def _program(name: str) -> str:

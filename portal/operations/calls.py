@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q
 from django.http import QueryDict
 from django.utils import timezone
 
@@ -21,7 +21,6 @@ from portal.registry.sources import OPERATIONS
 from portal.ui.keys import row_key
 
 PAGE_SIZE = 25
-DAY = timedelta(days=1)
 METHODS = ["GET", "POST", "PUT"]
 STATUSES = {"2": "2xx", "3": "3xx", "4": "4xx", "5": "5xx", "none": "No status"}
 OUTCOMES = {
@@ -63,20 +62,12 @@ def find_calls(state: QueryDict) -> Calls:
     chosen = {name: value for name in FILTERS if (value := _text(state.get(name, "")))}
     if not any(name in state for name in FILTERS):
         chosen = {"outcome": "failed"}
-    calls = filter_calls(chosen)
-    before = _text(state.get("before", ""))
-    if (key := row_key(before)) is not None:
+    # One that is not understood matches nothing.
+    calls = RemoteCall.objects.filter(*(FILTERS[name](value) for name, value in chosen.items()))
+    if (key := row_key(_text(state.get("before", "")))) is not None:
         calls = calls.filter(pk__lt=key)
     rows = list(calls[: PAGE_SIZE + 1])
     return Calls(rows[:PAGE_SIZE], chosen, rows[PAGE_SIZE - 1].pk if len(rows) > PAGE_SIZE else None)
-
-
-def filter_calls(chosen: dict[str, str]) -> QuerySet[RemoteCall]:
-    """Filter the calls by all chosen values; one that is not understood matches nothing."""
-    condition = Q()
-    for name, value in chosen.items():
-        condition &= FILTERS[name](value)
-    return RemoteCall.objects.filter(condition)
 
 
 def _status(value: str) -> Q:
@@ -128,9 +119,8 @@ class Failure:
 
 def failures() -> list[Failure]:
     """Group the failures of the last 24 hours, rejections included, by operation and kind, most frequent first."""
-    recent = RemoteCall.objects.filter(
-        at__gte=timezone.now() - DAY, outcome__in=[*FAILED_OUTCOMES, "rejected"]
-    )
+    failed = RemoteCall.objects.filter(outcome__in=[*FAILED_OUTCOMES, "rejected"])
+    recent = failed.filter(at__gte=timezone.now() - timedelta(days=1))
     groups = recent.order_by().values("operation", "outcome", "status")
     counted = groups.annotate(count=Count("pk"), last=Max("at"), newest=Max("pk")).order_by("-count", "-last")
     rows: list[Any] = list(counted[:20])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from smtplib import SMTPException
@@ -75,16 +76,7 @@ class Finding:
 Findings = Iterator[Finding]
 
 
-def ok(words: str) -> Finding:
-    return Finding("ok", words)
-
-
-def warn(words: str) -> Finding:
-    return Finding("warn", words)
-
-
-def bad(words: str) -> Finding:
-    return Finding("bad", words)
+ok, warn, bad = partial(Finding, "ok"), partial(Finding, "warn"), partial(Finding, "bad")
 
 
 def findings() -> Findings:
@@ -95,7 +87,7 @@ def findings() -> Findings:
     yield from found
     if any(one.grade == "bad" for one in found):
         yield warn(
-            "Keys, answers, service, worker, cache and trail were not looked at: the database comes first.",
+            "Keys, answers, service, worker, cache and trail were not looked at: the database comes first."
         )
         return
     for check in (search_index, keys, answers, service, single_sign_on, mail, worker, shared_cache, trail):
@@ -168,12 +160,11 @@ def database() -> Findings:
     if unreadable:
         others = f" and {len(unreadable) - 3} other tables" if len(unreadable) > 3 else ""
         yield bad(
-            f"The database answers, but this role may not read {', '.join(unreadable[:3])}{others}. {GRANT}",
+            f"The database answers, but this role may not read {', '.join(unreadable[:3])}{others}. {GRANT}"
         )
         return
     if pending:
-        lacking = f"{pending} migration{pluralize(pending)}"
-        yield bad(f"The database lacks {lacking}. Run manage.py upgrade.")
+        yield bad(f"The database lacks {pending} migration{pluralize(pending)}. Run manage.py upgrade.")
         return
     try:
         Tally.objects.filter(pk=0).update(count=0)
@@ -196,16 +187,16 @@ def search_index() -> Findings:
 def keys() -> Findings:
     """Check that second factors can be decrypted: under another SECRET_KEY none works."""
     factors = Authenticator.objects.filter(type=Authenticator.Type.TOTP).order_by("-pk")[:20]
-    if closed := sum(not opens(one.data["secret"]) for one in factors):
+    if closed := sum(not can_decrypt(one.data["secret"]) for one in factors):
         yield bad(
             f"{closed} of the last {len(factors)} second factors do not open: SECRET_KEY was changed. "
             "Put the key before it into SECRET_KEY_FALLBACKS.",
         )
 
 
-def opens(sealed: str) -> bool:
+def can_decrypt(encrypted: str) -> bool:
     try:
-        decrypt(sealed)
+        decrypt(encrypted)
     except CannotDecrypt:
         return False
     return True
@@ -220,7 +211,7 @@ def answers() -> Findings:
         yield bad(f"{ANSWERS.path} can't be written: answers could get lost. {first_line(error)}")
         return
     if orphans := writes.answers_without_write():
-        first = orphans[0]
+        _, first = orphans[0]
         yield bad(
             f"{len(orphans)} answer{pluralize(len(orphans))} of writes that this database lacks, as after restoring an "
             f"older backup. First: {first['call']['operation']}, {first['state']}, {first['uuid'] or 'no ID'}. "
@@ -357,7 +348,7 @@ def shared_cache() -> Findings:
         yield bad("The cache doesn’t keep its values. Check CACHE_URL.")
     elif settings.CACHES["default"]["BACKEND"].endswith("LocMemCache") and has_several_processes():
         yield warn(
-            "Each process throttles sign-ins by itself. Point CACHE_URL at a Valkey or Redis that all share.",
+            "Each process throttles sign-ins by itself. Point CACHE_URL at a Valkey or Redis that all share."
         )
     else:
         yield ok("The cache works, and is shared where it must be.")
@@ -370,10 +361,8 @@ def has_several_processes() -> bool:
 
 def metrics() -> Findings:
     """Check whether metrics are on."""
-    if settings.METRICS_TOKEN:
-        yield ok("Metrics are available with METRICS_TOKEN.")
-    else:
-        yield ok("Metrics are off: METRICS_TOKEN is not set.")
+    is_on = bool(settings.METRICS_TOKEN)
+    yield ok(f"Metrics are {'available with METRICS_TOKEN' if is_on else 'off: METRICS_TOKEN is not set'}.")
 
 
 def traces() -> Findings:
@@ -398,17 +387,15 @@ def trail() -> Findings:
     if found.checked and found.checked.result == "broken":
         problem = found.checked.detail.get("problem", "")
         yield bad(
-            f"The audit trail is broken. {problem} Look at a copy from before, and who could write since.",
+            f"The audit trail is broken. {problem} Look at a copy from before, and who could write since."
         )
     elif found.checked is None:
         yield warn("The audit trail was never checked. Run manage.py verify_audit.")
     elif not is_recent(found.checked.at, MAX_CHECK_AGE):
         yield warn("The audit trail was not checked for two days. Run manage.py verify_audit.")
     else:
-        entries = found.checked.detail.get("entries", 0)
-        yield ok(
-            f"The audit trail was unbroken at its last full check ({entries:,} entries; {found.entries:,} now)."
-        )
+        counts = f"{found.checked.detail.get('entries', 0):,} entries; {found.entries:,} now"
+        yield ok(f"The audit trail was unbroken at its last full check ({counts}).")
     if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
         yield warn("The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:

@@ -1,13 +1,13 @@
 """Whether this deployment is in order: database, migrations, worker, audit trail, settings."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from portal.audit.integrity import last_check
 from portal.audit.models import Entry
 from portal.jobs.status import jobs_status
 from portal.operations.models import Tally
@@ -30,8 +30,9 @@ def readiness() -> tuple[bool, list[str]]:
         pending = pending_migrations()
         work = jobs_status() if not pending else None
     except DatabaseError as error:
-        lacks_rights = is_lack_of_rights(error)
-        return False, [f"database: {'this role lacks rights' if lacks_rights else 'not answering'}"]
+        return False, [
+            f"database: {'this role lacks rights' if is_lack_of_rights(error) else 'not answering'}"
+        ]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
     cache_line = "cache: ok" if cache.is_answering() else "cache: not answering"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
@@ -62,14 +63,12 @@ def pending_migrations() -> int:
 
 def configuration() -> list[tuple[str, str]]:
     """List the settings of the connection: set, default or not set, never their value."""
-    names = sorted(name for name in dir(settings) if name.startswith("SERVICING_"))
-    return [(name, _origin(name)) for name in names]
-
-
-def _origin(name: str) -> str:
-    if is_set(name):
-        return "set"
-    return "not set" if getattr(settings, name) in ("", None, []) else "default"
+    unset = {
+        name: "not set" if getattr(settings, name) in ("", None, []) else "default"
+        for name in sorted(dir(settings))
+        if name.startswith("SERVICING_")
+    }
+    return [(name, "set" if is_set(name) else words) for name, words in unset.items()]
 
 
 @dataclass(frozen=True)
@@ -81,16 +80,8 @@ class Chain:
     checked: Entry | None
     signed: Entry | None
 
-    @property
-    def checked_at(self) -> datetime | None:
-        """When all of it was last checked."""
-        return self.checked.at if self.checked else None
-
 
 def chain() -> Chain:
     """Read the state of the trail; entries are numbered without gaps, so the last number is the count."""
-    last = Entry.objects.first()
-    checked, signed = (
-        Entry.objects.filter(action=action).first() for action in ("audit.verify", "audit.checkpoint")
-    )
-    return Chain(last.pk if last else 0, last, checked, signed)
+    last, signed = Entry.objects.first(), Entry.objects.filter(action="audit.checkpoint").first()
+    return Chain(last.pk if last else 0, last, last_check(), signed)

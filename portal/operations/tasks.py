@@ -18,11 +18,7 @@ def forget_old(progress: Progress) -> None:
 
 
 @job(
-    "operations.verify_audit",
-    label="Check the audit trail",
-    single=True,
-    attempts=1,
-    every="VERIFY_MINUTES",
+    "operations.verify_audit", label="Check the audit trail", single=True, attempts=1, every="VERIFY_MINUTES"
 )
 def verify_audit(progress: Progress) -> None:
     """Check the whole trail; one that is broken makes the job fail, and is named on the home page."""
@@ -30,11 +26,7 @@ def verify_audit(progress: Progress) -> None:
 
 
 @job(
-    "operations.sign_audit",
-    label="Sign the audit trail",
-    single=True,
-    attempts=1,
-    every="CHECKPOINT_MINUTES",
+    "operations.sign_audit", label="Sign the audit trail", single=True, attempts=1, every="CHECKPOINT_MINUTES"
 )
 def sign_audit(progress: Progress) -> None:
     """Check new entries and sign how the trail ends; a trail known to be broken waits for a whole check."""

@@ -24,16 +24,7 @@ HOST = (
     r"(?::(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4}))?"
 )
 """The pattern of a host in an address, with its port if there is one."""
-_FLAGS = {
-    "on": True,
-    "yes": True,
-    "true": True,
-    "1": True,
-    "off": False,
-    "no": False,
-    "false": False,
-    "0": False,
-}
+_FLAGS = dict.fromkeys(("on", "yes", "true", "1"), True) | dict.fromkeys(("off", "no", "false", "0"), False)
 # The tracing SDK, "manage.py demo" and Python's libraries read these themselves.
 _READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 _environment = FileAwareMapping()

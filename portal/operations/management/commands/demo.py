@@ -71,23 +71,16 @@ class Command(BaseCommand):
         """The first time, import the sandbox's ids and profiles as a lender's own records, and read every account."""
         if Record.objects.exists():
             return
-        for name in ("ids", "profiles"):
-            path = settings.DATA_DIR / f"{name}.{'csv' if name == 'ids' else 'jsonl'}"
+        ids, profiles = settings.DATA_DIR / "ids.csv", settings.DATA_DIR / "profiles.jsonl"
+        for path in (ids, profiles):
             with path.open("wb") as file:
-                subprocess.run(sandbox_command(name), stdout=file, check=True)
+                subprocess.run(sandbox_command(path.stem), stdout=file, check=True)
         with transaction.atomic():  # Half of it would be taken for the whole the next time.
-            call_command(
-                "import_ids",
-                settings.DATA_DIR / "ids.csv",
-                profiles=settings.DATA_DIR / "profiles.jsonl",
-                verbosity=0,
-            )
-        environment = portal_environment(sandbox_port)
+            call_command("import_ids", ids, profiles=profiles, verbosity=0)
+        place: dict[str, Any] = {"env": portal_environment(sandbox_port), "cwd": settings.BASE_DIR}
         for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"], ["demo_work"]):
             command = [sys.executable, "manage.py", *words]
-            subprocess.run(
-                command, env=environment, cwd=settings.BASE_DIR, stdout=subprocess.DEVNULL, check=True
-            )
+            subprocess.run(command, **place, stdout=subprocess.DEVNULL, check=True)
 
     def greet(self, port: int) -> None:
         """Where to go and how to sign in."""
@@ -137,12 +130,8 @@ def stop_when_parent_dies() -> None:
 
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
     """A server that never outlives this program."""
-    return subprocess.Popen(
-        command,
-        env=environment,
-        cwd=settings.BASE_DIR,
-        preexec_fn=stop_when_parent_dies,  # Nothing here uses threads but the look at the parent, which holds no lock.
-    )
+    # What runs before the command may take no lock: the only other thread, the look at the parent, holds none.
+    return subprocess.Popen(command, env=environment, cwd=settings.BASE_DIR, preexec_fn=stop_when_parent_dies)
 
 
 def port_from(name: str, default: int) -> int:
@@ -165,14 +154,8 @@ def port_from(name: str, default: int) -> int:
 
 def sandbox_command(*words: str) -> list[str]:
     """The sandbox's command line over the demo's database."""
-    return [
-        sys.executable,
-        "-m",
-        "servicing.sandbox",
-        *words,
-        "--db",
-        str(settings.DATA_DIR / "sandbox.sqlite3"),
-    ]
+    database = str(settings.DATA_DIR / "sandbox.sqlite3")
+    return [sys.executable, "-m", "servicing.sandbox", *words, "--db", database]
 
 
 def start_sandbox(port: int) -> subprocess.Popen[bytes]:
@@ -198,11 +181,8 @@ def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:
 
 def portal_environment(sandbox_port: int) -> dict[str, str]:
     """This environment, pointed at the sandbox."""
-    return os.environ | {
-        "DEBUG": "1",
-        "SERVICING_URL": f"http://{HOST}:{sandbox_port}",
-        "BUSINESS_DATE_FROM": "sandbox",
-    }
+    url = f"http://{HOST}:{sandbox_port}"
+    return os.environ | {"DEBUG": "1", "SERVICING_URL": url, "BUSINESS_DATE_FROM": "sandbox"}
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:

@@ -34,22 +34,16 @@ class Command(BaseCommand):
         late = Record.objects.filter(kind=Kind.LOAN).filter(IS_LATE).order_by("-past_due", "pk")[:3]
         worst, *others = [Record.objects.get(kind=Kind.BORROWER, uuid=one.borrower_uuid) for one in late]
 
-        note = {
-            "text": "Call the owner’s cell phone, after 2 PM.",
-            "pinned_until": today + timedelta(days=14),
-        }
-        servicer.post(f"/notes/new/borrower/{worst.uuid}/", note)
+        note = {"text": "Call the owner’s cell phone, after 2 PM."}
+        pin = {"pinned_until": today + timedelta(days=14)}
+        servicer.post(f"/notes/new/borrower/{worst.uuid}/", note | pin)
         servicer.post(f"/notes/new/loan/{late[0].uuid}/", {"text": "Sent the payoff estimate by mail."})
         tasks = f"/notes/follow-ups/new/{worst.uuid}/"
         servicer.post(tasks, {"title": "Ask for the bank statement", "due": today})
         owner = User.objects.get(username="servicer").pk
         supervisor.post(tasks, {"title": "Agree on a payment plan", "due": today, "owner": owner})
-        view = {
-            "list": "loans:index",
-            "query": "?delinquent=yes&sort=due",
-            "name": "Past due by due date",
-        }
-        supervisor.post("/views/save/", view | {"is_shared": "on"})
+        view = {"list": "loans:index", "query": "?delinquent=yes&sort=due"}
+        supervisor.post("/views/save/", view | {"name": "Past due by due date", "is_shared": "on"})
 
         for record in Record.objects.filter(kind=Kind.APPLICATION, status="APPROVED").order_by("pk")[:2]:
             if answer := store.last_answer(record, Application):

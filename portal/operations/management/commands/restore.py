@@ -42,13 +42,7 @@ class Command(BaseCommand):
         parser.add_argument("--while-in-use", action="store_true", help="yes: others may be at work")
 
     def handle(
-        self,
-        *args: Any,
-        file: Path,
-        replace: bool,
-        check: bool = False,
-        while_in_use: bool = False,
-        **options: Any,
+        self, *args: Any, file: Path, replace: bool, check: bool, while_in_use: bool, **options: Any
     ) -> None:
         if not (check or replace):
             raise CommandError("The current data would be lost. Add --replace to confirm.")
