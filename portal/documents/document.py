@@ -155,26 +155,18 @@ class Document:
 
 
 def account_document(
-    form: Form,
-    copies: Sequence[LiveCopy],
-    owner: Record | None,
-    options: Options,
-    content: Mapping[str, Any],
-    *,
-    is_known: bool,
-    **layout: Any,
+    form: Form, copies: Sequence[LiveCopy], owner: Record | None, content: Mapping[str, Any], **layout: Any
 ) -> Document:
     """Build the document of one loan, line or application, whose own copy is the first one."""
-    record = copies[0].record
+    own, record = copies[0], copies[0].record
     noun = {Kind.LOAN: "loan", Kind.LINE: "line", Kind.APPLICATION: "application"}[Kind(record.kind)]
     return Document(
         form=form,
         subject=record,
         about=f"{owner or record.borrower_uuid[:8]}, {noun} {record.uuid[:8]}",
-        content=content,
-        options=options,
+        content={"record": record, "owner": owner, **content},
         readings=copies,
-        missing=[] if is_known else [f"The {noun} isn’t loaded yet: only the ID is on file."],
+        missing=[] if own.answer else [f"The {noun} isn’t loaded yet: only the ID is on file."],
         **layout,
     )
 

@@ -27,8 +27,6 @@ def document(
     days, figures = billing_days(line), figures_of(line)
     rows = sorted(map(RepaymentRow, repayments.repayments), key=_effective_date, reverse=True)
     content = {
-        "record": copy.record,
-        "owner": owner,
         "line": line,
         "use": credit_use(line),
         "past_due": past_due_words(figures, today) if line else "",
@@ -38,7 +36,7 @@ def document(
         "repayments": rows[:MAX_REPAYMENTS],
         "repayments_left_out": max(0, len(rows) - MAX_REPAYMENTS),
     }
-    return account_document(FORM, [copy, repayments], owner, options, content, is_known=line is not None)
+    return account_document(FORM, [copy, repayments], owner, content, options=options)
 
 
 def credit_use(statement: Statement | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def document(
 ) -> Document:
     """Build the schedule from the saved copy of the loan and its repayments."""
     loan = copy.answer if isinstance(copy.answer, Loan) else None
-    content: dict[str, Any] = {"record": copy.record, "owner": owner, "loan": loan}
+    content: dict[str, Any] = {"loan": loan}
     if loan:
         schedule = schedule_of(loan, today)
         plot = chart(schedule, today)
@@ -38,16 +38,10 @@ def document(
             "balance": _balance_pieces(plot),
             "table": schedule_table(schedule, today, max_rows=MAX_ROWS, is_paper=True),
         }
-    return account_document(
-        FORM,
-        [copy],
-        owner,
-        options,
-        content,
-        is_known=loan is not None,
-        rows=content["table"].shown if loan else 0,
-        is_landscape=bool(loan) and content["table"].column_count > MAX_UPRIGHT_COLUMNS,
-    )
+    layout: dict[str, Any] = {}
+    if table := content.get("table"):
+        layout = {"rows": table.shown, "is_landscape": table.column_count > MAX_UPRIGHT_COLUMNS}
+    return account_document(FORM, [copy], owner, content, options=options, **layout)
 
 
 def _balance_pieces(plot: Chart | None) -> list[tuple[Decimal, ...]]:

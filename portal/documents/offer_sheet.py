@@ -22,12 +22,7 @@ def document(copy: LiveCopy, owner: Record | None, options: Options, view: Offer
     It has every row that one of them has, also where the page shows only what differs.
     """
     application = copy.answer if isinstance(copy.answer, Application) else None
-    content: dict[str, Any] = {
-        "record": copy.record,
-        "owner": owner,
-        "application": application,
-        "columns": (),
-    }
+    content: dict[str, Any] = {"application": application, "columns": ()}
     if application:
         comparison = compare(application, view._replace(rows="all", has_empty=False))
         decision = application.status.decision if application.status else None
@@ -41,7 +36,4 @@ def document(copy: LiveCopy, owner: Record | None, options: Options, view: Offer
             "is_fee_deducted": comparison.is_fee_deducted,
         }
     is_landscape = len(content["columns"]) > MAX_UPRIGHT_OFFERS
-    is_known = application is not None
-    return account_document(
-        FORM, [copy], owner, options, content, is_known=is_known, is_landscape=is_landscape
-    )
+    return account_document(FORM, [copy], owner, content, options=options, is_landscape=is_landscape)
