@@ -86,14 +86,10 @@ class ReadOnly(FramedAdmin):
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return can(request.user, "audit.index")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+    has_add_permission = has_delete_permission = has_change_permission
 
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
         log_list(request, count=cl.result_count)

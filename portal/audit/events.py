@@ -14,13 +14,8 @@ from django.db.models.signals import post_delete, post_save, pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from portal.accounts import signals
 from portal.accounts.models import PREFERENCES, User
-from portal.accounts.signals import (
-    password_link_requested,
-    password_link_sent,
-    session_ended,
-    staff_changed,
-)
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 from portal.ui.guard import number_found
@@ -63,18 +58,18 @@ def record_failed_second_factor(request: HttpRequest, user: User, **kwargs: Any)
     append(Actor.of(request), "accounts.sign_in_failed", subject_label=user.username, detail=detail)
 
 
-@receiver(session_ended, dispatch_uid="audit")
+@receiver(signals.session_ended, dispatch_uid="audit")
 def record_session_end(request: HttpRequest, user: User, count: int, why: str, **kwargs: Any) -> None:
     detail = {"sessions": count, "why": why}
     append(Actor.of(request), "accounts.session_ended", subject_label=user.username, detail=detail)
 
 
-@receiver(password_link_requested, dispatch_uid="audit")
+@receiver(signals.password_link_requested, dispatch_uid="audit")
 def record_password_link_request(request: HttpRequest, address: str, **kwargs: Any) -> None:
     append(Actor.of(request), "accounts.password_link_requested", subject_label=address[:150])
 
 
-@receiver(password_link_sent, dispatch_uid="audit")
+@receiver(signals.password_link_sent, dispatch_uid="audit")
 def record_password_link(user: User, **kwargs: Any) -> None:
     _record("accounts.password_link_sent", user)
 
@@ -93,7 +88,7 @@ def is_confirmed_number(digest: str, answered: bool, field: str, **kwargs: Any) 
 # --- Accounts ---
 
 
-@receiver(staff_changed, dispatch_uid="audit")
+@receiver(signals.staff_changed, dispatch_uid="audit")
 def record_staff_change(user: User, changes: dict[str, Any], created: bool, **kwargs: Any) -> None:
     if created:
         _record("accounts.staff_created", user, changes=changes)

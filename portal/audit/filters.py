@@ -44,11 +44,7 @@ NON_STAFF = {
     "anonymous": ("Not signed in", Q(actor_id=None, actor_role="")),
 }
 PERIODS = {"": "Last 7 days", "today": "Today", "30": "Last 30 days", "all": "All time"}
-HIDDEN_BY_DEFAULT = {
-    "views": "Page views",
-    "same": "No-change saves",
-    "steps": "Started requests",
-}
+HIDDEN_BY_DEFAULT = {"views": "Page views", "same": "No-change saves", "steps": "Started requests"}
 SEARCHED = ("actor_name", "subject_label", "subject_uuid", "request_id", "reason", "action")
 NAMES = ("q", "person", "group", "kind", "borrower", "result", "request", "when", "from", "to")
 Choices = dict[str, tuple[str, Q]]

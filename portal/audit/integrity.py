@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, connections
 from django.db.models import Exists, OuterRef, QuerySet
+from django.template.defaultfilters import pluralize
 
 from portal.audit import guard
 from portal.audit.chain import HASHED_FIELDS, append, entry_hash, hash_fields
@@ -123,12 +124,8 @@ def accept_trail(reason: str, actor: Actor) -> str:
         detail = {"keeps": keeps, "void": len(void), "first": void[:1], "last": void[-1:]}
         entry = append(actor, "audit.accept", reason=reason[:500], detail=detail)
         sign_checkpoint(entry, keeps=keeps)
-        words = (
-            "1 checkpoint no longer counts"
-            if len(void) == 1
-            else f"{len(void):,} checkpoints no longer count"
-        )
-        return f"Accepted: {words}."
+        number = len(void)
+        return f"Accepted: {number:,} checkpoint{pluralize(number)} no longer count{pluralize(number, 's,')}."
 
 
 def _record_check(checked: "ChainCheck", problems: list[str]) -> Entry:

@@ -201,17 +201,12 @@ def resolve(
         found = ("state", "subject_kind", "subject_uuid", "borrower_uuid", "status", "message")
         if not unknown.update(**{name: getattr(intent, name) for name in found}):
             return False
-        changes = {"state": [State(before).label, State(state).label]}
-        _append_entry(
-            intent,
-            actor,
-            Entry.Phase.EVENT,
-            "audit.resolve",
-            result=state,
-            reason=reason,
-            changes=changes,
-            detail={"note": note},
-        )
+        why = {
+            "reason": reason,
+            "changes": {"state": [State(before).label, State(state).label]},
+            "detail": {"note": note},
+        }
+        _append_entry(intent, actor, Entry.Phase.EVENT, "audit.resolve", result=state, **why)
     return True
 
 
@@ -240,21 +235,15 @@ def _set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
     intent.borrower_uuid = intent.borrower_uuid or (uuid if kind == "borrower" else "")
 
 
-def _append_entry(
-    intent: WriteIntent, actor: Actor, phase: str, action: str = "", reason: str | None = None, **fields: Any
-) -> None:
-    append(
-        actor,
-        action or intent.operation,
-        phase=phase,
-        intent_id=intent.pk,
-        subject_kind=intent.subject_kind,
-        subject_uuid=intent.subject_uuid,
-        subject_label=intent.label,
-        borrower_uuid=intent.borrower_uuid,
-        reason=intent.reason if reason is None else reason,
-        **fields,
-    )
+def _append_entry(intent: WriteIntent, actor: Actor, phase: str, action: str = "", **fields: Any) -> None:
+    about = {
+        "subject_kind": intent.subject_kind,
+        "subject_uuid": intent.subject_uuid,
+        "subject_label": intent.label,
+        "borrower_uuid": intent.borrower_uuid,
+        "reason": intent.reason,
+    }
+    append(actor, action or intent.operation, phase=phase, intent_id=intent.pk, **about | fields)
 
 
 # --- After the call: the answer, its row and the outcome ---
@@ -307,12 +296,9 @@ class WriteResult:
 
     def write_to_stderr(self) -> None:
         """Print one line of JSON, as the last resort."""
-        line = {
-            "level": "CRITICAL",
-            "logger": __name__,
-            "message": "The answer of a write is saved nowhere else.",
-        }
-        os.write(_STDERR, json.dumps(line | self.summary(), cls=DjangoJSONEncoder).encode() + b"\n")
+        message = "The answer of a write is saved nowhere else."
+        line = {"level": "CRITICAL", "logger": __name__, "message": message} | self.summary()
+        os.write(_STDERR, json.dumps(line, cls=DjangoJSONEncoder).encode() + b"\n")
 
     def observations(self) -> list[store.Observation]:
         """What the answer says of records; without the answer, that the record exists."""
@@ -389,14 +375,9 @@ def replay_answers() -> int:
     return left
 
 
-def answers_without_write() -> list[dict[str, Any]]:
-    """Answers in the spool whose write this database lacks, as it does after an older backup was restored."""
-    return [entry for _, entry in _answers_without_write()]
-
-
 def discard_answer(intent_id: str, reason: str) -> bool:
     """Remove such an answer from the spool, and record what it said and why; false if there is none."""
-    for ticket, entry in _answers_without_write():
+    for ticket, entry in answers_without_write():
         if entry["intent_id"] == intent_id:
             result = WriteResult.from_spool(entry)
             append(
@@ -413,7 +394,8 @@ def discard_answer(intent_id: str, reason: str) -> bool:
     return False
 
 
-def _answers_without_write() -> list[tuple[Ticket, dict[str, Any]]]:
+def answers_without_write() -> list[tuple[Ticket, dict[str, Any]]]:
+    """Answers in the spool whose write this database lacks, as it does after an older backup was restored."""
     entries = ANSWERS.entries()
     known = set(map(str, WriteIntent.objects.in_bulk([entry["intent_id"] for _, entry in entries])))
     return [(ticket, entry) for ticket, entry in entries if entry["intent_id"] not in known]

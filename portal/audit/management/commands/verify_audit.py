@@ -50,11 +50,11 @@ class Command(BaseCommand):
     def handle(
         self,
         *args: Any,
-        recent: bool = False,
-        copy: Path | None = None,
-        reason: str | None = None,
-        by: str = "",
-        new_key: bool = False,
+        recent: bool,
+        copy: Path | None,
+        reason: str | None,
+        by: str,
+        new_key: bool,
         **options: Any,
     ) -> None:
         """Check, say what was found, and fail where something is wrong."""
