@@ -68,22 +68,20 @@ class Progress:
         self.job = job
         self._gives_way = gives_way
         self._started = time.monotonic()
-        self.claim = Job.objects.filter(
-            pk=job.pk, state=State.RUNNING, attempts=job.attempts, worker=job.worker
-        )
+        own = Job.objects.filter(pk=job.pk, attempts=job.attempts, worker=job.worker)
+        self.claim = own.filter(state=State.RUNNING)
         self._written = 0.0
 
-    def begin(self, *, total: int | None = None, words: str = "") -> None:
+    def begin(self, *, total: int) -> None:
         """Report a start from the beginning, with so much to do."""
-        self.job.done = self.job.failed = 0
-        self.job.total = total
-        self._write(words)
+        self.job.done, self.job.failed, self.job.total = 0, 0, total
+        self._write("")
 
-    def resume(self, remaining: int, words: str = "") -> None:
+    def resume(self, remaining: int) -> None:
         """Report how much is left; an earlier attempt may have done more than it reported."""
         self.job.total = max(self.job.total or 0, self.job.done + remaining)
         self.job.done = self.job.total - remaining
-        self._write(words)
+        self._write("")
 
     def step(self, count: int = 1, *, failed: int = 0, words: str = "") -> None:
         """Report that so much more is done, some of it without success."""
@@ -105,7 +103,7 @@ class Progress:
             raise GivenBack
 
     def _counts(self) -> dict[str, Any]:
-        return {name: getattr(self.job, name) for name in ("done", "total", "failed")}
+        return {"done": self.job.done, "total": self.job.total, "failed": self.job.failed}
 
     @property
     def is_canceled(self) -> bool:

@@ -10,13 +10,7 @@ from portal.messaging.sync import Sync
 from portal.ui import wording
 
 
-@job(
-    "messaging.sync",
-    label="Sync messages",
-    single=True,
-    every="MESSAGE_SYNC_MINUTES",
-    gives_way=True,
-)
+@job("messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES", gives_way=True)
 def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     """Read every message that is missing; started again, it resumes where it was.
 
