@@ -91,11 +91,8 @@ def _connection_options() -> dict[str, Any]:
             raise servicing.ConfigurationError(
                 f"SERVICING_SESSION names no such function: {error}."
             ) from None
-    cert, key, proxy = (
-        settings.SERVICING_CLIENT_CERT,
-        settings.SERVICING_CLIENT_CERT_KEY,
-        settings.SERVICING_PROXY,
-    )
+    cert, key = settings.SERVICING_CLIENT_CERT, settings.SERVICING_CLIENT_CERT_KEY
+    proxy = settings.SERVICING_PROXY
     return {
         "verify": settings.SERVICING_CA_BUNDLE or True,
         "cert": (cert, key) if cert and key else cert or None,

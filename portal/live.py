@@ -82,11 +82,6 @@ class LiveCopy:
         return self.record.answer_at
 
     @property
-    def source(self) -> str:
-        """Where the copy comes from: the service or a file."""
-        return self.record.source
-
-    @property
     def failing_since(self) -> datetime | None:
         """When the service first failed to give it, if it still fails."""
         return self.record.failing_since
@@ -151,9 +146,8 @@ def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
 def saved_copies(accounts: Sequence[Record]) -> tuple[list[LiveCopy], list[LiveCopy]]:
     """The saved copies of accounts and of their repayments, for which the service is not called."""
     lists = _stored_lists((REPAYMENTS_OF[one.kind], one.uuid) for one in accounts).values()
-    return [LiveCopy(one, is_asked=False) for one in accounts], [
-        LiveCopy(one, is_asked=False) for one in lists
-    ]
+    copies, of_lists = ([LiveCopy(one, is_asked=False) for one in found] for found in (accounts, lists))
+    return copies, of_lists
 
 
 def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Record]:

@@ -77,7 +77,7 @@ class Freshness:
     @property
     def from_file(self) -> bool:
         """Whether any copy came from a file."""
-        return any(one.source == Source.FILE for one in self.copies)
+        return any(one.record.source == Source.FILE for one in self.copies)
 
     @property
     def failing_since(self) -> datetime | None:
