@@ -8,9 +8,10 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -132,7 +133,8 @@ def run_job(job_id: str) -> None:
     if kind is None:
         progress.finish(State.FAILED, words="The worker doesn’t know this kind of job.")
         return
-    with _renewed_lease(progress.claim):
+    # A task may take long between two steps.
+    with repeated(partial(_renew_lease, progress.claim), lease() / 3, name="lease"):
         _attempt(kind, job, progress)
 
 
@@ -182,24 +184,33 @@ def _retry_later(job: Job, progress: Progress, kind: JobKind, error: str) -> Non
         progress.finish(State.WAITING, due_at=due_at, worker="", words=words)
 
 
+def _renew_lease(claim: "QuerySet[Job]") -> None:
+    try:
+        claim.update(lease_until=timezone.now() + lease())
+    except DatabaseError:
+        logger.warning("A lease could not be renewed.", exc_info=True)
+
+
 @contextmanager
-def _renewed_lease(claim: "QuerySet[Job]") -> Iterator[None]:
-    """Renew the lease in a thread: a task may take long between two steps."""
+def repeated(
+    work: Callable[[], object], pause: timedelta, *, name: str, at_once: bool = False
+) -> Iterator[None]:
+    """Do something again after each pause, in a thread with its own connection, until the block ends."""
     is_over = threading.Event()
-    thread = threading.Thread(target=_renew, args=[claim, is_over], name="lease", daemon=True)
+
+    def run() -> None:
+        is_due = at_once
+        while is_due or not is_over.wait(pause.total_seconds()):
+            try:
+                work()
+            finally:
+                is_due = False
+                connection.close()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
     try:
         yield
     finally:
         is_over.set()
         thread.join()
-
-
-def _renew(claim: "QuerySet[Job]", is_over: threading.Event) -> None:
-    while not is_over.wait(lease().total_seconds() / 3):
-        try:
-            claim.update(lease_until=timezone.now() + lease())
-        except DatabaseError:
-            logger.warning("A lease could not be renewed.", exc_info=True)
-        finally:
-            connection.close()

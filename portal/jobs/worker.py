@@ -6,15 +6,14 @@ sends it lost and scheduled jobs.
 
 import logging
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import Error, connection
+from django.db import Error
 from django.utils import timezone
 
 from portal.jobs import engine, queue
-from portal.jobs.execution import run_job, stopping, worker_id
+from portal.jobs.execution import repeated, run_job, stopping, worker_id
 from portal.jobs.kinds import all_chores
 from portal.jobs.models import Job, Worker, lease
 
@@ -57,28 +56,19 @@ def run_upkeep() -> None:
 @contextmanager
 def _heartbeat() -> Iterator[None]:
     """Keep a row that shows this worker as alive, in a thread that also does the upkeep."""
-    pk, is_over = worker_id(), threading.Event()
-    thread = threading.Thread(target=_beat, args=[pk, is_over], name="clock", daemon=True)
-    thread.start()
     try:
-        yield
+        with repeated(_beat, lease() / 6, name="clock", at_once=True):
+            yield
     finally:
-        is_over.set()
-        thread.join()
         try:
-            Worker.objects.filter(pk=pk).update(stopped_at=timezone.now())
+            Worker.objects.filter(pk=worker_id()).update(stopped_at=timezone.now())
         except Error:
             logger.exception("It could not be noted that the worker stopped.")
 
 
-def _beat(pk: str, is_over: threading.Event) -> None:
-    while True:
-        try:
-            Worker.objects.update_or_create(pk=pk, defaults={"beat_at": timezone.now()})
-            run_upkeep()
-        except Exception:  # The next round is due in any case.
-            logger.exception("A round of the clock was missed.")
-        finally:
-            connection.close()
-        if is_over.wait(lease().total_seconds() / 6):
-            return
+def _beat() -> None:
+    try:
+        Worker.objects.update_or_create(pk=worker_id(), defaults={"beat_at": timezone.now()})
+        run_upkeep()
+    except Exception:  # The next round is due in any case.
+        logger.exception("A round of the clock was missed.")
