@@ -50,16 +50,8 @@ def start_batch(kind: JobKind, actor: Actor, found: Listing, *, form: str, optio
     """Create a batch of the first borrowers of a list, and start its job."""
     filters = masked_text("; ".join(f"{chip.label} {chip.words}" for chip in found.chips))
     with transaction.atomic():
-        batch = Batch.objects.create(
-            form=form,
-            chosen=(filters or "all borrowers on file")[:500],
-            options=options,
-            zone=zone,
-            actor_id=actor.id,
-            actor_name=actor.name,
-            actor_role=actor.role,
-            actor_ip=actor.ip,
-        )
+        chosen, columns = (filters or "all borrowers on file")[:500], Batch.columns_of(actor)
+        batch = Batch.objects.create(form=form, chosen=chosen, options=options, zone=zone, **columns)
         rows = found.found.values_list("uuid", "label")[:MAX_BORROWERS]
         items = [
             Item(batch=batch, position=position, borrower_uuid=uuid, label=label or uuid)

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db.models import F
+from django.template.defaultfilters import pluralize
 
 from portal.applications.details import details
 from portal.audit.models import WriteIntent
@@ -28,7 +29,6 @@ from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Stateme
 from servicing.schedules import Installment, Schedule, schedule_of, total
 from servicing.values import is_same_word
 
-TABLES = {"loans": Kind.LOAN, "lines": Kind.LINE}
 FORM = Form("BS", "Borrower summary", "documents/papers/borrower.html")
 Content = dict[str, Any]
 
@@ -98,19 +98,14 @@ def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today
 def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
     """What a reader might look for and not find, in sentences."""
     accounts = [copy for copy in copies if copy.record.kind in REPAYMENTS_OF]
+    failing = [one for one in accounts if one.failing_since]
     counts = [
         ("account", "never updated.", sum(copy.at is None for copy in accounts)),
-        (
-            "account",
-            "not responding; saved copies are shown.",
-            sum(bool(one.failing_since) for one in accounts),
-        ),
+        ("account", "not responding; saved copies are shown.", len(failing)),
         ("installment", "beyond the rows shown.", sum(part["left_out"] for part in content["loans"] or ())),
         ("record", "beyond the numbers of one document.", sum(content["left_out"].values())),
     ]
-    words = [
-        f"{number:,} {noun}{'' if number == 1 else 's'} {rest}" for noun, rest, number in counts if number
-    ]
+    words = [f"{number:,} {noun}{pluralize(number)} {rest}" for noun, rest, number in counts if number]
     return words if content["identity"]["is_known"] else ["No profile from the service.", *words]
 
 
@@ -162,27 +157,19 @@ def _internal(
     today: date,
 ) -> Content:
     """What only colleagues read: notes, failed data checks, writes whose outcome is unknown."""
-    notes = Note.objects.filter(borrower_uuid=record.uuid).order_by(
-        F("pinned_until").desc(nulls_last=True), "-created_at", "-id"
-    )
+    pinned_first = F("pinned_until").desc(nulls_last=True)
+    notes = Note.objects.filter(borrower_uuid=record.uuid).order_by(pinned_first, "-created_at", "-id")
     open_writes = WriteIntent.objects.filter(borrower_uuid=record.uuid, state__in=WriteIntent.OPEN)
-    paid = {
-        one.record.uuid: one.repayments
-        for one in copies
-        if one.record.kind == Kind.LOAN_REPAYMENTS and one.at
-    }
-    failed_rules = [
-        (noun, one, consistency.check_account(one["copy"].answer, paid.get(one["record"].uuid), today))
-        for noun, accounts in (("Loan", loans), ("Line", lines))
-        for one in accounts
-    ]
+    answered = [one for one in copies if one.record.kind == Kind.LOAN_REPAYMENTS and one.at]
+    paid = {one.record.uuid: one.repayments for one in answered}
     return {
         "notes": [(note.text, note.author_name, note.pinned_until) for note in notes[:MAX_NOTES]],
         "notes_left_out": max(0, notes.count() - MAX_NOTES),
         "checks": [
-            (f"{kind} {one['record'].uuid[:8]}", rule.text, rule.id)
-            for kind, one, rules in failed_rules
-            for rule in rules
+            (f"{noun} {one['record'].uuid[:8]}", rule.text, rule.id)
+            for noun, accounts in (("Loan", loans), ("Line", lines))
+            for one in accounts
+            for rule in consistency.check_account(one["copy"].answer, paid.get(one["record"].uuid), today)
         ],
         "unknown": [(one.label, one.actor_name, one.created_at) for one in open_writes[:MAX_NOTES]],
     }
@@ -242,8 +229,9 @@ SUMMED = ("amount", "principal", "remaining", "payoff", "available")
 
 def _overview(positions: Sequence[Content]) -> Content:
     """What is past due over all accounts, then a table of the loans and one of the lines; unlike figures never mix."""
+    tables = {"loans": Kind.LOAN, "lines": Kind.LINE}
     of_kinds = {
-        name: [one for one in positions if one["record"].kind == kind] for name, kind in TABLES.items()
+        name: [one for one in positions if one["record"].kind == kind] for name, kind in tables.items()
     }
     open_ones = {name: [one for one in rows if not one["is_closed"]] for name, rows in of_kinds.items()}
     past_due = past_due_of((one["record"].kind, one["copy"].figures) for one in positions)
@@ -294,10 +282,9 @@ def _is_scheduled(repayment: Repayment, today: date) -> bool:
 
 
 def _latest_application(record: Record, options: Options) -> Content | None:
-    records = (
-        active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid).order_by("-created_at", "-id")
-    )
-    pairs = [(one, store.last_answer(one, Application)) for one in records[:MAX_ACCOUNTS]]
+    applications = active_records(Kind.APPLICATION).filter(borrower_uuid=record.uuid)
+    newest = applications.order_by("-created_at", "-id")[:MAX_ACCOUNTS]
+    pairs = [(one, store.last_answer(one, Application)) for one in newest]
     if not pairs:
         return None
     latest, application = max(pairs, key=_applied_at)

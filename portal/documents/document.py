@@ -196,10 +196,7 @@ def issue_in_background(job: JobKind, actor: Actor, document: Document) -> LongD
             file_name=document.file_name,
             html=document.html(stamp),
             print_entry=print_entry(document, stamp),
-            actor_id=actor.id,
-            actor_name=actor.name,
-            actor_role=actor.role,
-            actor_ip=actor.ip,
+            **LongDocument.columns_of(actor),
         )
         started.job = start_job(job, by=actor, document=str(started.pk))
         started.save(update_fields=["job"])

@@ -25,7 +25,7 @@ def document(
     """Build the document from the saved copy of the line and the list of its repayments."""
     line = copy.answer if isinstance(copy.answer, Statement) else None
     days, figures = billing_days(line), figures_of(line)
-    rows = sorted(map(RepaymentRow, repayments.repayments), key=_effective_date, reverse=True)
+    paid = sorted(repayments.repayments, key=lambda one: one.effective_date or date.min, reverse=True)
     content = {
         "line": line,
         "use": credit_use(line),
@@ -33,8 +33,8 @@ def document(
         "due_next": figures.due_next,
         "bills": days[:MAX_STATEMENTS],
         "bills_left_out": max(0, len(days) - MAX_STATEMENTS),
-        "repayments": rows[:MAX_REPAYMENTS],
-        "repayments_left_out": max(0, len(rows) - MAX_REPAYMENTS),
+        "repayments": [RepaymentRow(one) for one in paid[:MAX_REPAYMENTS]],
+        "repayments_left_out": max(0, len(paid) - MAX_REPAYMENTS),
     }
     return account_document(FORM, [copy, repayments], owner, content, options=options)
 
@@ -50,7 +50,3 @@ def billing_days(statement: Statement | None) -> list[date]:
     """The days of its statements, newest first."""
     papers = statement.statements if statement else ()
     return sorted((paper.billing_date for paper in papers if paper.billing_date), reverse=True)
-
-
-def _effective_date(row: RepaymentRow) -> date:
-    return row.repayment.effective_date or date.min

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
@@ -72,6 +73,16 @@ class BackgroundPrint(models.Model):
 
     def __str__(self) -> str:
         return f"{self._meta.verbose_name} of {self.created_at:%Y-%m-%d %H:%M}"
+
+    @staticmethod
+    def columns_of(actor: Actor) -> dict[str, Any]:
+        """The columns that say who asked for it."""
+        return {
+            "actor_id": actor.id,
+            "actor_name": actor.name,
+            "actor_role": actor.role,
+            "actor_ip": actor.ip,
+        }
 
     @property
     def actor(self) -> Actor:

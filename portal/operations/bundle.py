@@ -54,15 +54,11 @@ def _versions() -> Iterator[str]:
 def _groups() -> Iterator[str]:
     yield "\nCalls of the last 24 hours"
     for group in measure_health():
+        durations = f"p50 {group.median} ms, p95 {group.p95} ms, " if group.calls else ""
         yield (
-            f"{group.name}: {group.calls} calls, {group.failures} failed, {_duration(group.median, group.p95)}"
+            f"{group.name}: {group.calls} calls, {group.failures} failed, {durations}"
             f"last success {_moment(group.last_success)}, last failure {_moment(group.last_failure)}"
         )
-
-
-def _duration(median: int | None, p95: int | None) -> str:
-    """Median and 95th percentile of the durations; empty without calls."""
-    return f"p50 {median} ms, p95 {p95} ms, " if median is not None else ""
 
 
 def _failures() -> Iterator[str]:
@@ -96,9 +92,8 @@ def _shape(value: Any, name: str = "") -> Any:
         case dict():
             return {masked_text(str(key)): _shape(item, str(key).casefold()) for key, item in value.items()}
         case list():
-            return [_shape(item, name) for item in value[:3]] + (
-                [f"… {len(value)} in all"] if value[3:] else []
-            )
+            more = [f"… {len(value)} in all"] if value[3:] else []
+            return [_shape(item, name) for item in value[:3]] + more
         case None | bool():
             return value
         case _ if name in SHOWN_FIELDS or value == HIDDEN:
