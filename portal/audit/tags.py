@@ -23,6 +23,7 @@ COLUMNS = ("Borrower", "Reason", "Result", "Reference")
 TABLE = """<thead><tr><th scope="col">When</th><th scope="col">Who and what</th>{}</tr></thead>
 <tbody>{}</tbody>"""
 HEAD, CELL = '<th scope="col" class="sd-wide">{}</th>', '<td class="sd-wide">{}</td>'
+LINK, COUNT = '<a class="sd-said" href="{}">{}</a>', ' <span class="sd-meta">{} times</span>'
 REMOVED = '<del class="sd-removed"><span class="visually-hidden">was: </span>{}</del>'
 ADDED = '<ins class="sd-added"><span class="visually-hidden">is: </span>{}</ins>'
 SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
@@ -40,11 +41,8 @@ def entry_rows(
     page = reverse("admin:audit_entry_change" if in_admin else "audit:detail", args=[0])
     trail = reverse("audit:index")
     beside = [_beside(line, trail if may_read else "") for line in lines]
-    shown = [
-        index
-        for index in range(1 if is_history else 0, len(COLUMNS))
-        if any(cells[index] for cells in beside)
-    ]
+    first = 1 if is_history else 0
+    shown = [index for index in range(first, len(COLUMNS)) if any(cells[index] for cells in beside)]
     rows = (
         (
             *_cells(line, page if may_read else ""),
@@ -75,16 +73,8 @@ def _cells(line: EntryLine, page: str) -> Iterator[str]:
     entry, none = line.entry, SafeString("")
     said = format_html('<b class="sd-strong">{}</b> {}', entry.actor_name, line.sentence)
     yield clock(entry.at, "seconds")
-    yield (
-        format_html('<a class="sd-said" href="{}">{}</a>', page.replace("/0/", f"/{entry.pk}/"), said)
-        if page
-        else said
-    )
-    yield (
-        format_html(' <span class="sd-meta">{} times</span>', line.view_count)
-        if line.view_count > 1
-        else none
-    )
+    yield format_html(LINK, page.replace("/0/", f"/{entry.pk}/"), said) if page else said
+    yield format_html(COUNT, line.view_count) if line.view_count > 1 else none
     yield _changes(line.changes)
     yield _result(entry)
 
@@ -113,7 +103,6 @@ def _reference(entry: Entry, trail: str) -> SafeString | str:
         link = '<a href="{}?request={}" title="Everything from this click">{}</a>'
         return format_html(link, trail, quote(entry.request_id, safe=""), entry.request_id)
     if entry.intent_id:
-        return format_html(
-            '<a href="{}">{}</a>', reverse("audit:write", args=[entry.intent_id]), entry.request_id
-        )
+        address = reverse("audit:write", args=[entry.intent_id])
+        return format_html('<a href="{}">{}</a>', address, entry.request_id)
     return entry.request_id
