@@ -10,10 +10,10 @@ from portal.audit.models import Actor
 from portal.audit.view_log import last_view, log_view, update_view
 from portal.gateway import StaffRequest
 from portal.lists.pages import ListPage
-from portal.live import LiveCopy, account_records
+from portal.live.panels import LOADER, Freshness, Panels, show_panels
+from portal.live.reading import LiveCopy, account_records
 from portal.messaging.payment_events import messages_of_account
 from portal.notes.models import Note
-from portal.panels import LOADER, Freshness, Panels, show_panels
 from portal.registry import changes, store
 from portal.registry.models import Kind, Record
 from portal.repayments.table import ACCOUNT_PAGE_SIZE, repayment_table, rows_of_lists

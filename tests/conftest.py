@@ -35,10 +35,11 @@ from django.test import Client as Browser
 from django.test import TransactionTestCase
 from django.utils import timezone
 
-from portal import gateway, live
+from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.spool import ANSWERS
+from portal.live import reading
 from servicing import Client
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -270,7 +271,7 @@ def portal_service(db: None, sandbox: Sandbox, settings: LazySettings) -> Iterat
 
 def wait_for_reads() -> None:
     """Wait for calls that outlived the page that started them."""
-    wait(set(live._running), timeout=10)
+    wait(set(reading._running), timeout=10)
 
 
 def browser_of(role: Role, **extra: Any) -> Browser:

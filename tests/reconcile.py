@@ -65,7 +65,7 @@ def fill_portal(sandbox: Any, folder: Path) -> None:
     from django.core.management import call_command
 
     from portal.audit.models import Actor
-    from portal.live import account_records, read_live
+    from portal.live.reading import account_records, read_live
     from portal.registry.models import Kind, Record
 
     settings.SERVICING_URL = sandbox.url
@@ -260,7 +260,7 @@ def printed_summary(owner: Any) -> str:
     from portal.documents.document import Stamp
     from portal.documents.options import Options
     from portal.documents.pdf import render
-    from portal.live import LiveCopy
+    from portal.live.reading import LiveCopy
     from portal.runtime.business_date import business_date
 
     copies = [LiveCopy(one) for one in borrower_summary.accounts_of(owner)]

@@ -8,7 +8,7 @@ from portal.lists import cells
 from portal.lists.columns import account_columns, value_column
 from portal.lists.filters import date_filters, value_filter
 from portal.lists.pages import Action, Column, ListPage, Row
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import with_borrowers

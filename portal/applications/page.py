@@ -35,8 +35,8 @@ from portal.applications.offers import (
 from portal.audit.models import Actor
 from portal.audit.view_log import log_record
 from portal.gateway import StaffRequest
-from portal.live import LiveCopy
-from portal.panels import Freshness, Panels, show_panels
+from portal.live.panels import Freshness, Panels, show_panels
+from portal.live.reading import LiveCopy
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.ui import wording

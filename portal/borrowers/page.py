@@ -21,10 +21,10 @@ from portal.borrowers.position import Position
 from portal.borrowers.timeline import KINDS, PAGE_EVENTS, timeline
 from portal.gateway import StaffRequest
 from portal.lists.refresh import parse_moment
-from portal.live import MAX_WAIT, LiveCopy, repayment_lists, saved_copies
+from portal.live.panels import LOADER, Panels, show_panels
+from portal.live.reading import MAX_WAIT, LiveCopy, repayment_lists, saved_copies
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
-from portal.panels import LOADER, Panels, show_panels
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records

@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import NamedTuple
 
-from portal.live import LiveCopy
-from portal.panels import Freshness
+from portal.live.panels import Freshness
+from portal.live.reading import LiveCopy
 from portal.registry.figures import past_due_of, rank
 from portal.registry.models import Record
 from portal.runtime.business_date import business_date

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from portal.audit.models import Entry
 from portal.audit.reading import EntryLine, FieldChange, entry_lines
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.notes.models import Note
 from portal.registry.models import Record
 from portal.repayments.table import account_of_list

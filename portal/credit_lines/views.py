@@ -21,7 +21,7 @@ from portal.credit_lines.statements import statement_key, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
 from portal.credit_lines.wording import past_due_words, read_aloud
 from portal.gateway import StaffRequest
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui import wording

@@ -16,7 +16,7 @@ from portal.audit.models import WriteIntent
 from portal.documents.document import Document, Form
 from portal.documents.line_of_credit import billing_days, credit_use
 from portal.documents.options import Options
-from portal.live import LiveCopy, repayment_lists
+from portal.live.reading import LiveCopy, repayment_lists
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.figures import figures_of, past_due_of

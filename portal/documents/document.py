@@ -29,7 +29,7 @@ from portal.documents.options import Options
 from portal.documents.pdf import render
 from portal.jobs.kinds import JobKind
 from portal.jobs.queue import start_job
-from portal.live import LiveCopy, ask_and_wait
+from portal.live.reading import LiveCopy, ask_and_wait
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import business_date
 from portal.ui.logo import logo

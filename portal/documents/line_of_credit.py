@@ -6,7 +6,7 @@ from typing import Any
 from portal.credit_lines.wording import past_due_words
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.registry.figures import figures_of
 from portal.registry.models import Record
 from portal.repayments.table import RepaymentRow

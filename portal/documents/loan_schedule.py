@@ -8,7 +8,7 @@ from typing import Any
 
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.loans.chart import Chart, chart
 from portal.loans.figures import figure_cards
 from portal.loans.schedule import schedule_table

@@ -6,7 +6,7 @@ from portal.applications.offers import OfferView, compare
 from portal.applications.page import facts
 from portal.documents.document import Document, Form, account_document
 from portal.documents.options import Options
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.registry.models import Record
 from portal.ui import wording
 from servicing import Application

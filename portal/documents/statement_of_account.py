@@ -10,7 +10,7 @@ from django.http import QueryDict
 
 from portal.documents.document import Document, Form
 from portal.documents.options import Options
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.registry.sources import REPAYMENTS_OF

@@ -44,8 +44,8 @@ from portal.documents.pdf import NotRendered
 from portal.errors import error_page
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
-from portal.live import LiveCopy, account_records
-from portal.panels import Freshness, Panels, show_panels
+from portal.live.panels import Freshness, Panels, show_panels
+from portal.live.reading import LiveCopy, account_records
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF

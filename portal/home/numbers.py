@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
-from portal.live import Coverage, coverage
+from portal.live.reading import Coverage, coverage
 from portal.registry.models import Kind
 from portal.registry.records import active_records
 from portal.repayments.table import SUCCEEDED

@@ -22,7 +22,7 @@ from portal.lists import cells
 from portal.lists.filters import Filter, chosen_filters
 from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count
 from portal.lists.saved_views import saved_views_menu
-from portal.live import coverage
+from portal.live.reading import coverage
 from portal.registry import changes
 from portal.registry.models import Kind, Record
 from portal.registry.query import read

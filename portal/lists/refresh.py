@@ -16,7 +16,13 @@ from portal.audit.models import Actor
 from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists.pages import MAX_SELECTED, ListPage, Row
-from portal.live import MAX_WAIT, NO_SCRIPT_WAIT_SECONDS, PANEL_WAIT_SECONDS, account_records, ask_and_wait
+from portal.live.reading import (
+    MAX_WAIT,
+    NO_SCRIPT_WAIT_SECONDS,
+    PANEL_WAIT_SECONDS,
+    account_records,
+    ask_and_wait,
+)
 from portal.registry.models import Record
 from portal.registry.store import IDENTIFIER
 from portal.runtime.clocks import SKEW, is_recent

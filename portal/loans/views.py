@@ -10,7 +10,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append, audit_subject
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.loans.chart import chart
 from portal.loans.figures import figure_cards, terms
 from portal.loans.list_page import LOANS

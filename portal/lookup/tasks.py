@@ -13,7 +13,7 @@ from portal.audit.models import Actor
 from portal.audit.service_health import PAUSE, current_outage
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import job
-from portal.live import claim_due, due_for_refresh, read_live
+from portal.live.reading import claim_due, due_for_refresh, read_live
 from portal.lookup.imports import import_ids, import_profiles, open_lines
 from portal.lookup.models import Upload
 from portal.registry.models import Kind, Record

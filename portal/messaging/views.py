@@ -21,7 +21,7 @@ from portal.jobs.models import Job
 from portal.jobs.queue import start_job
 from portal.jobs.status import live_workers
 from portal.lists.saved_views import saved_views_menu
-from portal.live import NO_SCRIPT_WAIT_SECONDS
+from portal.live.reading import NO_SCRIPT_WAIT_SECONDS
 from portal.messaging import tasks
 from portal.messaging.coverage import check_days, coverage
 from portal.messaging.explorer import FILE_COLUMNS, Explorer, values_in_use

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest
 
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry import store
 from portal.registry.models import Kind, Record

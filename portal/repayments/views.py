@@ -27,7 +27,7 @@ from portal.gateway import StaffRequest
 from portal.lists.filters import NONE
 from portal.lists.pages import Listing
 from portal.lists.paging import MAX_COUNTED, CappedPaginator
-from portal.panels import Freshness, Panels, show_panels
+from portal.live.panels import Freshness, Panels, show_panels
 from portal.registry import store
 from portal.registry.attention import Amount
 from portal.registry.models import Kind, Record

@@ -128,7 +128,7 @@ def pages() -> tuple[str, str]:
     from portal.documents.borrower_summary import accounts_of, document
     from portal.documents.document import Stamp
     from portal.documents.options import Options
-    from portal.live import LiveCopy
+    from portal.live.reading import LiveCopy
     from portal.registry.models import Kind, Record
 
     owner = kept(Kind.BORROWER, "b", {"first_name": "Northwind Baking Co LLC", "user_type": "BUSINESS"})

@@ -14,7 +14,7 @@ DELAYS = [float(each) for each in os.environ.get("BENCH_DELAYS", "0,0.1,0.5,1").
 """Seconds of silence before each answer of the service."""
 SILENCE = 60
 PAGE_WAIT_MS = 40
-"""So long a page waits for the service: ``PAGE_WAIT_SECONDS`` of portal.panels."""
+"""So long a page waits for the service: ``PAGE_WAIT_SECONDS`` of portal.live.panels."""
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "7"))
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 SHORT = 0.1

@@ -15,9 +15,10 @@ from django.core.cache import cache
 from playwright.sync_api import Browser, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from portal import gateway, live
+from portal import gateway
 from portal.accounts.roles import Role
 from portal.audit.models import Actor
+from portal.live import reading
 from portal.registry.models import Kind, Record
 from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.sandbox import Sandbox
@@ -44,8 +45,8 @@ def late(portal_service: Sandbox) -> list[Record]:
     portal_service.world.bounce_payment(returned["uuid"], "R01 - Insufficient funds")
     day = business_date() + timedelta(days=9)
     portal_service.world.repayment(loan.uuid, amount="6159.50", status="SCHEDULED", effective_date=day)
-    for record in (*live.account_records(loan), *live.account_records(line)):
-        assert live.read_live(Actor(name="Maya Chen"), record)
+    for record in (*reading.account_records(loan), *reading.account_records(line)):
+        assert reading.read_live(Actor(name="Maya Chen"), record)
     return [loan, line]
 
 
@@ -111,8 +112,8 @@ def portfolio(db: None, tmp_path: Path, settings: LazySettings) -> Iterator[Sand
 
 
 def read(account: Record) -> None:
-    for record in live.account_records(account):
-        assert live.read_live(Actor(name="Maya Chen"), record)
+    for record in reading.account_records(account):
+        assert reading.read_live(Actor(name="Maya Chen"), record)
 
 
 def past_due(service: Sandbox) -> list[dict[str, Any]]:

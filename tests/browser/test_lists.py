@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 from playwright.sync_api import Page, expect
 
-from portal import live
 from portal.audit.models import Actor
+from portal.live import reading
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.runtime.business_date import business_date
@@ -37,8 +37,8 @@ def apply_for_loan(service: Sandbox, owner: Record, **overrides: object) -> None
 
 def read(*accounts: Record) -> None:
     for account in accounts:
-        for record in live.account_records(account):
-            assert live.read_live(Actor(name="Maya Chen"), record)
+        for record in reading.account_records(account):
+            assert reading.read_live(Actor(name="Maya Chen"), record)
 
 
 @pytest.fixture

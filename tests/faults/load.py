@@ -25,7 +25,7 @@ from django.test import Client as Browser
 
 from portal.accounts.models import User
 from portal.accounts.roles import Role
-from portal.panels import LOADER
+from portal.live.panels import LOADER
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given

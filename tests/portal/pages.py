@@ -8,8 +8,8 @@ from html import unescape
 from django.test import Client as Browser
 
 from portal.audit.models import RecordView
-from portal.live import PANEL_WAIT_SECONDS
-from portal.panels import LOADER
+from portal.live.panels import LOADER
+from portal.live.reading import PANEL_WAIT_SECONDS
 from portal.registry.models import Record
 from tests.conftest import htmx
 

@@ -30,7 +30,7 @@ from portal.documents.pdf import render
 from portal.jobs.execution import run_job
 from portal.jobs.queue import start_job
 from portal.lists.pages import ListPage
-from portal.live import LiveCopy
+from portal.live.reading import LiveCopy
 from portal.loans.list_page import LOANS
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source

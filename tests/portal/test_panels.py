@@ -8,7 +8,7 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from portal.audit.models import Entry, RecordView
-from portal.panels import LOADER, SHOWN_HEADER
+from portal.live.panels import LOADER, SHOWN_HEADER
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given

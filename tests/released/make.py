@@ -63,7 +63,7 @@ def fill(sandbox: object) -> None:
     from portal.borrowers.models import Draft
     from portal.collections.models import AccountOwner, Promise
     from portal.jobs.queue import start_job
-    from portal.live import account_records, read_live
+    from portal.live.reading import account_records, read_live
     from portal.lookup.tasks import refresh_portfolio
     from portal.notes.models import Note
     from portal.runtime.business_date import business_date

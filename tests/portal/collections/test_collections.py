@@ -18,13 +18,14 @@ from django.db import connection, connections
 from django.http import QueryDict
 from django.test import Client as Browser
 
-from portal import gateway, live
+from portal import gateway
 from portal.accounts.models import User
 from portal.accounts.roles import Role
 from portal.audit.models import Actor, Entry
 from portal.collections.list_page import WORKLIST, cursor_of, next_account
 from portal.collections.models import AccountOwner, Contact, Promise
 from portal.collections.promises import decide_promises
+from portal.live import reading
 from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record
 from portal.runtime.business_date import CACHE_KEY, business_date
@@ -60,8 +61,8 @@ def servicer(desk: Sandbox) -> Browser:
 def refresh(*accounts: Record) -> None:
     """Read accounts and their repayments again."""
     for account in accounts:
-        for record in live.account_records(account):
-            assert live.read_live(ACTOR, record)
+        for record in reading.account_records(account):
+            assert reading.read_live(ACTOR, record)
         account.refresh_from_db()
 
 
@@ -494,7 +495,7 @@ class TestPromises:
         logged(servicer, loan, amount="300")
         advance(desk, 6)
         desk.fail_next("repayments.of_loan", status=503, times=9)
-        assert not live.read_live(ACTOR, live.account_records(loan)[1])
+        assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
         assert promise_of(loan) == "Awaiting update"
         assert "Awaiting update" in pages.words(pages.page(servicer, "/collections/?promise=open"))
 
@@ -505,7 +506,7 @@ class TestPromises:
         logged(servicer, loan, amount="300")
         desk.fail_next("repayments.of_loan", status=503, times=9)
         advance(desk, 14)
-        assert not live.read_live(ACTOR, live.account_records(loan)[1])
+        assert not reading.read_live(ACTOR, reading.account_records(loan)[1])
         assert "Broken promises" not in pages.words(pages.page(servicer, "/"))
         desk.heal()
         refresh(loan)

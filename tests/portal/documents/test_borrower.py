@@ -22,7 +22,7 @@ from portal.documents.borrower_summary import accounts_of, document
 from portal.documents.document import Stamp
 from portal.documents.options import Mode, Options
 from portal.documents.pdf import render
-from portal.live import LiveCopy, read_live
+from portal.live.reading import LiveCopy, read_live
 from portal.notes.models import Note
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source

@@ -21,7 +21,7 @@ from portal.documents.loan_schedule import document
 from portal.documents.models import Printed
 from portal.documents.options import Options
 from portal.documents.pdf import render
-from portal.live import LiveCopy, account_records, read_live
+from portal.live.reading import LiveCopy, account_records, read_live
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from servicing import Application, codec

@@ -19,7 +19,7 @@ from portal.audit.models import Actor, RemoteCall, WriteIntent
 from portal.borrowers.models import Draft
 from portal.home.attention import CACHE_SECONDS
 from portal.jobs.models import Worker
-from portal.live import account_records, read_live
+from portal.live.reading import account_records, read_live
 from portal.messaging.models import Message, first_key_at
 from portal.messaging.store import save_messages
 from portal.notes.models import FollowUp

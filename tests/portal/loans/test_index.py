@@ -6,8 +6,8 @@ from typing import ClassVar
 from django.test import Client as Browser
 from django.utils import timezone
 
-from portal import live
 from portal.audit.models import Actor
+from portal.live import reading
 from portal.registry.models import Kind
 from servicing.sandbox import Sandbox
 from tests import given
@@ -39,7 +39,7 @@ class TestList(PortfolioList):
         made = given.loan(
             portal_service, given.borrower(portal_service), amount="1200.00", interest_rate="0", opened=opened
         )
-        live.read_live(Actor(name="Maya Chen"), made)
+        reading.read_live(Actor(name="Maya Chen"), made)
         found = pages.words(self.fragment(viewer))
         for text in ("$1,200.00", "$300.00", "Active"):
             assert text in found
@@ -50,13 +50,13 @@ class TestList(PortfolioList):
         owner = given.borrower(portal_service)
         odd, fine = given.loan(portal_service, owner, delinquent=True), given.loan(portal_service, owner)
         for loan in (odd, fine):
-            live.read_live(Actor(name="Maya Chen"), loan)
+            reading.read_live(Actor(name="Maya Chen"), loan)
         found = self.fragment(viewer, "?check=yes")
         assert odd.get_absolute_url() in found
         assert fine.get_absolute_url() not in found
         assert "Needs a data check" in viewer.get("/loans/").content.decode()
         portal_service.world.amend(odd.uuid, delinquent=False)
-        live.read_live(Actor(name="Maya Chen"), odd)
+        reading.read_live(Actor(name="Maya Chen"), odd)
         assert odd.get_absolute_url() not in self.fragment(viewer, "?check=yes")
 
     def test_it_is_narrowed_to_a_status(self, viewer: Browser, portal_service: Sandbox) -> None:

@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from portal import live
 from portal.audit.models import Entry, RemoteCall
+from portal.live import reading
 from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
@@ -36,7 +36,7 @@ def test_accounts_and_their_repayments_are_read(portal_service: Sandbox, owner: 
     assert {call.operation for call in portal_service.calls} == {
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
     }  # fmt: skip
-    assert live.coverage() == live.coverage(Kind.LINE, Kind.LINE_REPAYMENTS) == (2, 2)
+    assert reading.coverage() == reading.coverage(Kind.LINE, Kind.LINE_REPAYMENTS) == (2, 2)
     assert set(RemoteCall.objects.values_list("actor_name", flat=True)) == {"system"}
 
 
@@ -62,9 +62,9 @@ def test_what_is_due_is_found_at_the_same_cost_however_many_accounts_there_are(
     for number in range(20):
         given.account(Kind.LOAN, owner, f"loan-{number}")
     long_ago = timezone.now()
-    assert len(live.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
+    assert len(reading.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
     with django_assert_num_queries(2):
-        assert len(live.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
+        assert len(reading.due_for_refresh([Kind.LOAN], older_than=long_ago)) == 42
 
 
 def test_one_kind_alone(portal_service: Sandbox, owner: Record) -> None:

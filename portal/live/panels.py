@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 from portal.audit.models import Actor
 from portal.audit.service_health import forget_health
 from portal.gateway import StaffRequest
-from portal.live import NO_SCRIPT_WAIT_SECONDS, LiveCopy, ask_and_wait, start_reads
+from portal.live.reading import NO_SCRIPT_WAIT_SECONDS, LiveCopy, ask_and_wait, start_reads
 from portal.registry.models import Record, Source
 from portal.ui.htmx import render_page, requested_partial
 from portal.ui.markup import format_html

@@ -1,8 +1,8 @@
 """Saved copy first, then live: what is shown of a record, and when the service is called for it again.
 
 A page renders saved copies at once. While it travels, the service is called in parallel for every record on it, and
-every answer becomes the new copy (its panels: ``portal.panels``). Hides who calls when: each record at most once in 30
-seconds, unless a person asks for more.
+every answer becomes the new copy; :mod:`portal.live.panels` shows it. Hides who calls when: each record at most once in
+30 seconds, unless a person asks for more.
 """
 
 import time
