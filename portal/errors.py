@@ -182,7 +182,9 @@ def write_to_report(request: Any) -> Watcher | None:
     watchers: list[Watcher] = getattr(request, "watchers", [])
     for watcher in reversed(watchers):
         state = watcher.result.state if watcher.result else WriteIntent.State.SENDING
-        if watcher.intent and (watcher.place != SavedTo.DATABASE or state not in WriteIntent.WITHOUT_EFFECT):
+        if watcher.intent and (
+            watcher.saved_to != SavedTo.DATABASE or state not in WriteIntent.WITHOUT_EFFECT
+        ):
             return watcher
     return None
 
@@ -221,8 +223,8 @@ def write_result_page(
         title=WRITE_TITLES.get(result.state if result else "", OUTCOME_UNKNOWN.title),
         result=result,
         intent=write.intent,
-        is_saved=write.place == SavedTo.DATABASE,
-        is_spooled=write.place == SavedTo.SPOOL,
+        is_saved=write.saved_to == SavedTo.DATABASE,
+        is_spooled=write.saved_to == SavedTo.SPOOL,
     )
 
 

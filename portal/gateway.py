@@ -131,12 +131,12 @@ class Watcher:
         self.patience = patience
         self.intent: WriteIntent | None = None
         self.result: WriteResult | None = None
-        self.place: SavedTo | None = None
+        self.saved_to: SavedTo | None = None
 
     def before(self, call: Call) -> None:
         """Commit the intent of a write before it is sent."""
         write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
-        self.result = self.place = None
+        self.result = self.saved_to = None
         self.intent = writes.open_intent(
             write, self.actor, operation=call.operation, method=call.method, path=call.path, body=call.body
         )
@@ -148,10 +148,10 @@ class Watcher:
         if call.kind == "write" and self.intent:
             self.result = self._result(self.intent, call, outcome, row, items)
             self.intent.state = self.result.state
-            self.place = writes.save_result(self.result, items)
+            self.saved_to = writes.save_result(self.result, items)
             _trace(row)
-            if self.place != SavedTo.DATABASE:
-                raise AnswerNotSaved(f"{row.request_id}: the answer is in the {self.place.value} alone")
+            if self.saved_to != SavedTo.DATABASE:
+                raise AnswerNotSaved(f"{row.request_id}: the answer is in the {self.saved_to.value} alone")
             return
         _trace(row)
         row.answer_body = json_text(outcome.body)

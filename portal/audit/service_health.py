@@ -53,7 +53,7 @@ class CircuitBreaker:
     def record_result(self, *, answered: bool) -> None:
         """Count a try without an answer; an answer ends the outage."""
         if not answered:
-            _count()
+            _count_unanswered_try()
         elif self._before.outage and Outage.objects.all().delete()[0]:
             logger.info("The lending service answers again.")
 
@@ -63,7 +63,7 @@ def current_outage() -> Outage | None:
     return Outage.objects.filter(tries__gte=MAX_UNANSWERED_TRIES).first()
 
 
-def _count() -> None:
+def _count_unanswered_try() -> None:
     now = timezone.now()
     Outage.objects.get_or_create(pk=_ROW, defaults={"since": now, "ask_again_at": now})
     Outage.objects.filter(pk=_ROW).update(tries=F("tries") + 1, ask_again_at=now + PAUSE)

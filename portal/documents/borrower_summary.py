@@ -59,7 +59,7 @@ def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, to
         about=str(record),
         content=content,
         options=options,
-        readings=copies,
+        copies=copies,
         rows=sum(len(part["rows"]) for part in content["loans"] or ()),
         missing=_missing(content, copies),
     )

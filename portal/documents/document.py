@@ -88,7 +88,7 @@ class Document:
     """Whose it is, in words, below the title."""
     content: Mapping[str, Any]
     options: Options
-    readings: Sequence[LiveCopy] = field(default=(), repr=False)
+    copies: Sequence[LiveCopy] = field(default=(), repr=False)
     """The saved copies that its figures come from."""
     is_landscape: bool = False
     rows: int = 0
@@ -128,7 +128,7 @@ class Document:
     @property
     def reported_at(self) -> list[datetime]:
         """When the service reported its figures, oldest first."""
-        return sorted(one.at for one in self.readings if one.at)
+        return sorted(one.at for one in self.copies if one.at)
 
     @property
     def file_name(self) -> str:
@@ -165,7 +165,7 @@ def account_document(
         subject=record,
         about=f"{owner or record.borrower_uuid[:8]}, {noun} {record.uuid[:8]}",
         content={"record": record, "owner": owner, **content},
-        readings=copies,
+        copies=copies,
         missing=[] if own.answer else [f"The {noun} isn’t loaded yet: only the ID is on file."],
         **layout,
     )

@@ -47,7 +47,7 @@ def document(
         about=_about(owner, account),
         content=content,
         options=options,
-        readings=[LiveCopy(one) for one in lists[:MAX_LISTS]] if owner else [],
+        copies=[LiveCopy(one) for one in lists[:MAX_LISTS]] if owner else [],
         rows=content["number"],
         missing=[f"{left_out} later repayments: one document takes {MAX_ROWS}."] if left_out else [],
     )

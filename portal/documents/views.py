@@ -221,7 +221,7 @@ def _preview_page(
     request: StaffRequest, document: Document, *, failure: NotRendered | None = None
 ) -> HttpResponse:
     stamp = Stamp(timezone.now(), request.user.audit_name())
-    fresh = None if document.options.is_from_copies else Freshness(document.readings)
+    fresh = None if document.options.is_from_copies else Freshness(document.copies)
     context = {
         **document.context(stamp),
         **_addresses(request),

@@ -43,11 +43,8 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
     everything = {record.pk: record for records in panels.values() for record in records}
     is_scripted = request.COOKIES.get("js") == "1"
     if request.htmx:
-        asked = (
-            everything.values()
-            if request.htmx.target == LOADER
-            else panels.get(request.htmx.target or "", ())
-        )
+        target = request.htmx.target or ""
+        asked = everything.values() if target == LOADER else panels.get(target, ())
         ask_and_wait(actor, list(asked), force=force)
     elif is_scripted:
         running = start_reads(actor, list(everything.values()), force=force)

@@ -21,18 +21,18 @@ class OperationsConfig(AppConfig):
         """Listen to the calls as they are recorded, and to exceptions that nobody caught."""
         if settings.LOG_FORMAT == "json":
             log_uncaught()
-        post_save.connect(_count, sender="audit.RemoteCall")
-        got_request_exception.connect(_name)
+        post_save.connect(_count_call, sender="audit.RemoteCall")
+        got_request_exception.connect(_name_failure)
 
 
-def _count(*, instance: Any, created: bool, **_: Any) -> None:
+def _count_call(*, instance: Any, created: bool, **_: Any) -> None:
     from portal.operations import tallies
 
     if created:
         tallies.count(tallies.CALL, instance.operation, instance.outcome, instance.duration_ms)
 
 
-def _name(*, request: Any, **_: Any) -> None:
+def _name_failure(*, request: Any, **_: Any) -> None:
     """The type of an exception; its text may be about anybody."""
     from django.contrib.auth.models import AnonymousUser  # Its module needs the apps.
 
@@ -40,6 +40,5 @@ def _name(*, request: Any, **_: Any) -> None:
     request.failed_with = type(error).__qualname__
     if is_unavailable(error):
         request.is_database_away = True
-        request.user = (
-            AnonymousUser()
-        )  # Django's page for developers would ask for the person again, and wait again.
+        # Django's page for developers would ask for the person again, and wait again.
+        request.user = AnonymousUser()

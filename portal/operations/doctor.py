@@ -38,7 +38,7 @@ from portal.gateway import build_client, client_for
 from portal.jobs.status import jobs_status
 from portal.operations import rights
 from portal.operations.models import Tally
-from portal.operations.readiness import chain, pending_migrations
+from portal.operations.readiness import pending_migrations, trail_status
 from portal.registry.models import Kind, Record
 from portal.runtime import environment, tracing
 from portal.runtime.clocks import is_recent
@@ -369,7 +369,7 @@ def traces() -> Findings:
     """Check that the collector accepts traces, if one is configured."""
     if not tracing.is_enabled():
         yield ok("No traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
-    elif tracing.is_collector_reachable():
+    elif tracing.load_sdk().is_collector_reachable():
         yield ok("The collector of traces takes them.")
     else:
         yield bad(
@@ -383,7 +383,7 @@ def trail() -> Findings:
     yield from (bad(words) for words in guard.find_differences(connection))
     if guard.owns_audit_table(connection):
         yield warn(guard.OWNER_WARNING)
-    found = chain()
+    found = trail_status()
     if found.checked and found.checked.result == "broken":
         problem = found.checked.detail.get("problem", "")
         yield bad(

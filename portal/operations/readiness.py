@@ -72,7 +72,7 @@ def configuration() -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Chain:
+class TrailStatus:
     """The audit trail: its last entry, its last check and its last checkpoint."""
 
     entries: int
@@ -81,7 +81,7 @@ class Chain:
     signed: Entry | None
 
 
-def chain() -> Chain:
+def trail_status() -> TrailStatus:
     """Read the state of the trail; entries are numbered without gaps, so the last number is the count."""
     last, signed = Entry.objects.first(), Entry.objects.filter(action="audit.checkpoint").first()
-    return Chain(last.pk if last else 0, last, last_check(), signed)
+    return TrailStatus(last.pk if last else 0, last, last_check(), signed)

@@ -47,7 +47,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "choices": {"methods": calls.METHODS, "statuses": calls.STATUSES, "outcomes": calls.OUTCOMES},
         "work": jobs_status(),
         "repeated": scheduled_jobs(),
-        "chain": readiness.chain(),
+        "chain": readiness.trail_status(),
         # Names of settings mean something to administrators alone.
         "configuration": readiness.configuration() if request.can("accounts.staff") else (),
         "may_read_audit": request.can("audit.index"),

@@ -71,9 +71,3 @@ def record_past_span(span: Span, milliseconds: int, *, kind: Kind) -> None:
     """Record something that just ended and took so long."""
     if sdk := load_sdk():
         sdk.record_past_span(span, milliseconds, kind)
-
-
-def is_collector_reachable() -> bool:
-    """Ask the collector whether it accepts traces."""
-    sdk = load_sdk()
-    return bool(sdk and sdk.is_collector_reachable())

@@ -77,10 +77,10 @@ class Command(BaseCommand):
                 subprocess.run(sandbox_command(path.stem), stdout=file, check=True)
         with transaction.atomic():  # Half of it would be taken for the whole the next time.
             call_command("import_ids", ids, profiles=profiles, verbosity=0)
-        place: dict[str, Any] = {"env": portal_environment(sandbox_port), "cwd": settings.BASE_DIR}
+        environment, quiet = portal_environment(sandbox_port), subprocess.DEVNULL
         for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"], ["demo_work"]):
             command = [sys.executable, "manage.py", *words]
-            subprocess.run(command, **place, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, env=environment, cwd=settings.BASE_DIR, stdout=quiet, check=True)
 
     def greet(self, port: int) -> None:
         """Where to go and how to sign in."""
