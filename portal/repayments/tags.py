@@ -98,7 +98,7 @@ def split(row: RepaymentRow) -> SafeString:
     parts = row.parts
     if not parts:
         return SafeString()
-    rect = '<rect class="sd-split-{}" x="{}" width="{}" height="6"/>'
+    rect = '<rect class="sd-bar-{}" x="{}" width="{}" height="6"/>'
     rects = format_html_join("", rect, ((part.name, part.start, part.width) for part in parts if part.width))
     return format_html(SPLIT, ", ".join(f"{part.name} {money(part.amount)}" for part in parts), rects)
 
