@@ -83,6 +83,19 @@ def test_a_phone_finds_the_tools_of_a_list_behind_one_button(page: Page, borrowe
     expect(page.get_by_role("link", name="Print summaries")).to_be_hidden()
 
 
+def test_no_frame_is_drawn_around_the_content_that_takes_the_focus(page: Page) -> None:
+    page.goto("/approvals/")
+    main, outline = page.locator("#main"), "main => getComputedStyle(main).outlineStyle"
+    page.mouse.click(800, 850)
+    expect(main).to_be_focused()
+    assert main.evaluate(outline) == "none"
+    page.goto("/approvals/")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(main).to_be_focused()
+    assert main.evaluate(outline) == "none"
+
+
 @pytest.mark.parametrize("width", [701, 730, 763, 1023])
 def test_the_tabs_of_a_borrower_scroll_and_not_the_page(page: Page, borrower: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
