@@ -90,6 +90,9 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
 ]
 PERSONAL = {unknown_writes, pending_approvals, old_drafts}
 """These depend on who is looking."""
+READ_ANEW = PERSONAL | {trail_problem, stopped_worker}
+SHARED = [source for source in IN_ORDER if source not in READ_ANEW]
+"""These are the same for everybody, and kept for a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -183,15 +186,16 @@ def attention(user: User) -> Attention:
     items_key, count_key = shared_keys()
     groups = cache.get(items_key)
     if groups is None:
-        groups = [source(snoozed).load() for source in IN_ORDER if source not in PERSONAL]
+        groups = [source(snoozed).load() for source in SHARED]
         cache.set(items_key, groups, CACHE_SECONDS)
-    shared = iter(groups)
+    shared = dict(zip(SHARED, groups, strict=True))
     found = {
-        source: source(snoozed, user).load() if source in PERSONAL else next(shared) for source in IN_ORDER
+        source: _items(source, snoozed, user).load() if source in READ_ANEW else shared[source]
+        for source in IN_ORDER
     }
     totals = {source: group.total for source, group in found.items() if group}
     approvals = totals.get(pending_approvals, 0)
-    personal = sum(totals.get(source, 0) for source in PERSONAL)
+    personal = sum(totals.get(source, 0) for source in READ_ANEW)
     cache.set(count_key, sum(totals.values()) - personal, COUNT_CACHE_SECONDS)
     cache.set_many(
         {_personal_count(user): personal - approvals, _approval_count(user): approvals}, CACHE_SECONDS
@@ -203,15 +207,15 @@ def waiting(user: User) -> dict[str, int]:
     """The number of items for the navigation, from a few seconds ago: the name of an area to a number."""
     _, shared_count = shared_keys()
     parts = {
-        shared_count: set(IN_ORDER) - PERSONAL,
-        _personal_count(user): PERSONAL - {pending_approvals},
+        shared_count: SHARED,
+        _personal_count(user): READ_ANEW - {pending_approvals},
         _approval_count(user): {pending_approvals},
     }
     known = cache.get_many(parts)
     if missing := parts.keys() - known.keys():
         snoozed = Snoozed(_snoozes().values_list("key", flat=True))
         for key in missing:
-            known[key] = sum(_count(source, snoozed, user) for source in parts[key])
+            known[key] = sum(_items(source, snoozed, user).total for source in parts[key])
             cache.set(key, known[key], COUNT_CACHE_SECONDS if key == shared_count else CACHE_SECONDS)
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
 
@@ -234,5 +238,5 @@ def _approval_count(user: User) -> str:
     return f"approvals:{user.pk}"
 
 
-def _count(source: Callable[..., Items], snoozed: Snoozed, user: User) -> int:
-    return (source(snoozed, user) if source in PERSONAL else source(snoozed)).total
+def _items(source: Callable[..., Items], snoozed: Snoozed, user: User) -> Items:
+    return source(snoozed, user) if source in PERSONAL else source(snoozed)
