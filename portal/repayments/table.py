@@ -28,11 +28,21 @@ from servicing.schedules import total
 from servicing.values import decimal_or_none
 
 PAGE_SIZE, ACCOUNT_PAGE_SIZE = 25, 12
-SCHEDULED, SUCCEEDED = "SCHEDULED", "SUCCEEDED"
+SCHEDULED, SUCCEEDED, RETURNED = "SCHEDULED", "SUCCEEDED", "FAILED_AFTER_SUCCESS"
 UPCOMING = "Upcoming"
 PARTS = ("principal", "interest", "fees", "suspense")
 PART_COLUMNS = {name: name.replace("_", " ").capitalize() for name in (*PARTS, "ending_balance")}
 BAR_WIDTH = 100
+AMOUNTS = {name: name.replace("_", " ") for name in ("amount", *PARTS, "ending_balance")}
+DETAILS = {
+    "payment_type": "type",
+    "initiation_date": "initiated",
+    "completion_date": "completed",
+    "should_commit_to_servicing": "pending posting to servicing",
+    "ach_batch_id": "ACH batch",
+    "ach_id": "ACH ID",
+    "borrower_bank_account_uuid": "bank account",
+}
 
 
 class AmountPart(NamedTuple):
@@ -88,6 +98,23 @@ class RepaymentRow:
             parts.append(AmountPart(name, amount, start, width))
             start += width
         return parts
+
+    @property
+    def is_of_returned_type(self) -> bool:
+        """Whether its type says that it was returned, and its status does not."""
+        return (self.repayment.payment_type or "").upper() == "RETURNED" and self.status != RETURNED
+
+    @property
+    def amounts(self) -> dict[str, Any]:
+        """The amounts that the service provides, by what they are called."""
+        named = {words: getattr(self.repayment, name) for name, words in AMOUNTS.items()}
+        return {words: value for words, value in named.items() if value is not None}
+
+    @property
+    def not_provided(self) -> str:
+        """What the service leaves out of it."""
+        values = {words: getattr(self.repayment, name) for name, words in (AMOUNTS | DETAILS).items()}
+        return ", ".join(words for words, value in values.items() if value in (None, ""))
 
     @property
     def findings(self) -> list[consistency.Rule]:
@@ -183,7 +210,7 @@ class RepaymentTable:
     @property
     def width(self) -> int:
         """How many columns it has."""
-        return 2 + self.has_status + len(self.part_columns) + (not self.bank)
+        return 2 + self.has_status + len(self.part_columns) + self.has_accounts
 
     @property
     def has_group_heads(self) -> bool:
@@ -198,11 +225,20 @@ class RepaymentTable:
 
     @cached_property
     def bank(self) -> str:
-        """The bank account of all rows, if they are of one account and so need no column for it."""
+        """The bank account of all rows, if the summary names it for them."""
         rows = [row for group in self.groups for row in group.rows]
-        banks = {(row.repayment.product, row.repayment.borrower_bank_account_uuid) for row in rows}
-        is_same = len(banks) == 1 and not any(row.account for row in rows)
-        return str(banks.pop()[1] or "") if is_same else ""
+        banks = {row.repayment.borrower_bank_account_uuid for row in rows}
+        return str(banks.pop() or "") if self.summary and len(banks) == 1 else ""
+
+    @cached_property
+    def has_accounts(self) -> bool:
+        """Whether rows need to say what they are of: not if all are of one account and its bank account."""
+        rows = [row for group in self.groups for row in group.rows]
+        return (
+            not self.bank
+            or any(row.account for row in rows)
+            or len({row.repayment.product for row in rows}) > 1
+        )
 
     @property
     def first_head(self) -> str:

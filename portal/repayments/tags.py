@@ -11,7 +11,7 @@ from portal.messaging.links import LinkedMessage
 from portal.messaging.payment_events import messages_of_repayment
 from portal.registry.models import Kind, Record
 from portal.repayments.history import payment_history
-from portal.repayments.table import RepaymentRow, RepaymentTable
+from portal.repayments.table import PART_COLUMNS, RETURNED, RepaymentRow, RepaymentTable
 from portal.ui.markup import format_html, format_html_join
 from portal.ui.query_strings import query_string
 from portal.ui.templatetags.ui import badge, day, explain_missing, human, money, or_dash, status_badge
@@ -20,10 +20,12 @@ from servicing import Repayment
 register = template.Library()
 ROW = """<tr data-row{is_open}>
 <th scope="row"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
-hx-push-url="true"{marks}>{name}</a><small>{meta}</small></th>
+hx-push-url="true"{marks}>{name}</a>{meta}</th>
 {amounts}
 {account}</tr>
 """
+USUAL_TYPE = "SINGLE_PAYMENT"
+EXTRA_PARTS = ("fees", "suspense")
 ACCOUNT = '<td class="sd-wide sd-kept">{}{}</td>'
 AMOUNT = '<td class="sd-num"><span class="sd-strong">{}</span>{}</td>'
 STATUS = '<td class="sd-status">{}{}{}</td>'
@@ -42,10 +44,10 @@ def repayment_row(
     was_closed = request.htmx.trigger == f"close-{one.uuid}"
     marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
     when = day(one.effective_date) if one.effective_date else "No date"
-    kind = human(one.payment_type) if one.payment_type else ""
-    name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, kind]
+    name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, _type(row)]
     if row.borrower:
         meta.append(borrower_link(row.borrower))
+    words = format_html_join(" · ", "{}", ((part,) for part in meta if part))
     return format_html(
         ROW,
         is_open=SafeString(' class="sd-selected"' if is_open else ""),
@@ -55,14 +57,22 @@ def repayment_row(
         target=target,
         marks=SafeString("".join(marks)),
         name=name,
-        meta=format_html_join(" · ", "{}", ((part,) for part in meta if part)),
+        meta=format_html("<small>{}</small>", words) if words else "",
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
-        account="" if table.bank else _account(row),
+        account=_account(row, table) if table.has_accounts else "",
     )
 
 
-def _account(row: RepaymentRow) -> SafeString:
-    product, bank = human(row.repayment.product), row.repayment.borrower_bank_account_uuid
+def _type(row: RepaymentRow) -> str:
+    """Its type, if that is another than most have and the status doesn't say it."""
+    payment_type = row.repayment.payment_type or ""
+    is_said = payment_type.upper() == USUAL_TYPE or (row.status == RETURNED and not row.is_of_returned_type)
+    return human(payment_type) if payment_type and not is_said else ""
+
+
+def _account(row: RepaymentRow, table: RepaymentTable) -> SafeString:
+    product = human(row.repayment.product)
+    bank = "" if table.bank else row.repayment.borrower_bank_account_uuid
     return format_html(
         ACCOUNT,
         _link(row.account, format_html("{} {}", or_dash(product), row.account.uuid[:8]))
@@ -76,7 +86,7 @@ def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
     one = row.repayment
     status = format_html(
         STATUS,
-        status_badge(one.status),
+        "" if table.is_of_one_status else status_badge(one.status),
         format_html_join("", "{}", ((badge("warn", rule.text, "scale"),) for rule in row.findings)),
         format_html('<small title="{}">{}</small>', row.reason, row.reason) if row.reason else "",
     )
@@ -84,8 +94,15 @@ def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
         "{}{}{}",
         format_html(AMOUNT, money(one.amount), split(row)),
         status if table.has_status else "",
-        format_html_join("", PART, ((money(getattr(one, name)),) for name in table.part_columns)),
+        format_html_join("", PART, ((_part(row, name),) for name in table.part_columns)),
     )
+
+
+def _part(row: RepaymentRow, name: str) -> str:
+    """A part of a payment; blank in one that wasn't split, and where it is zero and says nothing."""
+    amount = getattr(row.repayment, name)
+    is_split = any(getattr(row.repayment, part) is not None for part in PART_COLUMNS)
+    return money(amount) if is_split and (amount is None or amount or name not in EXTRA_PARTS) else ""
 
 
 def _link(record: Record, words: Any) -> SafeString:

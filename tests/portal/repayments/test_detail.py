@@ -10,7 +10,7 @@ from portal.audit.models import Entry
 from portal.registry.models import Kind, Record, Snapshot
 from servicing.sandbox import Sandbox
 from tests import given
-from tests.portal.pages import forget, page, panel
+from tests.portal.pages import forget, page, panel, words
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_it_shows_all_fields_and_leads_to_account_and_borrower(
         loan.uuid, amount="250.10", ach_id="ach-7", initiation_date="2026-03-08 09:00:00 IST"
     )
     shown = told(viewer, loan, payment["uuid"])
-    for words in (
+    for part in (
         "$250.10",
         "ach-7",
         "2026-03-08 09:00:00 IST",
@@ -39,30 +39,38 @@ def test_it_shows_all_fields_and_leads_to_account_and_borrower(
         "Money",
         "Identity",
     ):
-        assert words in shown
+        assert part in shown
     assert loan.get_absolute_url() in shown
 
 
-def test_what_was_not_told_is_a_dash(viewer: Browser, portal_service: Sandbox, loan: Record) -> None:
-    payment = portal_service.world.repayment(loan.uuid, amount="250.10")
+def test_what_is_not_provided_is_named_in_one_line(
+    viewer: Browser, portal_service: Sandbox, loan: Record
+) -> None:
+    payment = portal_service.world.repayment(loan.uuid, amount="250.10", ach_id="ach-7", ach_batch_id=None)
     shown = told(viewer, loan, payment["uuid"])
+    details = words(shown.partition("life-title")[0])
+    assert "Not provided Principal, interest, fees, suspense, ending balance" in details
+    assert "ACH batch" in details
+    assert "ACH ID ach-7" in details
     assert "$0.00" not in shown
-    assert shown.count("Not provided by the service (repayments.of_") >= 8
+    assert "—" not in details
+    assert "Not provided by the service (repayments.of_" in shown
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "reason"),
     [("R01", "The service says: <q>R01</q>"), ("", "The service gives no reason"), (None, "gives no reason")],
 )
 def test_a_return_says_why(
-    viewer: Browser, portal_service: Sandbox, loan: Record, error: str | None, words: str
+    viewer: Browser, portal_service: Sandbox, loan: Record, error: str | None, reason: str
 ) -> None:
     payment = portal_service.world.repayment(
         loan.uuid, status="FAILED_AFTER_SUCCESS", payment_type="RETURNED", error_description=error
     )
     shown = told(viewer, loan, payment["uuid"])
     assert "Returned after posting" in shown
-    assert words in shown
+    assert ">Returned<" not in shown.partition("Details</h2>")[0]
+    assert reason in shown
 
 
 def test_its_life_is_one_ordered_line_with_its_gaps(
