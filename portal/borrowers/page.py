@@ -26,6 +26,7 @@ from portal.live.reading import MAX_WAIT, LiveCopy, repayment_lists, saved_copie
 from portal.messaging.payment_events import messages_of_borrower
 from portal.notes.models import FollowUp, Note
 from portal.registry import store
+from portal.registry.figures import rank
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records
 from portal.repayments.table import repayment_table, rows_of_lists
@@ -51,6 +52,9 @@ TABS = {
 CARDS = "position"
 """The panel of all cards: most of what they say follows from several accounts."""
 PROGRESS_PANELS = ("refresh-all", "refresh-progress")
+PERSONAL_FIELDS = {"start_date": "start date", "website": "website", "industry": "industry"}
+BUSINESS_FIELDS = {"entity": "business type"} | PERSONAL_FIELDS | {"start_date": "incorporation date"}
+"""What the profile names in one line if the service doesn't provide it."""
 Accounts = dict[str, list[Record]]
 """What the borrower has, by kind, the newest first."""
 Copies = dict[str, list[LiveCopy]]
@@ -154,9 +158,14 @@ def identity(record: Record) -> dict[str, Any]:
     """Who the borrower is, and what warns."""
     borrower = store.last_answer(record, Borrower)
     url = borrower.provider_customer_url if borrower else None
+    is_business = borrower.is_business if borrower else record.category not in INDIVIDUAL_TYPES
+    fields = BUSINESS_FIELDS if is_business else PERSONAL_FIELDS
     return {
         "borrower": borrower,
-        "is_business": borrower.is_business if borrower else record.category not in INDIVIDUAL_TYPES,
+        "is_business": is_business,
+        "not_provided": ", ".join(
+            words for name, words in fields.items() if not getattr(borrower, name, None)
+        ),
         # An address from the service is a link only when it is https.
         "provider_url": url if url and url.lower().startswith("https://") else None,
         "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
@@ -204,10 +213,13 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         case "applications":
             context["applications"] = accounts[Kind.APPLICATION]
         case "loans" | "lines":
-            found = [(one, one.figures) for one in copies[tab]]
-            context["shown"] = [
-                (one, figures, figures.days_past_due(business_date())) for one, figures in found
-            ]
+            found = sorted(
+                ((one, one.figures) for one in copies[tab]),
+                key=lambda row: rank(row[1].past_due, is_late=row[1].is_late) or 0,
+                reverse=True,
+            )
+            today = business_date()
+            context["shown"] = [(one, figures, figures.days_past_due(today)) for one, figures in found]
         case "repayments":
             context["table"] = repayment_table(request, repayments, covers="of this borrower")
         case "messages":

@@ -101,8 +101,9 @@ def known_money(value: Any) -> str:
 
 
 @register.filter
-def past_due_total(total: PastDue) -> str:
-    return wording.past_due(total) or ""
+def past_due_words(total: PastDue) -> tuple[str, str, str]:
+    """What is past due, a comma, and what of it isn't known."""
+    return (wording.past_due(total) or "").partition(", ")
 
 
 @register.filter
