@@ -21,6 +21,7 @@ class StatementEntry:
     url: str = ""
     fingerprints: Sequence[Fingerprint] = ()
     is_new: bool = False
+    """Whether it is the newest and this person hasn't opened it."""
     is_missing: bool = False
 
     @property
@@ -64,7 +65,10 @@ def statement_list(
     fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(actor, line_uuid, days)
     entries = [
         StatementEntry(
-            day, _pdf_url(borrower_uuid, line_uuid, day), fingerprints.get(day, ()), day not in viewed
+            day,
+            _pdf_url(borrower_uuid, line_uuid, day),
+            fingerprints.get(day, ()),
+            is_new=day == days[-1] and day not in viewed,
         )
         for day in days
     ]

@@ -42,11 +42,11 @@ class Trend:
 
     label: str
     look: str
-    now: Decimal | None
     points: str
     """The line in a box 100 wide and :data:`HEIGHT` high; empty with fewer than two values."""
     first: datetime
     last: datetime
+    has_changed: bool = False
 
     @property
     def area(self) -> str:
@@ -87,4 +87,4 @@ def _trend(label: str, field: str, look: str, history: Sequence[Sample]) -> Tren
         if value is not None
     ]
     line = polyline(points, HEIGHT, HEADROOM) if len(points) > 1 else ""
-    return Trend(label, look, values[-1][1], line, first, last)
+    return Trend(label, look, line, first, last, len({value for _, value in values}) > 1)

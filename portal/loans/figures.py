@@ -56,7 +56,9 @@ def _past_due(
 
 def _due_next(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.due_next is None:
-        return FigureCard("Due next", "None left to come" if schedule.is_known else _why_no_figure(schedule))
+        if schedule.is_known:
+            return FigureCard("Due next", "Nothing left to come", "None")
+        return FigureCard("Due next", _why_no_figure(schedule))
     day, amount = figures.due_next
     words = f"{wording.day(day, weekday=True)}, {wording.ago(day)}"
     return FigureCard("Due next", words, NOT_KNOWN if amount is None else money(amount))

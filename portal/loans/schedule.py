@@ -222,6 +222,8 @@ class _Rows:
             words = state_words(row, state, self.today)
             return words if self.is_paper else badge(_BADGES[state][0], words, _BADGES[state][1])
         value = _plain(row.value(column), column.form)
+        if column.name == "paid_on" and value is None and state is not State.PAID:
+            return ""
         if column.form == "status" and value:
             return status_word(value) if self.is_paper else status_badge(value)
         if column.form == "money":

@@ -15,6 +15,7 @@ from servicing import Statement
 from servicing.figures import line_figures
 from servicing.sandbox import Sandbox
 from tests import given
+from tests.portal import pages
 from tests.portal.pages import an_hour_later, forget, page, panel, plain
 
 TODAY = date(2026, 11, 20)
@@ -65,12 +66,14 @@ class TestBalances:
         assert 'role="meter"' not in shown
         assert "not provided by the service" in shown
 
-    def test_what_is_past_due_stands_in_the_title(
+    def test_what_is_past_due_stands_in_the_title_and_comes_first(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
     ) -> None:
         line = given.line(portal_service, borrower)
         portal_service.world.amend(line.uuid, days_past_due=12, past_due_balance=Decimal("310.00"))
-        assert "Past due 12 days, $310.00" in read(viewer, line)
+        shown = pages.words(read(viewer, line))
+        assert "Past due $310.00" in shown.partition("Payoff balance")[0]
+        assert "Days past due 12" in shown
 
     def test_a_line_that_may_be_frozen_is_noticed_here_and_in_the_list(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record
@@ -156,7 +159,7 @@ class TestTrend:
         read(viewer, line)
         portal_service.world.draw(line.uuid, "500.00")
         shown = read(viewer, line, "?refresh=1")
-        assert shown.count("<polyline") == 3
+        assert shown.count("<polyline") == 2  # The past due balance never changed.
         assert "2 copies since" in shown
         assert "$1,000.00" in shown
 
