@@ -157,7 +157,6 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
     requested = decimal_or_none(reported_value(application, "amount"))
     consent = application.credit_score_consent
     return [
-        ("Product", wording.human(application.product)),
         ("Requested", wording.money(requested) or as_text(reported_value(application, "amount"))),
         ("Term requested", as_text(reported_value(application, "term"))),
         (
@@ -171,11 +170,12 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
 def other_values(application: Application) -> list[tuple[str, Details | None]]:
     """Values of any shape, and fields that the interface does not describe, under their own names.
 
-    The purpose is always among them; the others only if the service sent them.
+    The purpose is always among them; the others only if the service sent them. Without offers the decision is explained
+    in their place.
     """
     sent = [
         ("Application details", details(application.details)),
-        ("Decision details", decision_details(application)),
+        ("Decision details", decision_details(application) if application.offers else None),
         *((name, details(value)) for name, value in application.extra.items()),
     ]
     return [("Purpose", details(application.purpose)), *((name, value) for name, value in sent if value)]

@@ -26,8 +26,9 @@ from portal.audit.view_log import log_list, log_page
 from portal.audit.views import COLUMNS, export_row
 from portal.ui import wording
 from portal.ui.exports import format_name, list_file
-from portal.ui.templatetags.ui import or_dash, status_badge
+from portal.ui.templatetags.ui import status_badge
 
+FIELD_WORDS = {"id": "ID", "uuid": "ID", "ip": "IP address"}
 BORROWER_IN_PATH = re.compile(r"/users?/([^/?]+)")
 
 
@@ -112,7 +113,11 @@ class ReadOnly(FramedAdmin):
         return {
             "title": str(row),
             "list_title": self.title,
-            "facts": [(f.verbose_name, _fact(row, f)) for f, _ in values if not isinstance(f, JSONField)],
+            "facts": [
+                (_field_words(f), _fact(row, f))
+                for f, value in values
+                if not isinstance(f, JSONField) and value not in (None, "")
+            ],
             "documents": [
                 (f.verbose_name, value) for f, value in values if isinstance(f, JSONField) and value
             ],
@@ -193,7 +198,12 @@ def _fact(row: Any, field: Any) -> Any:
     value = getattr(row, field.attname)
     if isinstance(value, datetime):
         return wording.moment(value)
-    return or_dash(wording.human(value) if field.choices else value)
+    return wording.human(value) if field.choices else value
+
+
+def _field_words(field: Any) -> str:
+    """The name of a field in words."""
+    return " ".join(FIELD_WORDS.get(word, word) for word in field.verbose_name.split())
 
 
 @admin.register(Entry, site=site)

@@ -125,7 +125,12 @@ def answer_fields(record: Record) -> list[tuple[str, Any]]:
     """The last answer's fields by name, lists and objects as a count."""
     answer = codec.parse(record.answer) if record.answer else {}
     return [
-        (name, f"{len(value)} entries" if isinstance(value, list | dict) else value)
+        (
+            name,
+            f"{len(value)} entr{'y' if len(value) == 1 else 'ies'}"
+            if isinstance(value, list | dict)
+            else value,
+        )
         for name, value in answer.items()
     ]
 

@@ -44,6 +44,11 @@ class Panel:
         return self.row.message
 
     @property
+    def shows_payment(self) -> bool:
+        """Whether the open tab says all about the payment, its amount and its error too."""
+        return self.tab == "readable" and bool(self.message.repayment)
+
+    @property
     def notes(self) -> QuerySet[Note]:
         """Notes on the message, newest first."""
         return Note.objects.filter(subject_kind="message", subject_uuid=self.message.uuid)[:MAX_NOTES]
