@@ -170,9 +170,9 @@
 
   const dirty = new Set();
 
-  // On a narrow screen the row of tabs scrolls; the page itself stays where it is.
+  // On a narrow screen a row of tabs or pills scrolls; the page itself stays where it is.
   const showTab = (tab) => {
-    const row = tab.closest(".sd-tabs");
+    const row = tab.closest(".sd-tabs, .sd-pills");
     const [inner, outer] = [tab.getBoundingClientRect(), row.getBoundingClientRect()];
     row.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
   };
@@ -181,7 +181,7 @@
     openDialog();
     const target = root.matches("[data-focus]") ? root : $("[data-focus]", root);
     target?.focus();
-    all(".sd-tabs [aria-current]", root).forEach(showTab);
+    all(":is(.sd-tabs, .sd-pills) [aria-current]", root).forEach(showTab);
     all("form[data-guard=typed], form[data-guard]:has(.sd-errors)", root).forEach((form) => dirty.add(form));
     const said = root.matches("[data-announce]") ? root : $("[data-announce]", root);
     if (said) announce(said.dataset.announce);

@@ -56,10 +56,15 @@ def test_a_phone_shows_a_row_of_a_list_in_its_first_screen(page: Page, borrower:
 def test_forced_colors_mark_what_is_chosen(page: Page, borrower: str) -> None:
     page.emulate_media(forced_colors="active")
     page.goto(f"{borrower}?tab=loans")
-    background = "one => getComputedStyle(one).backgroundColor"
+    look = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
     for place in (page.locator(".sd-nav"), page.locator(".sd-tabs")):
         chosen, other = place.locator("a[aria-current]"), place.locator("a:not([aria-current])").first
-        assert chosen.evaluate(background) != other.evaluate(background)
+        colors = [chosen.evaluate(look), other.evaluate(look)]
+        assert colors[0][0] != colors[1][0]
+        assert colors[0][1] != colors[1][1]
+    page.goto("/loans/?choose=1")
+    box = page.get_by_role("checkbox", checked=True).first
+    assert box.evaluate(look)[0] != page.locator("body").evaluate(look)[0]
 
 
 def test_filters_of_a_phone_are_in_a_drawer(page: Page, borrower: str) -> None:
