@@ -101,6 +101,11 @@ def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     expect(page.locator(".sd-viewer h3")).to_have_text("Statement of May 15, 2026")
 
 
+def click_without_scrolling(wanted: Locator) -> None:
+    expect(wanted).to_be_in_viewport()
+    wanted.click()
+
+
 def test_the_usual_jobs_take_few_keys_and_clicks(page: Page, portal_service: Sandbox, line: Record) -> None:
     figures = {"payoff_balance": "7687.40", "past_due_balance": "90.00", "days_past_due": 12}
     portal_service.world.amend(line.uuid, **figures)
@@ -109,12 +114,14 @@ def test_the_usual_jobs_take_few_keys_and_clicks(page: Page, portal_service: San
     press(page, "/", *"north")
     expect(page.get_by_role("option", name="Northwind Baking")).to_be_visible()
     press(page, "Enter")
-    page.get_by_role("region", name="Line of credit").get_by_role("link", name="Line").click()
+    click_without_scrolling(
+        page.get_by_role("region", name="Line of credit").get_by_role("link", name="Line")
+    )
     expect(page.locator(".sd-figure", has_text="$7,687.40")).to_be_in_viewport()
 
     page.goto("/")
-    page.get_by_role("link", name="Open line").click()
-    page.get_by_role("link", name="Newest statement").click()
+    click_without_scrolling(page.get_by_role("link", name="Open line"))
+    click_without_scrolling(page.get_by_role("link", name="Newest statement"))
     expect(page.get_by_role("heading", name="Statement of May 15, 2026")).to_be_in_viewport()
 
 

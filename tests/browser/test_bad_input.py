@@ -19,6 +19,7 @@ from portal.registry.sources import OPERATIONS
 from servicing import Application, Borrower, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
 from servicing.sandbox.wire import dumps
+from tests.browser.axe import SHIFTS
 from tests.conftest import browser_of
 
 pytestmark = pytest.mark.browser
@@ -32,8 +33,9 @@ MONEY = Decimal("999999999999999999.99")
 STATUS = "WAITING_FOR_THE_SECOND_SIGNATURE_OF_THE_OTHER_BANK"
 READ_BY = {operation.kind: operation.name for operation in OPERATIONS if operation.kind}
 
-# What no person can read or press: text over text, text that ends at an edge, and what is too small for a thumb or a
-# mouse. What scrolls, what says the whole on hover and what stays in place while the rest scrolls may go on behind.
+# What no person can read or press: text over text, text that ends at an edge, what is too small for a thumb or a
+# mouse, and more than one filled button. What scrolls, what says the whole on hover and what stays in place while the
+# rest scrolls may go on behind.
 FINDINGS = """() => {
   const found = [];
   const seen = element => element.checkVisibility({checkOpacity: true, checkVisibilityCSS: true})
@@ -86,12 +88,15 @@ FINDINGS = """() => {
     if (cut && each.clientWidth > 2 && !each.closest('[title]') && !each.querySelector('[title]'))
       found.push(`cut off: ${each.outerHTML.slice(0, 120)}`);
   }
+  const filled = [...document.querySelectorAll('.sd-btn-primary')].filter(seen);
+  if (filled.length > 1) found.push(`filled buttons: ${filled.map(each => each.innerText)}`);
   if (innerWidth > 700) return found;
   for (const each of document.querySelectorAll('a, button, summary, select, input:not([type=hidden])')) {
-    const reach = getComputedStyle(each, '::after');
-    const reaches = reach.position === 'absolute' ? parseFloat(reach.height) || 0 : 0;
-    const high = Math.max((each.closest('label') ?? each).getBoundingClientRect().height, reaches);
-    if (seen(each) && high < 39.5) found.push(`${Math.round(high)} px high: ${each.outerHTML.slice(0, 120)}`);
+    if (!seen(each)) continue;
+    const reach = getComputedStyle(each, '::after'), box = (each.closest('label') ?? each).getBoundingClientRect();
+    const size = ['width', 'height'].map(side =>
+      Math.max(box[side], reach.position === 'absolute' ? parseFloat(reach[side]) || 0 : 0));
+    if (Math.min(...size) < 39.5) found.push(`${size.map(Math.round).join(' by ')} px: ${each.outerHTML.slice(0, 99)}`);
   }
   return found.map(one => one.replace(/\\s+/g, ' ').slice(0, 240));
 }"""
@@ -192,6 +197,9 @@ def test_no_screen_breaks(page: Page, worst: list[str]) -> None:
     for address in worst:
         page.goto(address)
         page.wait_for_function("() => !document.querySelector('.htmx-request')")
+        moved = page.evaluate(SHIFTS)
+        if moved > 0.01:
+            found.append(f"{address} moves by {moved} while it loads")
         for width in (1440, 390):
             page.set_viewport_size({"width": width, "height": 900})
             found += [f"{address} {width} {one}" for one in page.evaluate(FINDINGS)]
