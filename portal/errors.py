@@ -40,7 +40,7 @@ ALREADY_SENT = Failure(
     HTTPStatus.CONFLICT,
     "Already sent",
     "Nothing was sent now.",
-    "Open the earlier one to see its outcome.",
+    "Open the earlier request to see its outcome.",
 )
 RECORD_BUSY = Failure(
     HTTPStatus.CONFLICT,
@@ -52,7 +52,7 @@ OUTCOME_UNKNOWN = Failure(
     HTTPStatus.GATEWAY_TIMEOUT,
     "Outcome unknown",
     "The request was sent, but no response arrived. It may or may not have been done.",
-    "Open request record: it says whether it may be sent again, and what to ask the lending service.",
+    "The request record says whether the request can be sent again and what to ask the lending service.",
 )
 FAILURES: dict[type[servicing.ServicingError], Failure] = {
     servicing.InvalidInput: Failure(

@@ -89,7 +89,7 @@ def _connection_options() -> dict[str, Any]:
             return {"session": import_string(settings.SERVICING_SESSION)()}
         except (ImportError, TypeError) as error:
             raise servicing.ConfigurationError(
-                f"SERVICING_SESSION names no such function: {error}."
+                f"SERVICING_SESSION doesn’t name a function: {error}."
             ) from None
     cert, key = settings.SERVICING_CLIENT_CERT, settings.SERVICING_CLIENT_CERT_KEY
     proxy = settings.SERVICING_PROXY

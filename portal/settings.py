@@ -43,17 +43,17 @@ def make_private(database: str) -> None:
         return  # Where the folder is missing, the commands that need it say what to type.
     if file.exists():
         if not os.access(file.parent, os.W_OK):
-            stop(f"{DATABASE_PLACED_BY} names the folder {file.parent}, where this user can write nothing.")
+            stop(f"{DATABASE_PLACED_BY} points to the folder {file.parent}, where this user can’t write.")
     else:
         try:
             file.touch(mode=0o600)
         except OSError:
-            stop(f"{DATABASE_PLACED_BY} names a place where no database can be made: {database}")
+            stop(f"{DATABASE_PLACED_BY} points to a place where no database can be created: {database}")
 
 
 ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
 if "ENV_FILE" in os.environ and not ENV_FILE.exists():
-    stop(f"ENV_FILE names a file that does not exist: {ENV_FILE}")
+    stop(f"ENV_FILE points to a file that doesn’t exist: {ENV_FILE}")
 read_file(ENV_FILE)
 # British before 0.10.
 for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
@@ -102,7 +102,7 @@ SERVICING_CLIENT_ID = text("SERVICING_CLIENT_ID", outside_debug("sandbox-client"
 SERVICING_SECRET = text("SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
 #: Token for `SERVICING_AUTH=bearer`.
 SERVICING_TOKEN = text("SERVICING_TOKEN")
-#: Key that encrypts EIN and SSN in requests: 16, 24 or 32 characters besides dashes. Default: derived from
+#: Key that encrypts EIN and SSN in requests:16, 24 or 32 characters, not counting dashes. Default: derived from
 #: `SERVICING_SECRET`.
 SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
 #: Header names for client ID, signature, epoch and digest, in this order.
@@ -113,7 +113,7 @@ SERVICING_AUTH_HEADERS = comma_separated(
 SERVICING_EPOCH_UNIT = one_of("SERVICING_EPOCH_UNIT", ["ms", "s"], "ms")
 #: Name of the incorporation date in the request that creates a borrower.
 SERVICING_INCORPORATION_FIELD = matching(
-    "SERVICING_INCORPORATION_FIELD", "start_date", r"\w+", "must be one plain name."
+    "SERVICING_INCORPORATION_FIELD", "start_date", r"\w+", "must be letters, digits and underscores."
 )
 #: How the service spells the country in addresses.
 SERVICING_COUNTRY = matching("SERVICING_COUNTRY", "UNITED STATES", ".+", EMPTY)
@@ -157,20 +157,20 @@ if SERVICING_AUTH == "bearer" and not SERVICING_TOKEN:
 header_names = {name.lower() for name in SERVICING_AUTH_HEADERS if re.fullmatch(r"[\w-]+", name, re.ASCII)}
 if not len(SERVICING_AUTH_HEADERS) == len(header_names) == 4:
     reject(
-        "SERVICING_AUTH_HEADERS", "must be four different header names: client id, signature, epoch, digest."
+        "SERVICING_AUTH_HEADERS", "must be four different header names: client ID, signature, epoch, digest."
     )
 if SERVICING_URL.endswith("/v1"):
     reject("SERVICING_URL", "must end before /v1, which every call adds.")
 if not DEBUG and SERVICING_ENVIRONMENT == "live" and not SERVICING_URL.startswith("https://"):
     reject("SERVICING_URL", "must begin with https:// when SERVICING_ENVIRONMENT is live.")
 if SERVICING_SESSION and (SERVICING_CA_BUNDLE or SERVICING_CLIENT_CERT or SERVICING_PROXY):
-    reject("SERVICING_SESSION", "brings its own certificates and proxy; leave the other settings out.")
+    reject("SERVICING_SESSION", "has its own certificates and proxy; remove the other settings.")
 for host in SERVICING_DOCUMENT_HOSTS:
     if not re.fullmatch(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]", host, re.IGNORECASE):
-        reject("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port and path; one is {host!r}.")
+        reject("SERVICING_DOCUMENT_HOSTS", f"must be names without scheme, port or path; one is {host!r}.")
 if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not in (16, 24, 32):
     needed = "SERVICING_FIELD_KEY" if SERVICING_FIELD_KEY else "SERVICING_SECRET"
-    reject(needed, "must have 16, 24 or 32 characters besides dashes: it encrypts EIN and SSN.")
+    reject(needed, "must have 16, 24 or 32 characters, not counting dashes: it encrypts EIN and SSN.")
 
 # --- The portal ---
 
@@ -184,7 +184,7 @@ ALLOWED_HOSTS = comma_separated("ALLOWED_HOSTS", outside_debug("127.0.0.1,localh
 CSRF_TRUSTED_ORIGINS = comma_separated("CSRF_TRUSTED_ORIGINS")
 for host in ALLOWED_HOSTS:
     if not re.fullmatch(r"\*|\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9a-f:]+\]", host, re.IGNORECASE):
-        reject("ALLOWED_HOSTS", f"must be host names without scheme, port and path; one is {host!r}.")
+        reject("ALLOWED_HOSTS", f"must be host names without scheme, port or path; one is {host!r}.")
 for origin in CSRF_TRUSTED_ORIGINS:
     if not re.fullmatch(rf"https?://{HOST}", origin):
         reject("CSRF_TRUSTED_ORIGINS", f"must look like https://desk.example.com; one is {origin!r}.")
@@ -193,7 +193,7 @@ BUSINESS_TIME_ZONE = time_zone("BUSINESS_TIME_ZONE", "America/New_York")
 #: Where "today" comes from: `clock`, or in a demo (`DEBUG` only) the date of the `sandbox`.
 BUSINESS_DATE_FROM = one_of("BUSINESS_DATE_FROM", ["clock", "sandbox"], "clock")
 if BUSINESS_DATE_FROM == "sandbox" and not DEBUG:
-    reject("BUSINESS_DATE_FROM", "may be sandbox only with DEBUG.")
+    reject("BUSINESS_DATE_FROM", "can be sandbox only with DEBUG.")
 #: Statuses of accounts that are closed: totals leave them out, and say so.
 CLOSED_STATUSES = frozenset(
     status.upper()
@@ -235,7 +235,7 @@ UTILIZATION_WARN = at_least("UTILIZATION_WARN", 1, 75)
 UTILIZATION_BAD = at_least("UTILIZATION_BAD", UTILIZATION_WARN, max(90, UTILIZATION_WARN))
 
 if LOGO and not is_logo(Path(LOGO)):
-    reject("LOGO", f"must be a PNG or SVG file of up to 100 KB that can be read; it is {LOGO!r}.")
+    reject("LOGO", f"must be a readable PNG or SVG file of up to 100 KB; it is {LOGO!r}.")
 if UTILIZATION_WARN > 100:
     reject("UTILIZATION_WARN", f"must be a percentage, 100 or less; it is {UTILIZATION_WARN}.")
 elif UTILIZATION_BAD > 100:
@@ -244,7 +244,7 @@ elif UTILIZATION_BAD > 100:
 if not DEBUG and len(SECRET_KEY) < 50:
     reject(
         "SECRET_KEY",
-        "must have 50 characters or more, at random: it signs sessions and encrypts stored secrets.",
+        "must have at least 50 random characters: it signs sessions and encrypts stored secrets.",
     )
 
 INSTALLED_APPS = [
@@ -358,7 +358,7 @@ DATABASES = {
 #: Most PostgreSQL connections that each process keeps.
 pool_size = at_least("DATABASE_POOL", 2, 20)
 if DATABASES["default"]["NAME"] in ("", ":memory:") and ":memory:" not in text("DATABASE_URL"):
-    reject("DATABASE_URL", "names no database. Write postgres://host:5432/name, or sqlite:/// and the file.")
+    reject("DATABASE_URL", "has no database name. Use postgres://host:5432/name, or sqlite:/// and the file.")
 # What to look at where there is none.
 DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -411,12 +411,15 @@ AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
 #: Ed25519 key that signs checkpoints; give it to workers only. `manage.py verify_audit --new-key` prints one.
 #: Default: created once in that folder.
 AUDIT_CHECKPOINT_KEY = matching(
-    "AUDIT_CHECKPOINT_KEY", "", ED25519_KEY, "is no Ed25519 key; manage.py verify_audit --new-key prints one."
+    "AUDIT_CHECKPOINT_KEY",
+    "",
+    ED25519_KEY,
+    "isn’t an Ed25519 key; manage.py verify_audit --new-key prints one.",
 )
 #: Public halves of previous checkpoint keys; see SECURITY.md.
 AUDIT_CHECKPOINT_FORMER_KEYS = comma_separated("AUDIT_CHECKPOINT_FORMER_KEYS")
 if not all(re.fullmatch(ED25519_KEY, key, re.ASCII) for key in AUDIT_CHECKPOINT_FORMER_KEYS):
-    reject("AUDIT_CHECKPOINT_FORMER_KEYS", "must be public halves of Ed25519 keys, several between commas.")
+    reject("AUDIT_CHECKPOINT_FORMER_KEYS", "must be public Ed25519 keys, separated by commas.")
 # An audit row written before a remote write must survive the exception that follows it.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 #: Cache for sign-in throttling and short-lived counts: `redis://…` (Valkey too), `rediss://…`,
@@ -494,7 +497,7 @@ if HAS_MAIL and not re.fullmatch(r"https?://[\w\[]\S*", PORTAL_URL):
     reject("PORTAL_URL", "is missing; mail needs it where ALLOWED_HOSTS begins with a pattern.")
 for recipient in OPERATOR_EMAILS:
     if not re.fullmatch(ADDRESS, recipient):
-        reject("OPERATOR_EMAILS", f"must be email addresses, several between commas; one is {recipient!r}.")
+        reject("OPERATOR_EMAILS", f"must be email addresses, separated by commas; one is {recipient!r}.")
 if OPERATOR_EMAILS and not HAS_MAIL:
     reject("OPERATOR_EMAILS", "needs EMAIL_URL.")
 
@@ -698,7 +701,7 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "portal.runtime.redaction.ReporterFilter"
 #: Token that monitoring sends as `Authorization: Bearer …` to read `/metrics`; at least 16 characters. Without
 #: it there are no metrics.
 METRICS_TOKEN = matching(
-    "METRICS_TOKEN", "", ".{16,}", "must have 16 characters or more, at random: it opens the metrics."
+    "METRICS_TOKEN", "", ".{16,}", "must have at least 16 random characters: it protects the metrics."
 )
 #: OTLP/HTTP collector for traces, such as `http://collector:4318`; `/v1/traces` is added. Without it there are
 #: no traces.
@@ -706,14 +709,14 @@ OTEL_EXPORTER_OTLP_ENDPOINT = matching(
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "",
     rf"https?://{HOST}(/[^\s?#]*)?",
-    "must look like http://collector.example:4318, without user and query.",
+    "must look like http://collector.example:4318, without user or query.",
 ).rstrip("/")
 #: Headers for the collector: `name=value`, separated by commas.
 OTEL_EXPORTER_OTLP_HEADERS = matching(
     "OTEL_EXPORTER_OTLP_HEADERS",
     "",
     r"([\w.-]+=[^,\s]+(,\s*|$))*",
-    "must be name=value, several between commas, blanks written as %20.",
+    "must be name=value, separated by commas, with spaces as %20.",
 )
 #: Service name in traces.
 OTEL_SERVICE_NAME = matching("OTEL_SERVICE_NAME", "servicing-desk", ".+", EMPTY)
@@ -771,6 +774,6 @@ if DEBUG:
     try:
         DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
-        stop(f"DATA_DIR names a folder that can’t be made: {DATA_DIR}. Set it to one you can write to.")
+        stop(f"DATA_DIR points to a folder that can’t be created: {DATA_DIR}. Choose one you can write to.")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     make_private(str(DATABASES["default"]["NAME"]))

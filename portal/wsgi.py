@@ -21,7 +21,7 @@ from servicing import ConfigurationError  # noqa: E402
 try:
     client()
 except ConfigurationError as error:
-    stop(f"one of those that begin with SERVICING_ cannot be used. {error.message}")
+    stop(f"a SERVICING_ setting is invalid. {error.message}")
 if problem := lacking_database():
     stop(problem, topic="Database")
 mark_in_use()

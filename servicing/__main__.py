@@ -32,10 +32,10 @@ def build_parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True, metavar="check")
     check = commands.add_parser(
         "check",
-        help="find out what a service makes of the points that its interface leaves open",
+        help="find out how a service handles the points that its interface leaves open",
         description="Only reads. SERVICING_SECRET (hmac) or SERVICING_TOKEN (bearer) is read from the environment.",
     )
-    check.add_argument("--base-url", required=True, help="the address of the service, without /v1")
+    check.add_argument("--base-url", required=True, help="base URL of the service, without /v1")
     check.add_argument("--auth", choices=("hmac", "bearer", "none"), default="hmac")
     check.add_argument("--client-id", default=os.environ.get("SERVICING_CLIENT_ID", ""))
     check.add_argument(

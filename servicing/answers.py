@@ -103,7 +103,7 @@ def unreadable_answer(kind: Kind, why: str, words: Sequence[str] = ()) -> Servic
     """The error for a 2xx answer that cannot be read: a write may have been carried out."""
     quoted = f" The service said: {'; '.join(words)}" if words else ""
     return (ProtocolError if kind == "read" else OutcomeUnknown)(
-        f"The answer cannot be read: {why}{quoted}", reasons=words
+        f"Unreadable response: {why}{quoted}", reasons=words
     )
 
 
@@ -126,9 +126,9 @@ def _error(
         meaning = Unauthenticated
         reasons = (*reasons, f"Our clock and the service's are {difference:.0f} seconds apart.")
     if meaning in (Unavailable, OutcomeUnknown, ProtocolError):
-        message = f"The lending service answered with status {status}."
+        message = f"The lending service returned status {status}."
     else:
-        message = "; ".join(reasons) or "The lending service refused without a reason."
+        message = "; ".join(reasons) or "The lending service rejected the request without a reason."
     error = meaning(message, reasons=reasons)
     error.retry_after = retry_after_seconds(headers, now)
     return error

@@ -101,5 +101,5 @@ def _require_header_text(value: str, what: str) -> None:
         raise ConfigurationError(f"{what} is missing.")
     if not (value.isascii() and value.isprintable()) or value != value.strip():
         raise ConfigurationError(
-            f"{what} may hold only printable ASCII characters, without spaces around it."
+            f"{what} can contain only printable ASCII characters, with no spaces at either end."
         )

@@ -295,7 +295,7 @@ class BorrowersResource(Resource):
             raise InvalidInput(problems)
         body = encode(_normalize(draft), self._cipher)
         if not body:
-            raise InvalidInput({"changes": ["Nothing was given to change."]})
+            raise InvalidInput({"changes": ["No changes were given."]})
         if "incorporated_on" in body:
             body[self._incorporation_field] = body.pop("incorporated_on")
         return Payload(body)

@@ -126,12 +126,12 @@ class Budget:
     def check_values(self, data: bytes) -> None:
         """Count the values of a JSON text before parsing it."""
         if _holds_more_values(data, self._max_values):
-            raise ProtocolError(f"The answer holds more than {self._max_values:,} values.")
+            raise ProtocolError(f"The response has more than {self._max_values:,} values.")
 
     def take_records(self, count: int) -> None:
         self._records += count
         if self._records > self._max_records:
-            raise ProtocolError(f"The answer holds more than {self._max_records:,} records.")
+            raise ProtocolError(f"The response has more than {self._max_records:,} records.")
 
     def check_time(self) -> None:
         if time.monotonic() > self._deadline:
@@ -157,7 +157,7 @@ def unwrap_list(value: Any) -> list[Any]:
         value = next((value[key] for key in ("data", "items") if key in value), value)
     if isinstance(value, list):
         return value
-    raise ProtocolError("The answer is neither a list nor an envelope around one.")
+    raise ProtocolError("The response is neither a list nor an envelope around one.")
 
 
 def read(cls: type[M], raw: object, budget: Budget | None = None) -> M:
@@ -196,7 +196,7 @@ def _convert_batch(cls: type[M], raws: list[Any]) -> list[M] | None:
 
 def _read_one(cls: type[M], raw: Any) -> M:
     if not isinstance(raw, dict):
-        raise ProtocolError(f"The answer is not an object, as {cls.__name__} must be.")
+        raise ProtocolError(f"The response isn’t an object, as {cls.__name__} must be.")
     return (_convert_batch(cls, [raw]) or [_read_by_field(cls, raw)])[0]
 
 
@@ -212,7 +212,7 @@ def _parse_json(data: bytes, float_hook: Callable[[str], Any]) -> Any:
         return msgspec.json.Decoder(float_hook=float_hook).decode(data)
     except (ValueError, RecursionError):
         pass
-    raise ProtocolError("The answer is not JSON.")
+    raise ProtocolError("The response isn’t JSON.")
 
 
 def _holds_more_values(data: bytes, limit: int) -> bool:
@@ -270,7 +270,7 @@ def _attach_raw(shape: "_Shape", model: Model, raw: dict[str, Any]) -> bool:
 
 def _require_uuid(model: Model) -> None:
     if isinstance(model, Record) and not model.uuid:
-        raise ProtocolError(f"The answer holds a {type(model).__name__} without uuid.")
+        raise ProtocolError(f"The response has a {type(model).__name__} without uuid.")
 
 
 # Decoding field by field

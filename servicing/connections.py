@@ -443,7 +443,7 @@ class _ResponseHead:
     def readline(self, limit: int = -1) -> bytes:
         line: bytes = self._stream.readline(limit)
         if not line.endswith(b"\n") and len(line) != limit:
-            raise http.client.RemoteDisconnected("The answer ends within its head.")
+            raise http.client.RemoteDisconnected("The response ends within its headers.")
         return line
 
     def close(self) -> None:

@@ -202,8 +202,8 @@ LOAN_RULES: Final = (
     Rule("loan.maturity", "Matures before it opens", "warn", ZERO, _matures_before_opening),
     Rule("loan.delinquent", "Delinquent, nothing overdue", "notice", ZERO, _delinquent_without_overdue),
     Rule("loan.overdue", "Overdue, not delinquent", "notice", ZERO, _overdue_without_delinquent),
-    Rule("loan.total", "Schedule is not the total repayment", "warn", CENT, _schedule_total),
-    Rule("loan.principal", "Principal is not the amount", "warn", CENT, _schedule_principal),
+    Rule("loan.total", "Schedule differs from total repayment", "warn", CENT, _schedule_total),
+    Rule("loan.principal", "Principal differs from the amount", "warn", CENT, _schedule_principal),
     Rule("loan.range", OUT_OF_RANGE, "warn", ZERO, _loan_out_of_range),
 )  # fmt: skip
 
@@ -300,7 +300,7 @@ LINE_RULES: Final = (
         _nothing_available,
     ),
     Rule(
-        "line.owed", "Limit less available is not principal plus interest", "notice", Decimal(1),
+        "line.owed", "Limit minus available isn’t principal plus interest", "notice", Decimal(1),
         _unexplained_percent,
     ),
     Rule(
@@ -325,5 +325,5 @@ def _parts_deviation(repayment: Repayment) -> Decimal | None:
 
 
 REPAYMENT_RULES: Final = (
-    Rule("repayment.split", "Parts are not the amount", "warn", CENT, _parts_deviation),
+    Rule("repayment.split", "Parts don’t add up to the amount", "warn", CENT, _parts_deviation),
 )  # fmt: skip

@@ -22,7 +22,7 @@ def key_from_secret(secret: str) -> bytes:
     size = len(secret.replace("-", "").encode())
     if size not in KEY_SIZES:
         raise ConfigurationError(
-            f"The secret for encrypting fields has {size} characters without its dashes; "
+            f"The secret for encrypting fields has {size} characters, not counting dashes; "
             "it must have 16, 24 or 32 (a UUID has 32)."
         )
     return secret.replace("-", "").encode()

@@ -148,7 +148,7 @@ class Document:
         head = self._read(len(_PDF))
         if head != _PDF:
             self.close()
-            raise _refusal(f"What {host} sent is not a PDF.", response.status)
+            raise _refusal(f"{host} sent a file that isn’t a PDF.", response.status)
         self._chunks = self._stream(head)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -185,7 +185,7 @@ class Document:
         except DocumentRefused as refusal:
             error = refusal
         except TimeoutError:
-            error = _refusal("The document did not arrive in time, so it was given up.")
+            error = _refusal("The document took too long to arrive.")
         except (OSError, HTTPException, ValueError):
             pass  # A chunk with an invalid length raises ValueError.
         self.close()
@@ -243,25 +243,25 @@ class DocumentFetcher:
                 return self._open_document(link.origin.host, response)
             response.close()
             link = self._allowed_link(location, link.request.url)
-        raise _refusal(f"The link to the document leads on more than {self._max_redirects} times.")
+        raise _refusal(f"The document link redirects more than {self._max_redirects} times.")
 
     def _allowed_link(self, url: str, base: str | None = None) -> _Link:
         link = _parse_link(url, base)
         if link is None:
-            raise _refusal("The link to the document cannot be read.")
+            raise _refusal("The document link isn’t valid.")
         scheme, host, port = link.origin
         if "@" in link.netloc:
-            raise _refusal("The link to the document carries a user name, which is not allowed.")
+            raise _refusal("The document link contains a username, which isn’t allowed.")
         if scheme != "https" and not (scheme == "http" and self._allows_loopback_http):
-            raise _refusal("The link to the document does not use https.")
+            raise _refusal("The document link doesn’t use https.")
         if host not in self._hosts:
-            raise _refusal(f"The document lies on {host}, which is not a host that documents may come from.")
+            raise _refusal(f"The document is on {host}, which isn’t an allowed document host.")
         if (
             port != _DEFAULT_PORTS[scheme]
             and link.origin != self._service
             and not self._is_local_service(host)
         ):
-            raise _refusal(f"The link to the document asks for port {port} of {host}, which is not allowed.")
+            raise _refusal(f"The document link uses port {port} of {host}, which isn’t allowed.")
         return link
 
     def _is_local_service(self, host: str) -> bool:
@@ -299,9 +299,9 @@ class DocumentFetcher:
         addresses = self._resolve(origin.host)
         scopes = {address_scope(address) for address in addresses}
         if "internal" in scopes or ("loopback" in scopes and not self._allows_loopback_http):
-            raise _refusal(f"{origin.host} leads to an internal address, so nothing was fetched from it.")
+            raise _refusal(f"{origin.host} points to an internal address, so nothing was fetched.")
         if origin.scheme == "http" and "public" in scopes:
-            raise _refusal("The link to the document does not use https.")
+            raise _refusal("The document link doesn’t use https.")
         return addresses
 
     def _open_connection(self, address: str, origin: _Origin, deadline: float) -> socket.socket:
@@ -320,9 +320,9 @@ class DocumentFetcher:
     def _open_document(self, host: str, response: HTTPResponse) -> Document:
         encoding = response.headers.get("Content-Encoding", "identity")
         if response.status != 200:
-            sentence = f"{host} answered with status {response.status} instead of a document."
+            sentence = f"{host} returned status {response.status} instead of a document."
         elif encoding.strip().lower() != "identity":
-            sentence = f"{host} sent the document packed, although it was asked not to."
+            sentence = f"{host} sent the document compressed, which wasn’t requested."
         elif (response.length or 0) > self._max_bytes:
             sentence = _TOO_LARGE
         else:
@@ -394,11 +394,11 @@ def _connection_error(host: str, problem: Exception) -> ServicingError:
     """The error for staff. It leaves out the text of the problem, which may contain the link."""
     match problem:
         case ssl.SSLCertVerificationError():
-            return _refusal(f"{host} could not prove who it is: its certificate is not valid.")
+            return _refusal(f"The certificate of {host} isn’t valid.")
         case ssl.SSLError():
-            failure = "no secure connection could be made"
+            failure = "no secure connection"
         case socket.gaierror() | UnicodeError():
-            failure = "its name is not known"
+            failure = "the host name is unknown"
         case TimeoutError():
             failure = "it took too long"
         case ConnectionRefusedError():
@@ -406,7 +406,7 @@ def _connection_error(host: str, problem: Exception) -> ServicingError:
         case OSError():
             failure = "the connection was cut"
         case _:
-            failure = "what it sent cannot be understood"
+            failure = "the response can’t be read"
     return _unavailable(host, failure)
 
 
@@ -415,4 +415,4 @@ def _refusal(sentence: str, status: int | None = None) -> DocumentRefused:
 
 
 def _unavailable(host: str, failure: str) -> Unavailable:
-    return Unavailable(f"{host} gave no document: {failure}.", operation=_OPERATION)
+    return Unavailable(f"No document from {host}: {failure}.", operation=_OPERATION)

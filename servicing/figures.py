@@ -55,7 +55,7 @@ AGING_DAYS: Final = {
 class NotKnown(StrEnum):
     """Why the past due amount of an account is not known."""
 
-    NOT_READ = "The account was never read"
+    NOT_READ = "The account hasn’t been loaded"
     NO_DATE = "An unpaid installment has no due date"
     NO_TOTAL = "A past due installment has no amount"
     UNKNOWN_STATUS = "A past due installment has a status we don't recognize"

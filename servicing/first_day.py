@@ -111,7 +111,7 @@ class _Probe:
             problem = error
         status = self._outcome.status if self._outcome else None
         if status is None:
-            raise problem or Unavailable("The lending service gave no answer.")
+            raise problem or Unavailable("The lending service didn’t respond.")
         return status
 
     def messages(self, place: str, **filters: Any) -> tuple[Page[Message] | None, ServicingError | None]:
@@ -166,13 +166,13 @@ def _check_signature(refusal: ServicingError | None) -> Finding:
     if refusal is None:
         return Finding("ok", "The service accepts these credentials.")
     if isinstance(refusal, Unauthenticated | Forbidden):
-        return Finding("bad", f"The service refuses these credentials: {_sentence(refusal.message)}")
-    return Finding("bad", f"The service gives no list of messages: {_sentence(refusal.message)}")
+        return Finding("bad", f"The service rejects these credentials: {_sentence(refusal.message)}")
+    return Finding("bad", f"The service doesn’t return the message list: {_sentence(refusal.message)}")
 
 
 def _check_clock(seconds_fast: float | None) -> Finding:
     if seconds_fast is None:
-        return Finding("warn", "The service's answers carry no date, so its clock can't be compared.")
+        return Finding("warn", "The service’s responses have no date, so its clock can’t be compared.")
     if abs(seconds_fast) <= AGREEING_CLOCK_SECONDS:
         return Finding("ok", "This machine's clock agrees with the service's.")
     side = "behind" if seconds_fast > 0 else "ahead of"
@@ -186,10 +186,10 @@ def _check_clock(seconds_fast: float | None) -> Finding:
 def _check_unknown_path(probe: _Probe) -> Finding:
     status = probe.status(UNKNOWN_PATH)
     if status == 404:
-        return Finding("ok", "An unknown path is answered with 404.")
+        return Finding("ok", "An unknown path returns 404.")
     return Finding(
         "warn",
-        f"An unknown path is answered with {status}, not 404: a wrong base URL looks like another fault.",
+        f"An unknown path returns {status}, not 404: a wrong base URL will look like a different problem.",
     )
 
 
@@ -211,8 +211,8 @@ def _check_content_type(probe: _Probe, known_ids: Mapping[str, str]) -> Finding:
         return Finding("ok", "A JSON content type breaks none of the four reads of section 4.")
     return Finding(
         "ok",
-        f"Whether a JSON content type breaks {', '.join(open_points)} is open: "
-        "check again with the IDs of records that exist.",
+        f"Whether a JSON content type breaks {', '.join(open_points)} isn’t known: "
+        "check again with IDs of existing records.",
     )
 
 
@@ -224,7 +224,9 @@ def _check_filters(places: list[_ParameterPlace], first_page: Page[Message]) -> 
         content_type = {"message_content_type": False} if name == UNTYPED else {}
         names = [place.name for place in usable if place.name != UNTYPED] or [UNTYPED]
         read_in = " and in ".join(f"the {name}" for name in names)
-        open_point = "" if first_page.data else " There is no message yet to see whether dates are read."
+        open_point = (
+            "" if first_page.data else " Whether dates are read isn’t known: there are no messages yet."
+        )
         return Finding("ok", f"Message filters are read in {read_in}.{open_point}", settings | content_type)
     partial_readers = [
         f"{place.name} ({_describe_place(place)})"
@@ -234,12 +236,12 @@ def _check_filters(places: list[_ParameterPlace], first_page: Page[Message]) -> 
     if partial_readers:
         return Finding(
             "bad",
-            f"No one place takes all message filters: {', '.join(partial_readers)}. The client notices messages that a "
-            "filter excludes (`filters_ignored`).",
+            f"No single place accepts all message filters: {', '.join(partial_readers)}. The client notices messages "
+            "that a filter excludes (`filters_ignored`).",
         )
     problems = "; ".join(dict.fromkeys(place.problem for place in places if place.problem))
-    why = f" It says: {_sentence(problems)}" if problems else ""
-    return Finding("bad", f"The service reads message filters neither in the query nor in the body.{why}")
+    why = f" The service said: {_sentence(problems)}" if problems else ""
+    return Finding("bad", f"The service reads message filters in neither the query nor the body.{why}")
 
 
 def _describe_place(place: _ParameterPlace) -> str:
@@ -257,12 +259,12 @@ def _check_offset(probe: _Probe, place: str) -> Finding:
         counts = next((step.cursor.counts for step in steps if step.cursor.counts), None)
         is_ignored = counts == "pages1" and page_at(2).data == page_at(0).data
     except (Rejected, ProtocolError) as problem:
-        return Finding("warn", f"What offset counts is open: {_sentence(problem.message)}")
+        return Finding("warn", f"What offset counts isn’t known: {_sentence(problem.message)}")
     if is_ignored:
-        return Finding("bad", "Offset is not read: every page is the first one, and no other can be listed.")
+        return Finding("bad", "Offset is ignored: every page is the first page.")
     if counts is None:
         return Finding(
-            "ok", "What offset counts is open until there are more messages; the client finds out."
+            "ok", "What offset counts isn’t known until there are more messages; the client detects it."
         )
     words = {"rows": "messages", "pages0": "pages, from 0", "pages1": "pages, from 1"}[counts]
     return Finding("ok", f"Offset counts {words}.", {"offset_counts": counts})
@@ -280,20 +282,18 @@ def _check_page_cap(probe: _Probe, place: _ParameterPlace) -> Finding:
 
     lowest, highest, limit = 1, largest + 1, granted_limit(largest)
     if limit is None:
-        return Finding("warn", "The service doesn't say how many messages a page may hold.")
+        return Finding("warn", "The service doesn’t report how many messages a page can have.")
     if limit >= largest:
-        return Finding("ok", f"A page holds {largest:,} messages or more.")
+        return Finding("ok", f"A page can have {largest:,} messages or more.")
     if limit:
-        return Finding("ok", f"A page holds at most {limit:,} messages; a larger limit is lowered.")
+        return Finding("ok", f"A page has up to {limit:,} messages; a larger limit is lowered.")
     while highest - lowest > 1:
         middle = (lowest + highest) // 2
         lowest, highest = (middle, highest) if granted_limit(middle) != 0 else (lowest, middle)
-    words = f"A page holds at most {lowest:,} messages; a larger limit is refused."
+    words = f"A page has up to {lowest:,} messages; a larger limit is rejected."
     if lowest >= MESSAGES_PER_PAGE:
         return Finding("ok", words)
-    return Finding(
-        "bad", f"{words} `messages.iterate` asks for {MESSAGES_PER_PAGE}: give it `limit={lowest}`."
-    )
+    return Finding("bad", f"{words} `messages.iterate` asks for {MESSAGES_PER_PAGE}: pass `limit={lowest}`.")
 
 
 def _seconds_ahead(text: str, now: datetime) -> float | None:

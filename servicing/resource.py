@@ -61,7 +61,7 @@ def _read_record(model: type[M], uuid: str, value: Any, budget: Budget) -> M:
     record = read(model, value, budget)
     if uuid and isinstance(record, Record) and record.uuid.casefold() != uuid.casefold():
         raise ProtocolError(
-            f"The answer holds the {model.__name__} {record.uuid[:60]!r}, not the one asked for."
+            f"The response has the {model.__name__} {record.uuid[:60]!r}, not the one requested."
         )
     return record
 

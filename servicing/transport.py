@@ -398,7 +398,7 @@ def _read_or_error(
         if reply.status is None:
             raise _no_answer_error(call, reply)
         if len(reply.body) > MAX_ANSWER_BYTES:
-            raise unreadable_answer(call.kind, f"it is larger than {MAX_ANSWER_BYTES:,} bytes.")
+            raise unreadable_answer(call.kind, f"it has more than {MAX_ANSWER_BYTES:,} bytes.")
         now = datetime.now(UTC)
         value = interpret(call.kind, reply.status, reply.headers, reply.body, now=now, budget=budget)
         try:
@@ -422,11 +422,11 @@ def _attach_call(error: ServicingError, call: Call, reply: Reply) -> ServicingEr
 
 def _no_answer_error(call: Call, reply: Reply) -> ServicingError:
     if call.kind == "read":
-        return Unavailable(f"The lending service gave no answer: {reply.failure}.")
+        return Unavailable(f"The lending service didn’t respond: {reply.failure}.")
     if reply.was_not_sent:
-        return NotSent(f"Nothing was sent, the lending service could not be reached: {reply.failure}.")
+        return NotSent(f"Nothing was sent. The lending service can’t be reached: {reply.failure}.")
     return OutcomeUnknown(
-        f"The lending service gave no answer, so it may or may not be done: {reply.failure}."
+        f"The lending service didn’t respond, so the change may or may not be done: {reply.failure}."
     )
 
 
@@ -452,15 +452,15 @@ def _describe_failure(problem: Exception) -> str:
     reason = getattr(problem.args[0], "reason", None) if problem.args else None
     match reason:
         case urllib3.exceptions.NameResolutionError():
-            return "its host name is not known"
+            return "its host name is unknown"
         case urllib3.exceptions.NewConnectionError():
             return "the connection was refused"
         case urllib3.exceptions.ConnectTimeoutError():
             return "no connection in time"
         case urllib3.exceptions.ProxyError():
-            return "the proxy did not connect"
+            return "the proxy didn’t connect"
         case urllib3.exceptions.SSLError():
-            return "no secure connection could be made"
+            return "no secure connection"
     if isinstance(problem, requests.Timeout | urllib3.exceptions.TimeoutError | TimeoutError):
         return _TOOK_TOO_LONG
     return "the connection was cut"
@@ -469,7 +469,7 @@ def _describe_failure(problem: Exception) -> str:
 def _checked_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
     """The IDs, checked: one with a slash or dots in a path would lead to another record."""
     problems = {
-        name: ["An id has 1 to 100 letters, digits, dashes or underscores."]
+        name: ["An ID has 1 to 100 letters, digits, dashes or underscores."]
         for name, value in ids.items()
         if not isinstance(value, str) or not _ID_PATTERN.fullmatch(value)
     }

@@ -205,7 +205,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         """Run the chosen action; IDs that no account can have, which Django would fail on, choose nobody."""
         chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
         if any(row_key(one) is None for one in chosen):
-            messages.error(request, "One of the chosen accounts doesn't exist. Nothing was changed.")
+            messages.error(request, "A selected account no longer exists. Nothing was changed.")
             return HttpResponseRedirect(request.get_full_path())
         return super().response_action(request, queryset, *args, **kwargs)
 
@@ -229,7 +229,7 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
         count = sum(map(password_links.send_link_for_admin, queryset))
         messages.success(request, f"{count} link{pluralize(count)} will be sent.")
         if left_out := len(queryset) - count:
-            messages.warning(request, f"{left_out} not: inactive, or without an email address.")
+            messages.warning(request, f"{left_out} skipped: inactive or no email address.")
 
     @admin.action(description="End all sessions")
     def end_sessions(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

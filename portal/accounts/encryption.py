@@ -26,7 +26,7 @@ def decrypt(encrypted: str) -> str:
     try:
         return _cipher().decrypt(encrypted.encode()).decode()
     except InvalidToken as error:
-        raise CannotDecrypt("This cannot be opened with the present SECRET_KEY.") from error
+        raise CannotDecrypt("Can't be decrypted with the current SECRET_KEY.") from error
 
 
 def _cipher() -> MultiFernet:

@@ -95,9 +95,9 @@ class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ign
         self.sends_link = False
         choice: Any = self.fields["usable_password"]
         choice.label, choice.help_text = "Password", ""
-        choice.choices = {"true": "Typed below", "false": "None (single sign-on)"}
+        choice.choices = {"true": "Enter below", "false": "None (single sign-on)"}
         if password_links.are_enabled():
-            choice.choices = {"link": "Link by email"} | dict(choice.choices)
+            choice.choices = {"link": "Email a link"} | dict(choice.choices)
             choice.initial = "link"
 
     def clean_usable_password(self) -> str:
@@ -108,7 +108,7 @@ class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ign
 
     def clean(self) -> dict[str, Any] | None:
         if self.sends_link and not self.cleaned_data.get("email") and "email" not in self.errors:
-            self.add_error("email", "Enter the address that gets the link.")
+            self.add_error("email", "Enter an email address for the link.")
         return super().clean()
 
 
@@ -142,7 +142,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]
             self.needs_code = True
             if not self.cleaned_data.get("code"):
                 raise forms.ValidationError(
-                    "Too many wrong passwords were tried for this name. "
+                    "Too many wrong passwords for this username. "
                     "Enter the code from your app with your password, or use a passkey."
                 )
         typed: dict[str, Any] = super().clean()

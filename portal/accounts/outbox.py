@@ -42,7 +42,7 @@ def put(key: str, address: str, subject: str, text: str) -> bool:
     return is_new
 
 
-@job("accounts.send_mail", label="Send mail", single=True, every="MAIL_MINUTES")
+@job("accounts.send_mail", label="Send email", single=True, every="MAIL_MINUTES")
 def send_mail(progress: Progress) -> None:
     """Send what is due; while the server is down, try only one message."""
     give_up()
@@ -126,7 +126,7 @@ def problems() -> Iterator[str]:
     """What operators should know, a sentence each: mail that waits, that was given up, that may not have arrived."""
     late = OutgoingMail.objects.filter(state=State.WAITING, attempts__gt=0)
     if count := late.count():
-        yield f"{count} message{pluralize(count)} can’t be sent and will be tried again: {late[0].problem}."
+        yield f"{count} message{pluralize(count)} can’t be sent and will be retried: {late[0].problem}."
     recent = OutgoingMail.objects.filter(created_at__gt=timezone.now() - REPORTED)
     for state, words in ((State.FAILED, "given up after a day"), (State.UNKNOWN, "possibly not delivered")):
         if count := recent.filter(state=state).count():

@@ -57,7 +57,7 @@ def send_link(person: User, key: str) -> bool:
     address = reverse("account_choose_password", args=[person.pk, default_token_generator.make_token(person)])
     if person.has_usable_password():
         subject = "Choose a new password"
-        why = "Use this link to choose a new password. If you didn’t ask for it, ignore this message."
+        why = "Use this link to choose a new password. If you didn’t ask to reset your password, ignore this message."
     else:
         subject, why = "Set your password", "Use this link to set your password."
     text = (

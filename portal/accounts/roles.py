@@ -39,7 +39,7 @@ class Act(NamedTuple):
 
 # Administrators manage staff and settings; they do not lend.
 ACTS: dict[str, Act] = {
-    "home.index": Act("open the first page", _EVERYONE),
+    "home.index": Act("open Home", _EVERYONE),
     "home.help": Act("open help", _EVERYONE),
     "home.snooze": Act("snooze items on Home", _WRITERS),
     "borrowers.index": Act("open the list of borrowers", _EVERYONE),
@@ -47,9 +47,9 @@ ACTS: dict[str, Act] = {
     "borrowers.edit": Act("change profiles", _WRITERS),
     "applications.index": Act("open the list of applications", _EVERYONE),
     "applications.detail": Act("open applications", _EVERYONE),
-    "applications.submit": Act("send applications", _WRITERS),
+    "applications.submit": Act("submit applications", _WRITERS),
     "applications.open": Act("open applications by ID", _WRITERS),
-    "applications.prefer": Act("prefer an offer", _WRITERS),
+    "applications.prefer": Act("mark an offer as preferred", _WRITERS),
     "loans.index": Act("open the list of loans", _EVERYONE),
     "loans.detail": Act("open loans", _EVERYONE),
     "credit_lines.index": Act("open the list of lines of credit", _EVERYONE),
@@ -120,7 +120,7 @@ def why_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> 
     if not can(user, act):
         return reason_for(act)
     is_theirs = began_by == user.pk or getattr(user, "role", "") in OF_OTHERS[act]
-    return "" if is_theirs else f"Someone else started it. {_needs(OF_OTHERS[act])}"
+    return "" if is_theirs else f"Someone else started this job. {_needs(OF_OTHERS[act])}"
 
 
 def _needs(roles: frozenset[Role]) -> str:

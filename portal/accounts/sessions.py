@@ -55,9 +55,9 @@ def session_row(request: Any) -> UserSession:
 
 
 def end_session(request: Any) -> None:
-    """End the session of this request, whose time is over."""
+    """End the expired session of this request."""
     UserSession.objects.filter(session_key=request.session.session_key).delete()
-    session_ended.send(sender=UserSession, request=request, user=request.user, count=1, why="time is over")
+    session_ended.send(sender=UserSession, request=request, user=request.user, count=1, why="expired")
     request.session.flush()
 
 
@@ -92,4 +92,4 @@ def browser_in_words(user_agent: str) -> str:
         next((words for mark, words in known.items() if re.search(mark, user_agent)), "")
         for known in (BROWSERS, SYSTEMS)
     )
-    return " on ".join(filter(None, [name, system])) or "Another program"
+    return " on ".join(filter(None, [name, system])) or "Unknown browser"

@@ -42,7 +42,7 @@ class Details(NamedTuple):
                 for one in self.lines
             ),
         )
-        more = format_html('<li class="sd-meta">{} more in the raw object</li>', self.left_out)
+        more = format_html('<li class="sd-meta">{} more in the raw data</li>', self.left_out)
         return format_html('<ul class="sd-told">{}{}</ul>', items, more if self.left_out else "")
 
 

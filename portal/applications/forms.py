@@ -46,7 +46,7 @@ class OpenForm(StaffForm):
 class PreferForm(StaffForm):
     """Why one offer is preferred, or no longer."""
 
-    nothing_happened = "Nothing was noted."
+    nothing_happened = "Nothing was saved."
 
     offer = forms.CharField(widget=forms.HiddenInput, required=False, max_length=64)
     reason = TextField(label="Reason (internal)", max_length=200)

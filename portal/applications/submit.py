@@ -189,7 +189,7 @@ def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) ->
     if intent.state in WriteIntent.WITHOUT_EFFECT:
         reason = "Already submitted; it didn’t go through. Check the amount and send again."
         return form_again(request, borrower, reason, status=409)
-    messages.warning(request, f"{intent.label} was sent before; nothing was sent twice.")
+    messages.warning(request, f"{intent.label} was already sent. Nothing was sent twice.")
     return finish_action(request, intent.get_absolute_url())
 
 

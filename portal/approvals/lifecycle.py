@@ -152,7 +152,7 @@ def open_approvals(**filters: Any) -> list[Approval]:
 def reason_against_deciding(user: User, approval: Approval) -> str:
     """Why this person may not decide; empty if they may."""
     if approval.state != State.WAITING:
-        return f"It is {approval.get_state_display().lower()}"
+        return f"This request is {approval.get_state_display().lower()}"
     if approval.maker_id == user.pk:
         return "You can’t approve your own request"
     return "" if can(user, "approvals.decide") else "Requires the supervisor role"

@@ -41,8 +41,8 @@ class ResolveForm(StaffForm):
         if self.kind:
             choice.choices = [("yes", "It was created"), ("no", "It was not created")]
             choice.widget.meanings = {
-                "yes": "Its ID is added here.",
-                "no": "The block is released, so it can be sent again.",
+                "yes": "The new record is added here.",
+                "no": "Duplicates are unblocked; the request can be sent again.",
             }
         else:
             del self.fields["uuid"]
@@ -68,7 +68,7 @@ class ResolveForm(StaffForm):
             return "Another request created that record. Check it before you resolve this one."
         known = store.find(self.kind or "", uuid)
         if known and self.intent.borrower_uuid and known.borrower_uuid != self.intent.borrower_uuid:
-            return f"It’s on file as {known} under another borrower."
+            return f"This ID is on file as {known} under another borrower."
         return ""
 
     def apply(self, actor: Actor) -> bool:

@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 TABLE = "audit_entry"
 GENESIS_HASH = "0" * 64
-REPAIR_HINT = "manage.py upgrade makes it again."
+REPAIR_HINT = "Run manage.py upgrade to restore it."
 
 
 def create(apps: Any, schema_editor: Any) -> None:
@@ -55,12 +55,12 @@ def find_differences(connection: BaseDatabaseWrapper) -> list[str]:
         found = {name: definition for name, *definition in cursor.fetchall()}
     missing = [f"The trigger {name} is missing. {REPAIR_HINT}" for name in expected if name not in found]
     replaced = [
-        f"The trigger {name} does not do what it should. {REPAIR_HINT}"
+        f"The trigger {name} was changed. {REPAIR_HINT}"
         for name, definition in expected.items()
         if found.get(name, definition) != definition
     ]
     added = [
-        f"The audit's table has {name}, which the portal did not make. Find out who did."
+        f"The audit table has {name}, which the portal didn’t create. Find out who did."
         for name in found
         if name not in expected
     ]

@@ -72,7 +72,7 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
         if problems:
             _record_check(checked, problems)
             hint = ACCEPT_HINT if checked.found and checked.found.may_be_accepted else ""
-            raise TrailBroken(f"{' '.join(problems)} {checked.entries:,} entries hold.{hint}")
+            raise TrailBroken(f"{' '.join(problems)} {checked.entries:,} entries are intact.{hint}")
         if only_new:
             return [_sign_end(Entry.objects.get(pk=checked.last.id))]
         entry = _record_check(checked, [])
@@ -115,10 +115,10 @@ def accept_trail(reason: str, actor: Actor) -> str:
     with signing_lock():
         found = verify_chain().found
         if problems := [*([str(found)] if found else []), *guard.find_differences(connection)]:
-            raise TrailBroken(" ".join([*problems, "That cannot be accepted: restore a sound copy."]))
+            raise TrailBroken(" ".join([*problems, "This can’t be accepted. Restore an intact backup."]))
         checkpoints = read_checkpoints()
         if verify_chain(checkpoints).found is None:
-            return "Nothing to accept: the checkpoints fit the trail."
+            return "Nothing to accept: the checkpoints match the trail."
         keeps = checkpoints.last_match()
         void = [one for one in sorted(checkpoints.by_entry) if one > keeps]
         detail = {"keeps": keeps, "void": len(void), "first": void[:1], "last": void[-1:]}
@@ -216,7 +216,7 @@ def verify_chain(checkpoints: Checkpoints | None = None, *, since: int = 0) -> C
         before, checked = link, checked + 1
     if signed:
         gone = min(signed)
-        problem = f"was removed: the checkpoint of {_utc(signed[gone].at)} names it"
+        problem = f"was removed: the checkpoint of {_utc(signed[gone].at)} lists it"
         return ChainCheck(checked, before, Break(gone, problem, True))
     return ChainCheck(checked, before)
 
@@ -235,22 +235,22 @@ def is_intact(entry: Entry) -> bool:
 
 def _entry_break(link: Link, before: Link, fields: Mapping[str, Any]) -> Break | None:
     if (number := fields["hash_format"]) not in HASHED_FIELDS:
-        return Break(link.id, f"names the hash format {number}, which this version does not know")
+        return Break(link.id, f"has hash format {number}, which this version doesn’t support")
     if hash_fields(fields) != link.hash:
-        return Break(link.id, "was altered: what it says does not fit its hash")
+        return Break(link.id, "was altered: its content doesn’t match its hash")
     return None if link.previous_hash == before.hash else _broken_link(link, before)
 
 
 def _broken_link(link: Link, before: Link) -> Break:
     """An entry is sound in itself but does not follow the one before it: which of the two is wrong, and how?"""
     if link.previous_hash == before.previous_hash:
-        return Break(before.id, "was inserted: the one after it follows the one before it")
+        return Break(before.id, "was inserted: the next entry follows the previous one")
     if Entry.objects.filter(previous_hash=before.hash).exclude(pk=link.id).exists():
         is_known = Entry.objects.filter(hash=link.previous_hash).exists()
-        return Break(link.id, "was moved here" if is_known else "was inserted: it follows no entry")
+        return Break(link.id, "was moved here" if is_known else "was inserted: no entry precedes it")
     if link.id > before.id + 1:
-        return Break(before.id + 1, f"was removed: entry {link.id:,} followed another one")
-    return Break(before.id, f"was rewritten, hash and all: entry {link.id:,} names another hash")
+        return Break(before.id + 1, f"was removed: entry {link.id:,} follows a missing entry")
+    return Break(before.id, f"was rewritten with its hash: entry {link.id:,} has another one")
 
 
 def _missing_line(link: Link, fields: Mapping[str, Any], checkpoints: Checkpoints | None) -> Break | None:
@@ -270,9 +270,7 @@ def _checkpoint_break(link: Link, signed: Checkpoint | None) -> Break | None:
     if signed is None or signed.hash == link.hash:
         return None
     when = _utc(signed.at)
-    return Break(
-        link.id, f"or one before it was rewritten: the checkpoint of {when} names another hash", True
-    )
+    return Break(link.id, f"or one before it was rewritten: the checkpoint of {when} has another hash", True)
 
 
 def cross_check_tables() -> Iterator[str]:
@@ -288,11 +286,11 @@ def cross_check_tables() -> Iterator[str]:
     )
     of_call = Exists(Entry.objects.filter(intent_id=OuterRef("intent_id"), phase=Entry.Phase.ATTEMPT))
     findings: dict[str, QuerySet[Any]] = {
-        "a write to the service whose attempt is not in the trail": WriteIntent.objects.exclude(attempted),
-        "a write to the service whose outcome is not in the trail": sent.exclude(answered),
-        "a write whose state differs from the trail": sent.filter(answered).exclude(as_recorded),
-        "an entry of a write that is not recorded anywhere else": without_write,
-        "a call of the service whose write is not in the trail": RemoteCall.objects.filter(
+        "a request to the service whose attempt isn’t in the trail": WriteIntent.objects.exclude(attempted),
+        "a request to the service whose outcome isn’t in the trail": sent.exclude(answered),
+        "a request whose state differs from the trail": sent.filter(answered).exclude(as_recorded),
+        "an entry of a request that isn’t recorded anywhere else": without_write,
+        "a call to the service whose request isn’t in the trail": RemoteCall.objects.filter(
             intent_id__isnull=False
         ).exclude(of_call),
     }

@@ -55,7 +55,7 @@ class CircuitBreaker:
         if not answered:
             _count_unanswered_try()
         elif self._before.outage and Outage.objects.all().delete()[0]:
-            logger.info("The lending service answers again.")
+            logger.info("The lending service is responding again.")
 
 
 def current_outage() -> Outage | None:
@@ -68,7 +68,7 @@ def _count_unanswered_try() -> None:
     Outage.objects.get_or_create(pk=_ROW, defaults={"since": now, "ask_again_at": now})
     Outage.objects.filter(pk=_ROW).update(tries=F("tries") + 1, ask_again_at=now + PAUSE)
     if Outage.objects.filter(pk=_ROW, tries=MAX_UNANSWERED_TRIES).exists():
-        logger.warning("The lending service left %d tries in a row without an answer.", MAX_UNANSWERED_TRIES)
+        logger.warning("The lending service didn’t respond to %d calls in a row.", MAX_UNANSWERED_TRIES)
 
 
 # --- Health ---

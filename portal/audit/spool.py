@@ -63,7 +63,7 @@ class Spool:
                 self.allocate()
             return next(filter(None, map(self._put, forms)), None)
         except OSError:
-            logger.exception("An entry could not be written to %s.", self.path)
+            logger.exception("An entry couldn’t be written to %s.", self.path)
             return None
 
     def entries(self) -> Sequence[tuple[Ticket, dict[str, Any]]]:
@@ -74,7 +74,7 @@ class Spool:
         except FileNotFoundError:
             return []
         except OSError:
-            logger.exception("%s cannot be read.", self.path)
+            logger.exception("%s can’t be read.", self.path)
             return []
         return [(ticket, json.loads(_HEADER.sub(b"", ticket.content, count=1))) for ticket in found]
 

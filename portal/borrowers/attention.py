@@ -58,7 +58,7 @@ def _draft_item(draft: Draft) -> Item:
         icon="file-pencil",
         fact="Draft not sent:",
         rest=draft.title,
-        meta=f"at the step {draft.step_label}",
+        meta=f"stopped at {draft.step_label}",
         when=draft.updated_at,
         url=draft.get_absolute_url(),
         verb="Resume",

@@ -71,7 +71,7 @@ class StateField(CodeField):
 
 
 class BusinessPhoneField(PhoneField):
-    accepted = "A US number of 10 digits"
+    accepted = "A 10-digit US number"
 
 
 class RuledDayField(DayField):

@@ -107,7 +107,7 @@ def gone(request: StaffRequest, draft_id: UUID) -> HttpResponse:
 
 
 def show_created(request: StaffRequest, intent: WriteIntent) -> HttpResponse:
-    messages.info(request, f"{intent.label} was created before; nothing was sent twice.")
+    messages.info(request, f"{intent.label} was already created. Nothing was sent twice.")
     is_known = intent.subject_kind == Kind.BORROWER and intent.subject_uuid
     url = reverse("borrowers:detail", args=[intent.subject_uuid]) if is_known else intent.get_absolute_url()
     return finish_action(request, url)

@@ -56,7 +56,7 @@ class ContactForm(StaffForm):
             (uuid, f"{NOUNS[Kind(one.kind)]} {uuid[:8]}{_past_due(one)}")
             for uuid, one in self.accounts.items()
         ]
-        self.fields["account"].choices = [("", "All of the borrower"), *choices]  # type: ignore[attr-defined]
+        self.fields["account"].choices = [("", "All accounts"), *choices]  # type: ignore[attr-defined]
         if subject is not None and subject.kind in NOUNS:
             del self.fields["account"]
         self.asks_again = False
@@ -92,7 +92,7 @@ class ContactForm(StaffForm):
             self.add_error("day", "Choose a day within a year.")
         account = self.chosen_account
         if account is None:
-            self.add_error("account" if "account" in self.fields else None, "Choose the account it is for.")
+            self.add_error("account" if "account" in self.fields else None, "Choose the account.")
         elif account.archived_at:
             self.add_error(None, "This account is archived. Restore it to log a promise.")
 
@@ -139,7 +139,7 @@ def _past_due(account: Record) -> str:
 class WithdrawForm(StaffForm):
     """Why a promise doesn't hold any more."""
 
-    reason = TextField(label="Why it is withdrawn", max_length=200)
+    reason = TextField(label="Reason", max_length=200)
 
 
 class AssignForm(StaffForm):

@@ -82,7 +82,7 @@ class ReturnedPayment:
         """Such as "$1,827.70 is scheduled again on Dec 3, 2026"."""
         if self.following is None:
             return ""
-        amount = wording.money(self.following.amount) or "An amount not known"
+        amount = wording.money(self.following.amount) or "An unknown amount"
         return f"{amount} is scheduled again on {wording.day(self.following.effective_date)}"
 
 

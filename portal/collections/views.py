@@ -226,8 +226,8 @@ def take(request: StaffRequest) -> HttpResponse:
     )
     free = [one for one in records if one.uuid not in others]
     changed = _set_owner(Actor.of(request), free, None if is_release else request.user)
-    words = f"{changed} account{'' if changed == 1 else 's'} {'given back' if is_release else 'taken'}."
-    toast(request, f"{words} {len(others)} owned by colleagues." if others else words)
+    words = f"{changed} account{'' if changed == 1 else 's'} {'released' if is_release else 'taken'}."
+    toast(request, f"{words} {len(others)} skipped: owned by colleagues." if others else words)
     return finish_action(request, _back(request, records))
 
 

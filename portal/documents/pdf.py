@@ -48,7 +48,7 @@ def render(
         for get_process in (_idle_process, RenderingProcess):  # If a process is gone, a new one tries once.
             with suppress(EOFError):
                 return get_process().render(html, until - time.monotonic(), on_page)
-        raise NotRendered("The process that creates documents ended unexpectedly.")
+        raise NotRendered("The document process stopped unexpectedly.")
     finally:
         free.release()
 
@@ -103,7 +103,7 @@ class RenderingProcess:
                 on_page(received)
         except (EOFError, ConnectionError):
             if is_over_time.is_set():
-                raise NotRendered("It took too long.") from None
+                raise NotRendered("The document took too long to create.") from None
             raise EOFError from None
         finally:
             watchdog.cancel()
@@ -161,7 +161,7 @@ def render_here(html: str, on_page: PageListener = lambda pages: None) -> bytes:
         return html_to_pdf.convert(html, on_page)
     except OSError:  # Importing WeasyPrint without its libraries raises it.
         raise NotRendered(
-            f"This server lacks system libraries of the document engine. Install them with: "
+            f"The document engine’s system libraries are missing. Install them with: "
             f"apt-get install {PACKAGES}."
         ) from None
 

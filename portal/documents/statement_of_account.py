@@ -49,7 +49,7 @@ def document(
         options=options,
         copies=[LiveCopy(one) for one in lists[:MAX_LISTS]] if owner else [],
         rows=content["number"],
-        missing=[f"{left_out} later repayments: one document takes {MAX_ROWS}."] if left_out else [],
+        missing=[f"{left_out} later repayments: a document has room for {MAX_ROWS}."] if left_out else [],
     )
 
 

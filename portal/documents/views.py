@@ -109,7 +109,7 @@ def document_view(build: Callable[..., Document]) -> Callable[..., HttpResponseB
         except Busy as busy:
             return busy.page(request)
         except LAYOUT_ERRORS as error:
-            logger.exception("A document could not be laid out.")
+            logger.exception("A document couldn’t be created.")
             context = {"problem": type(error).__name__}
             return error_page(request, "documents/broken.html", HTTPStatus.UNPROCESSABLE_ENTITY, context)
 

@@ -149,14 +149,15 @@ def notices_for_operators() -> Iterator[Notice]:
     now, status = timezone.now(), reverse("operations:status")
     gone = Worker.objects.filter(stopped_at=None, beat_at__gt=now - RECENT, beat_at__lt=now - WORKER_SILENCE)
     for one in gone:
-        text = f"No sign of a worker since {wording.moment(one.beat_at)}. Others are running. Run manage.py doctor."
-        yield Notice(f"worker:{one.pk}", "A worker went silent", text, status)
+        since = wording.moment(one.beat_at)
+        text = f"No response from a worker since {since}. Other workers are running. Run manage.py doctor."
+        yield Notice(f"worker:{one.pk}", "A worker stopped responding", text, status)
     if failed := find_failed_check(last_check()):
-        text = f"The check of the audit trail failed at {wording.moment(failed.at)}. See the runbook."
+        text = f"The audit trail failed its check at {wording.moment(failed.at)}. See the runbook."
         yield Notice(f"audit:{failed.at.isoformat()}", "The audit check failed", text, status)
     outage = current_outage()
     if outage and outage.since < now - timedelta(minutes=settings.OUTAGE_MAIL_MINUTES):
-        text = f"The lending service has not responded since {wording.moment(outage.since)}."
+        text = f"The lending service hasn’t responded since {wording.moment(outage.since)}."
         yield Notice(f"outage:{outage.since.isoformat()}", "The lending service is down", text, status)
     last = Run.objects.filter(failure="", ended_at__isnull=False).first()
     limit = max(MESSAGES_BEHIND, 3 * timedelta(minutes=settings.MESSAGE_SYNC_MINUTES))

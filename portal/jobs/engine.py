@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 try:
     task_backends[DEFAULT_TASK_BACKEND_ALIAS]
 except (InvalidTaskBackendError, TypeError):
-    stop(f"TASK_BACKEND names no backend of django-tasks: {settings.TASKS['default']['BACKEND']!r}.")
+    stop(f"TASK_BACKEND isn’t a django-tasks backend: {settings.TASKS['default']['BACKEND']!r}.")
 
 
 @task()
@@ -97,7 +97,7 @@ class DatabaseWorker(db_worker.Worker):
             try:
                 super().run()
             except Error:
-                logger.exception("The worker could not ask for jobs; it asks again.")
+                logger.exception("The worker couldn’t fetch jobs. Retrying.")
                 connection.close()
                 time.sleep(POLL_SECONDS)
 

@@ -131,7 +131,7 @@ def run_job(job_id: str) -> None:
     kind = find_kind(job.name)
     progress = Progress(job, gives_way=bool(kind and kind.gives_way))
     if kind is None:
-        progress.finish(State.FAILED, words="The worker doesn’t know this kind of job.")
+        progress.finish(State.FAILED, words="The worker doesn’t support this kind of job.")
         return
     # A task may take long between two steps.
     with repeated(partial(_renew_lease, progress.claim), lease() / 3, name="lease"):
@@ -155,7 +155,7 @@ def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
     except Canceled:
         progress.finish(State.CANCELLED, words="")
     except Lost:
-        logger.warning("Job %s (%s) was handed on to another worker.", job.pk, job.name)
+        logger.warning("Job %s (%s) was taken over by another worker.", job.pk, job.name)
     except GivenBack:
         _give_back(job, progress)
     except Exception as error:
@@ -177,7 +177,7 @@ def _retry_later(job: Job, progress: Progress, kind: JobKind, error: str) -> Non
     if progress.is_canceled:
         progress.finish(State.CANCELLED, words="")
     elif job.attempts >= kind.attempts:
-        progress.finish(State.FAILED, words=f"Failed {job.attempts} times; the last time with {error}.")
+        progress.finish(State.FAILED, words=f"Failed {job.attempts} times, last with {error}.")
     else:
         due_at = timezone.now() + min(RETRY_PAUSE * job.attempts, MAX_RETRY_PAUSE)
         words = f"Attempt {job.attempts} of {kind.attempts} failed with {error}. Retrying."

@@ -63,7 +63,7 @@ def _heartbeat() -> Iterator[None]:
         try:
             Worker.objects.filter(pk=worker_id()).update(stopped_at=timezone.now())
         except Error:
-            logger.exception("It could not be noted that the worker stopped.")
+            logger.exception("The worker’s stop couldn’t be recorded.")
 
 
 def _beat() -> None:

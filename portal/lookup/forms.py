@@ -43,7 +43,7 @@ class AddForm(StaffForm):
     borrower_uuid = UuidField(
         label="Borrower ID",
         max_length=300,
-        help_text="Borrower it belongs to.",
+        help_text="The borrower the record belongs to.",
         error_messages={"required": "Choose the borrower. The service finds it only under its borrower."},
     )
     proof = UuidField(

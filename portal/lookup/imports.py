@@ -25,8 +25,8 @@ COLUMNS = ["kind", "uuid", "borrower_uuid", "label"]
 KINDS = [kind.value for kind in NAMED_KINDS]
 MAX_LINE_CHARACTERS = 1_000_000
 MAX_BORROWERS_NAMED = 10
-TAX_NUMBER = "holds nine digits that may be an SSN or EIN"
-NOT_AN_OBJECT = "not a user object: each line is one, between braces; IDs as CSV belong in the other field"
+TAX_NUMBER = "contains nine digits that may be an SSN or EIN"
+NOT_AN_OBJECT = "not a user object: each line needs one in braces. Upload CSV IDs in the other field"
 # Reading puts this in the place of bytes that are not UTF-8.
 REPLACEMENT_CHARACTER = "\ufffd"
 
@@ -73,10 +73,10 @@ def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> 
 def _hint(head: str) -> str:
     """Guess from the first line what a spreadsheet did to the file."""
     if "\0" in head:
-        return "; this file is in UTF-16: save it again as “CSV UTF-8”"
+        return "; this file is in UTF-16: save the file again as “CSV UTF-8”"
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if head.count(mark) == len(COLUMNS) - 1:
-            return f"; here {name} stand between the values: save it again with commas"
+            return f"; this file uses {name} instead: save the file again with commas"
     return ""
 
 
@@ -91,7 +91,7 @@ def uuid_problem(text: str) -> str | None:
     if not text:
         return "is missing"
     if not store.IDENTIFIER.fullmatch(text):
-        return "may hold letters, digits, dashes and underscores only, at most 64"
+        return "can have only letters, digits, dashes and underscores, up to 64"
     # Nine digits are part of many UUIDs by chance.
     if not is_uuid(text) and any(tax_numbers(text)):
         return TAX_NUMBER
@@ -169,7 +169,7 @@ def _csv_values(line: str) -> list[str] | str:
     try:
         values = next(csv.reader([line], strict=True), [])
     except csv.Error as error:
-        why = str(error).replace("unexpected end of data", "a quotation mark is left open")
+        why = str(error).replace("unexpected end of data", "a quotation mark isn’t closed")
         return f"not readable as CSV: {why}"
     while values and not values[-1].strip():
         values.pop()
@@ -178,7 +178,7 @@ def _csv_values(line: str) -> list[str] | str:
 
 def _parse_id(values: list[str]) -> Parsed:
     if len(values) > len(COLUMNS):
-        return "more than four values; a name that holds a comma needs quotes around it"
+        return "more than four values; put quotes around a name that contains a comma"
     kind, uuid, owner, label = (value.strip() for value, _ in zip_longest(values, COLUMNS, fillvalue=""))
     kind, uuid, owner = kind.lower(), _canonical_id(uuid), _canonical_id(owner)
     if kind not in KINDS:
@@ -187,14 +187,14 @@ def _parse_id(values: list[str]) -> Parsed:
         return f"uuid {problem}"
     if kind == Kind.BORROWER:
         if owner not in ("", uuid):
-            return "borrower_uuid of a borrower is its own uuid, or empty"
+            return "borrower_uuid of a borrower must be its own uuid or empty"
         owner = uuid
     if problem := uuid_problem(owner):
         return f"borrower_uuid {problem}"
     if REPLACEMENT_CHARACTER in label:
-        return "label holds a character that is not UTF-8: save the file again as “CSV UTF-8”"
+        return "label contains a character that isn’t UTF-8: save the file again as “CSV UTF-8”"
     if "\0" in label:
-        return "label holds a NUL character"
+        return "label contains a NUL character"
     if len(label) > 300:
         return "label is longer than 300 characters"
     if number_problem(label):
@@ -214,7 +214,7 @@ def _parse_profile(line: str) -> Parsed:
     if len(line) > MAX_LINE_CHARACTERS:
         return "the line is longer than a million characters"
     if REPLACEMENT_CHARACTER in line:
-        return "it holds a character that is not UTF-8"
+        return "the line contains a character that isn’t UTF-8"
     try:
         borrower = codec.decode(Borrower, line)
     except ServicingError as error:
@@ -229,5 +229,5 @@ def _parse_profile(line: str) -> Parsed:
         if problem := uuid_problem(item.uuid):
             return f"uuid {problem}"
         if item.uuid != _canonical_id(item.uuid):
-            return f"uuid {item.uuid} is not written as the service does: small letters, with dashes"
+            return f"uuid {item.uuid} must be lower case with dashes, as the service writes it"
     return items

@@ -74,7 +74,7 @@ def open_as(request: StaffRequest) -> HttpResponse:
         refusal = f"The service has no {Kind(kind).label.lower()} with this ID under “{owner}”."
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
     except (NotSent, Unavailable):
-        refusal = "The service isn’t responding; ask again in a moment."
+        refusal = "The service isn’t responding. Try again in a moment."
         return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=503)
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
     messages.success(request, f"Found at the service and added under {owner}.")

@@ -150,7 +150,7 @@ class Sync:
         """How many messages the service has of these days, both included."""
         total = self._page(first, last, limit=1).pagination.total
         if total is None:
-            raise ProtocolError("Unreadable response: the list of messages has no total.")
+            raise ProtocolError("Unreadable response: the message list has no total.")
         return total
 
     @cached_property

@@ -44,7 +44,7 @@ BUILT_IN_VIEWS = {
     "Gone at the service": "gone=gone",
 }
 NO_TIME = dict.fromkeys(("start_date", "start_time", "end_date", "end_time"))
-TOO_LONG = "Exports this large come from the local copy, shown now. Sync first if it isn’t complete."
+TOO_LONG = "Large exports use the local copy, shown now. If it isn’t complete, sync first."
 PARTIALS = ("messages", "message", "message-claim", "message-news")
 
 
@@ -200,7 +200,7 @@ def check(request: StaffRequest) -> HttpResponse:
     explorer = Explorer(request.GET)
     days = explorer.filters.get("start_date"), explorer.filters.get("end_date")
     try:
-        toast(request, f"{check_days(request.servicing, *days)} days were compared with the service.")
+        toast(request, f"{check_days(request.servicing, *days)} days compared with the service.")
     except FiltersIgnored:
         toast(request, "The service ignores dates, so single days can't be checked. Use “Compare all”.")
     return finish_action(request, reverse("messaging:index") + explorer.query_string())

@@ -59,7 +59,7 @@ def delete_oldest(folder: Path, keep: int) -> list[Path]:
 def restore(file: Path) -> None:
     """Replace the database by a backup, all of it or nothing. Web and workers must be stopped."""
     if not file.is_file():
-        raise BackupError(f"There is no file {file}.")
+        raise BackupError(f"{file} doesn’t exist.")
     connection.close()
     if connection.vendor == "sqlite":
         _require_valid(file)
@@ -100,7 +100,7 @@ def _copy_sqlite(source: Path | str, target: Path | str) -> None:
         with closing(sqlite3.connect(source)) as before, closing(sqlite3.connect(target)) as after:
             before.backup(after)
     except sqlite3.Error as problem:
-        raise BackupError(f"The database cannot be copied: {problem}.") from None
+        raise BackupError(f"The database can’t be copied: {problem}.") from None
 
 
 def _require_valid(file: Path) -> None:
@@ -109,9 +109,9 @@ def _require_valid(file: Path) -> None:
             (verdict,) = found.execute("PRAGMA quick_check(1)").fetchone()
             known = found.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_entry'").fetchone()
     except sqlite3.Error as problem:
-        raise BackupError(f"{file} is no copy of this database: {problem}.") from None
+        raise BackupError(f"{file} isn’t a backup of this database: {problem}.") from None
     if verdict != "ok" or not known:
-        raise BackupError(f"{file} is no sound copy of this database.")
+        raise BackupError(f"{file} is a damaged backup of this database.")
 
 
 def _dump(file: Path) -> None:

@@ -99,7 +99,7 @@ def run_check(check: Callable[[], Findings]) -> Findings:
     try:
         yield from check()
     except Exception as error:
-        yield bad(f"The check of {check.__name__.replace('_', ' ')} failed: {first_line(error)}")
+        yield bad(f"The {check.__name__.replace('_', ' ')} check failed: {first_line(error)}")
 
 
 def first_line(error: Exception) -> str:
@@ -110,14 +110,14 @@ def first_line(error: Exception) -> str:
 def configuration() -> Findings:
     """Run Django's own deployment checks."""
     if settings.DEBUG:
-        yield bad("DEBUG is on: demo staff can sign in and nothing is secured. Turn it off.")
+        yield bad("DEBUG is on: demo staff can sign in and nothing is secured. Turn DEBUG off.")
         return
     messages = checks.run_checks(include_deployment_checks=True)
     yield from (Finding("bad" if one.is_serious() else "warn", f"Settings: {one.msg}") for one in messages)
     if "*" in settings.ALLOWED_HOSTS:
-        yield warn("ALLOWED_HOSTS takes any name. Name the hosts that people type.")
+        yield warn("ALLOWED_HOSTS accepts any host. List the host names that people use.")
     elif not messages:
-        yield ok("The settings fit a deployment.")
+        yield ok("The settings are ready for deployment.")
 
 
 def setting_names() -> Findings:
@@ -135,15 +135,15 @@ def files() -> Findings:
     # Nobody else in a container sees its mounted secrets, and the platform sets their mode.
     others = [path for path in private if MOUNTED_SECRETS not in path.parents and path.stat().st_mode & 0o077]
     for path in others:
-        yield bad(f"Others on this machine may read {path}. Type: chmod 600 {path}")
+        yield bad(f"Other users on this machine can read {path}. Type: chmod 600 {path}")
     if not others:
-        yield ok("Only their owner can read the files with secrets and data.")
+        yield ok("Files with secrets and data are readable only by their owner.")
 
 
 def static_files() -> Findings:
     """Check that styles and scripts were collected."""
     if not settings.DEBUG and not staticfiles_storage.exists("staticfiles.json"):
-        yield bad("Styles and scripts were not collected: pages will fail. Run manage.py collectstatic.")
+        yield bad("Styles and scripts aren’t collected, so pages will fail. Run manage.py collectstatic.")
 
 
 def database() -> Findings:
@@ -169,17 +169,17 @@ def database() -> Findings:
     try:
         Tally.objects.filter(pk=0).update(count=0)
     except DatabaseError as error:  # The role may not, or the server is a replica.
-        fix = GRANT if rights.is_lack_of_rights(error) else "Look at DATABASE_URL."
-        yield bad(f"The database cannot be written to. {fix} {first_line(error)}")
+        fix = GRANT if rights.is_lack_of_rights(error) else "Check DATABASE_URL."
+        yield bad(f"The database can’t be written to. {fix} {first_line(error)}")
         return
-    yield ok("The database answers and is of this version.")
+    yield ok("The database responds and matches this version.")
 
 
 def search_index() -> Findings:
     """Check that PostgreSQL has the extension that search needs; SQLite needs none."""
     if connection.vendor == "postgresql" and not rights.has_extension("pg_trgm"):
         yield bad(
-            "Search reads every record, because PostgreSQL lacks the extension pg_trgm. "
+            "Search reads every record because PostgreSQL lacks the pg_trgm extension. "
             "Run CREATE EXTENSION pg_trgm as the owner of the database, then restore the latest backup.",
         )
 
@@ -189,8 +189,8 @@ def keys() -> Findings:
     factors = Authenticator.objects.filter(type=Authenticator.Type.TOTP).order_by("-pk")[:20]
     if closed := sum(not can_decrypt(one.data["secret"]) for one in factors):
         yield bad(
-            f"{closed} of the last {len(factors)} second factors do not open: SECRET_KEY was changed. "
-            "Put the key before it into SECRET_KEY_FALLBACKS.",
+            f"{closed} of the last {len(factors)} second factors can’t be decrypted: SECRET_KEY has changed. "
+            "Add the previous key to SECRET_KEY_FALLBACKS.",
         )
 
 
@@ -208,20 +208,21 @@ def answers() -> Findings:
         ANSWERS.allocate()
         left = writes.replay_answers()
     except OSError as error:
-        yield bad(f"{ANSWERS.path} can't be written: answers could get lost. {first_line(error)}")
+        yield bad(f"{ANSWERS.path} can’t be written: responses could be lost. {first_line(error)}")
         return
     if orphans := writes.answers_without_write():
         _, first = orphans[0]
         yield bad(
-            f"{len(orphans)} answer{pluralize(len(orphans))} of writes that this database lacks, as after restoring an "
-            f"older backup. First: {first['call']['operation']}, {first['state']}, {first['uuid'] or 'no ID'}. "
+            f"{len(orphans)} saved response{pluralize(len(orphans))} to requests missing from this database, as after "
+            f"restoring an older backup. First: {first['call']['operation']}, {first['state']}, "
+            f"{first['uuid'] or 'no ID'}. "
             f"Check it at the service, then run manage.py doctor --discard {first['intent_id']} --reason WHY.",
         )
     elif left:
         ids = ", ".join(str(entry["uuid"] or entry["intent_id"]) for _, entry in ANSWERS.entries()[:3])
-        yield bad(f"{left} answer{pluralize(left)} of writes can't be saved (see the log), first {ids}.")
+        yield bad(f"{left} response{pluralize(left)} can’t be saved (see the log), first {ids}.")
     else:
-        yield ok("No response to a write is waiting to be saved.")
+        yield ok("No responses are waiting to be saved.")
 
 
 def service() -> Findings:
@@ -233,9 +234,9 @@ def service() -> Findings:
         refused = isinstance(error, servicing.Unauthenticated | servicing.Forbidden)
         look = IDENTITY_SETTINGS[settings.SERVICING_AUTH] if refused else "SERVICING_URL"
         where = f"The lending service at {settings.SERVICING_URL}"
-        yield bad(f"{where} cannot be used: {words}. Look at {look}.")
+        yield bad(f"{where} can’t be used: {words}. Check {look}.")
     else:
-        yield ok("The lending service answers, knows these credentials and has the same time.")
+        yield ok("The lending service responds, accepts these credentials and agrees on the time.")
         yield from interface()
 
 
@@ -250,7 +251,7 @@ def interface() -> Findings:
             setting = f"SERVICING_{name.upper()}"
             if getattr(settings, setting) not in (None, value):
                 wanted = {False: "off", True: "on"}.get(value, value)
-                yield bad(f"{setting} doesn't suit this service. Set it to {wanted}.")
+                yield bad(f"{setting} doesn’t match this service. Set it to {wanted}.")
 
 
 def known_ids() -> dict[str, str]:
@@ -274,26 +275,26 @@ def single_sign_on() -> Findings:
         config = discover()
         issuer = str(config.get("issuer", "")).rstrip("/")
     except (OSError, ValueError, AttributeError) as error:
-        yield bad(f"{at} does not answer as one. Look at OIDC_URL. {first_line(error)}")
+        yield bad(f"{at} isn’t responding as an OpenID provider. Check OIDC_URL. {first_line(error)}")
         return
     problems = []
     if issuer != settings.OIDC_URL.partition("/.well-known/")[0].rstrip("/"):
-        problems.append(f"{at} calls itself {issuer or 'nothing'}. Set OIDC_URL to its own name.")
+        problems.append(f"{at} names {issuer or 'nothing'} as its issuer. Set OIDC_URL to that address.")
     if lacking := [name for name in OIDC_ENDPOINTS if not config.get(name)]:
-        problems.append(f"{at} has no {' and no '.join(lacking)}; sign-in needs it.")
+        problems.append(f"{at} doesn’t publish {' or '.join(lacking)}, which sign-in needs.")
     pages = ["authorization_endpoint", *(["end_session_endpoint"] if settings.OIDC_SIGN_OUT else [])]
     origins = {origin(str(config[name])) for name in pages if config.get(name)}
     if other := sorted(origins - {origin(settings.OIDC_URL), *settings.OIDC_ORIGINS}):
-        problems.append(
-            f"{at} has pages that browsers would not open from here. Set OIDC_ORIGINS to {','.join(other)}."
-        )
+        problems.append(f"{at} has pages on other hosts. Set OIDC_ORIGINS to {','.join(other)}.")
     yield from map(bad, problems)
     known = config.get("scopes_supported") or settings.OIDC_SCOPES
     if unknown := [scope for scope in settings.OIDC_SCOPES if scope not in known]:
-        yield warn(f"{at} does not list the scope {' and '.join(unknown)}. Look at OIDC_SCOPES.")
+        yield warn(f"{at} doesn’t list the scope {' and '.join(unknown)}. Check OIDC_SCOPES.")
     if not problems:
         back = reverse("openid_connect_callback", args=[PROVIDER_ID])
-        yield ok(f"{at} answers. Register https://{settings.ALLOWED_HOSTS[0]}{back} as its redirect URI.")
+        yield ok(
+            f"{at} responds. Register https://{settings.ALLOWED_HOSTS[0]}{back} there as the redirect URI."
+        )
 
 
 def mail() -> Findings:
@@ -302,11 +303,11 @@ def mail() -> Findings:
         yield ok("Mail is off: EMAIL_URL is not set.")
         return
     server = get_connection(timeout=CHECK_SECONDS)
-    found = ok("The mail server answers and knows these credentials.")
+    found = ok("The mail server responds and accepts these credentials.")
     try:
         server.open()
     except (OSError, SMTPException) as error:
-        found = bad(f"The mail server does not let us in. Look at EMAIL_URL. {outbox.name_of(error)}")
+        found = bad(f"Can’t sign in to the mail server. Check EMAIL_URL. {outbox.name_of(error)}")
     with suppress(OSError):
         server.close()
     yield found
@@ -322,18 +323,18 @@ def worker() -> Findings:
     """Check that a worker is alive."""
     work = jobs_status()
     if work.is_working:
-        yield ok(f"Workers in the background: {len(work.workers)}.")
+        yield ok(f"Workers running: {len(work.workers)}.")
     else:
-        yield bad("No worker is running: nothing happens in the background. Start manage.py work.")
+        yield bad("No worker is running, so background jobs wait. Start manage.py work.")
 
 
 def documents() -> Findings:
     """Check that PDFs can be created, in a process of its own: a missing font ends it."""
     command = [sys.executable, "-c", RENDER_SCRIPT]
     if subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603 - our own words
-        yield bad("No document can be drawn: install what docker/system-packages.txt names.")
+        yield bad("PDFs can’t be created. Install the packages in docker/system-packages.txt.")
     else:
-        yield ok("Documents can be drawn.")
+        yield ok("PDFs can be created.")
 
 
 def shared_cache() -> Findings:
@@ -342,7 +343,7 @@ def shared_cache() -> Findings:
     try:
         is_stored = cache.add(f"doctor.{word}", word, 10) and cache.get(f"doctor.{word}") == word
     except Exception as error:  # Each kind of cache has errors of its own.
-        yield bad(f"The cache does not answer. Look at CACHE_URL. {first_line(error)}")
+        yield bad(f"The cache isn’t responding. Check CACHE_URL. {first_line(error)}")
         return
     if not is_stored:
         yield bad("The cache doesn’t keep its values. Check CACHE_URL.")
@@ -351,7 +352,7 @@ def shared_cache() -> Findings:
             "Each process throttles sign-ins by itself. Point CACHE_URL at a Valkey or Redis that all share."
         )
     else:
-        yield ok("The cache works, and is shared where it must be.")
+        yield ok("The cache works.")
 
 
 def has_several_processes() -> bool:
@@ -373,8 +374,8 @@ def traces() -> Findings:
         yield ok("The collector of traces takes them.")
     else:
         yield bad(
-            f"The collector at {settings.OTEL_EXPORTER_OTLP_ENDPOINT} takes no traces. "
-            "Look at OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.",
+            f"The collector at {settings.OTEL_EXPORTER_OTLP_ENDPOINT} doesn’t accept traces. "
+            "Check OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.",
         )
 
 
@@ -390,14 +391,14 @@ def trail() -> Findings:
             f"The audit trail is broken. {problem} Look at a copy from before, and who could write since."
         )
     elif found.checked is None:
-        yield warn("The audit trail was never checked. Run manage.py verify_audit.")
+        yield warn("The audit trail has never been checked. Run manage.py verify_audit.")
     elif not is_recent(found.checked.at, MAX_CHECK_AGE):
-        yield warn("The audit trail was not checked for two days. Run manage.py verify_audit.")
+        yield warn("The audit trail hasn’t been checked for two days. Run manage.py verify_audit.")
     else:
         counts = f"{found.checked.detail.get('entries', 0):,} entries; {found.entries:,} now"
         yield ok(f"The audit trail was unbroken at its last full check ({counts}).")
     if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
-        yield warn("The worker has not signed the audit trail for two days. Look at CHECKPOINT_MINUTES.")
+        yield warn("The worker hasn’t signed the audit trail for two days. Check CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:
         yield from checkpoint_files(found.signed)
 
@@ -412,4 +413,4 @@ def checkpoint_files(signed: Entry | None) -> Findings:
     if signed and not stored.has_line_of(signed.pk, signed.detail["entry"]):
         yield bad(f"The trail was signed, but {checkpoints.LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
     else:
-        yield ok(f"The checkpoints of the audit trail can be read: {len(stored.by_entry):,}.")
+        yield ok(f"Audit trail checkpoints found: {len(stored.by_entry):,}.")

@@ -45,7 +45,7 @@ def _stored_metrics() -> Iterator[str]:
     )
     yield from _histogram(
         "desk_remote_call_duration_seconds",
-        "Calls of the lending service.",
+        "Calls to the lending service.",
         tallies.CALL,
         ("operation", "outcome"),
     )
@@ -128,8 +128,8 @@ def _is_unbroken() -> int | None:
 
 def _process_metrics(has_database: bool) -> Metrics:
     """Metrics that a process knows without the database."""
-    up = "1 while the database answers; otherwise 0, and figures from it are left out."
-    waiting = "Requests and calls that this process has counted and not written yet."
+    up = "1 while the database responds; otherwise 0, without the figures that it holds."
+    waiting = "Requests and calls counted by this process and not yet saved."
     return {
         "desk_database_up": (up, lambda: int(has_database)),
         "desk_counts_waiting": (waiting, tallies.waiting),
@@ -138,33 +138,36 @@ def _process_metrics(has_database: bool) -> Metrics:
 
 METRICS: Metrics = {
     # Not in _process_metrics: the cache may be a table of the database.
-    "desk_cache_up": ("1 while the cache answers, else 0.", lambda: int(cache.is_answering())),
-    "desk_workers": ("Workers heard of lately.", lambda: len(jobs_status().workers)),
-    "desk_jobs": ("Background jobs that wait or run.", _count_jobs),
-    "desk_jobs_failed": ("Background jobs that failed and are still kept.", _count_failed_jobs),
-    "desk_job_wait_seconds": ("How long the oldest job waits.", lambda: _since(jobs_status().oldest)),
-    "desk_sync_age_seconds": ("Since the messages were last fetched whole.", lambda: _since(_last_sync())),
-    "desk_remote_answer_age_seconds": ("Since the service last answered.", lambda: _since(_last_answer())),
+    "desk_cache_up": ("1 while the cache responds, otherwise 0.", lambda: int(cache.is_answering())),
+    "desk_workers": ("Workers running.", lambda: len(jobs_status().workers)),
+    "desk_jobs": ("Background jobs waiting or running.", _count_jobs),
+    "desk_jobs_failed": ("Failed background jobs on file.", _count_failed_jobs),
+    "desk_job_wait_seconds": ("Seconds the oldest job has waited.", lambda: _since(jobs_status().oldest)),
+    "desk_sync_age_seconds": ("Seconds since the last full message sync.", lambda: _since(_last_sync())),
+    "desk_remote_answer_age_seconds": (
+        "Seconds since the service last responded.",
+        lambda: _since(_last_answer()),
+    ),
     "desk_remote_left_alone": (
-        "1 while the service is hardly asked because it does not answer, else 0.",
+        "1 while calls are paused because the service isn’t responding, otherwise 0.",
         lambda: int(current_outage() is not None),
     ),
     # Entries are numbered without gaps, so the last number is the count.
     "desk_audit_entries_total": (
-        "Entries of the audit trail.",
+        "Entries in the audit trail.",
         lambda: Entry.objects.aggregate(last=Max("pk"))["last"] or 0,
     ),
     "desk_audit_unbroken": (
-        "1 if the last check of the trail held, 0 if it failed or could not finish.",
+        "1 if the last audit check passed, 0 if it failed or couldn’t finish.",
         _is_unbroken,
     ),
     "desk_audit_check_age_seconds": (
-        "Since the trail was last checked whole.",
+        "Seconds since the last full audit check.",
         lambda: _since(_last_entry("audit.verify")),
     ),
     "desk_audit_checkpoint_age_seconds": (
-        "Since the end of the trail was last signed.",
+        "Seconds since the audit trail was last signed.",
         lambda: _since(_last_entry("audit.checkpoint")),
     ),
-    "desk_writes_open": ("Writes under way, and those whose outcome is unknown.", _count_open_writes),
+    "desk_writes_open": ("Requests being sent, and those whose outcome is unknown.", _count_open_writes),
 }

@@ -34,7 +34,7 @@ def readiness() -> tuple[bool, list[str]]:
             f"database: {'this role lacks rights' if is_lack_of_rights(error) else 'not answering'}"
         ]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
-    cache_line = "cache: ok" if cache.is_answering() else "cache: not answering"
+    cache_line = "cache: ok" if cache.is_answering() else "cache: not responding"
     worker = "worker: ok" if work and work.is_working else "worker: not running"
     writes = "writes: ok" if pending or can_write() else "writes: not possible (locked, full or read-only)"
     return not pending, ["database: ok", migrations, writes, cache_line, worker]

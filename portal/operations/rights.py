@@ -8,9 +8,7 @@ from contextlib import contextmanager
 
 from django.db import DatabaseError, connection, transaction
 
-NOT_THE_OWNER = (
-    "This role may not change the tables. Put the address of the role that owns them into DATABASE_URL."
-)
+NOT_THE_OWNER = "This role can’t change the tables. Set DATABASE_URL to the role that owns them."
 # Tables ("r") and sequences ("S") of this schema only.
 _MAY_CHANGE = """SELECT has_schema_privilege(current_schema(), 'CREATE') AND NOT EXISTS (
     SELECT FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace

@@ -313,7 +313,8 @@ def _take_operators(text: str) -> tuple[str, _Operators]:
         if name not in ("type", *OPERATORS):
             if value and not pasted:
                 asked.problems.append(
-                    f"“{name}:” is no operator: there are {_joined(NAMES)}. “{found[0]}” was searched for as a word."
+                    f"“{name}:” isn’t an operator. The operators are {_joined(NAMES)}. "
+                    f"“{found[0]}” was searched as a word."
                 )
             return found[0] if value else found[1]
         try:
@@ -353,7 +354,7 @@ def _state(value: str) -> tuple[Iterable[Kind], Q]:
     }
     if code := codes.get(_normalized(value)):
         return [Kind.BORROWER, Kind.KEY_PERSON, Kind.LOAN], Q(state=code)
-    raise NotUnderstood("Not a US state or territory. Give its two letters or its name, such as TX or texas.")
+    raise NotUnderstood("Not a US state or territory. Use a code or name, such as TX or texas.")
 
 
 def _past_due(value: str) -> tuple[Iterable[Kind], Q]:

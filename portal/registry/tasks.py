@@ -6,7 +6,7 @@ from portal.jobs.queue import start_job
 from portal.registry.recalculation import has_outdated_figures, recalculate_batch
 
 
-@job("registry.recalculate_figures", label="Recalculating figures", single=True, gives_way=True)
+@job("registry.recalculate_figures", label="Recalculate figures", single=True, gives_way=True)
 def recalculate_figures(progress: Progress) -> None:
     """Recalculate every account whose figures a new business date, or a new version, made outdated."""
     while number := recalculate_batch(or_earlier_rules=True):

@@ -104,7 +104,7 @@ def _add_up_past_due(late: QuerySet[Record] | Sequence[Record]) -> Amount:
 def _past_due_item(record: Record) -> Item:
     days, noun = days_of(record), NOUNS[Kind(record.kind)]
     words = f"{days} day{'' if days == 1 else 's'}" if days else "days not known"
-    amount = "an amount not known" if record.past_due is None else wording.money(record.past_due)
+    amount = "an unknown amount" if record.past_due is None else wording.money(record.past_due)
     return Item(
         key=f"{noun}:{record.uuid}",
         fact=f"{(amount or '').capitalize()} past due,",

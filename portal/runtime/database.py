@@ -217,7 +217,7 @@ def missing_folder() -> str:
     if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
         return ""
     fix = f"Type: sudo install --directory --mode 700 --owner $(id --user) {folder}"
-    return f"{settings.DATABASE_PLACED_BY} names the folder {folder}, where nothing can be written. {fix}"
+    return f"{settings.DATABASE_PLACED_BY} points to the folder {folder}, where this user can’t write. {fix}"
 
 
 def lacking_database() -> str:
@@ -239,7 +239,7 @@ def away_database() -> str:
         single.ensure_connection()
     except DatabaseError as error:
         reason = masked_text(str(error).partition("\n")[0][:300])
-        return f"The database does not answer. Look at {settings.DATABASE_PLACED_BY}. {reason}"
+        return f"The database isn’t responding. Check {settings.DATABASE_PLACED_BY}. {reason}"
     single.close()
     return ""
 

@@ -18,7 +18,7 @@ from environ import Env
 from environ.fileaware_mapping import FileAwareMapping
 
 MISSING = "is missing. Set it in the environment or in .env; docker/README.md lists every setting."
-EMPTY = "must not be empty. Leave it out to have its default."
+EMPTY = "must not be empty. Remove the setting to use its default."
 HOST = (
     r"(?:[^/\s?#@:;,\[\]]+|\[[\da-fA-F:.]+\])"
     r"(?::(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4}))?"
@@ -51,9 +51,7 @@ def read_file(file: Path) -> None:
         stop(f"{file} can’t be read: {getattr(problem, 'strerror', 'it is not UTF-8 text')}.")
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip() and not re.match(r"\s*#|(export )?\w+=", line):
-            stop(
-                f"line {number} of {file} must be NAME=value, without blanks before the name and around “=”."
-            )
+            stop(f"line {number} of {file} must be NAME=value, without spaces before the name or around “=”.")
     Env.read_env(io.StringIO(content))
 
 
@@ -88,7 +86,7 @@ def text(name: str, default: str | None = "") -> str:
         value = _environment.get(name, default)
     except (OSError, UnicodeDecodeError):
         path = os.environ[f"{name}_FILE"]
-        reject(name, f"cannot be read from the file that {_as_given(name)}_FILE names: {path}")
+        reject(name, f"can’t be read from the file in {_as_given(name)}_FILE: {path}")
         value = default
     if not (value and value.strip()) and default is None:
         reject(name, MISSING)
@@ -143,7 +141,7 @@ def pairs(name: str, choices: list[str]) -> list[tuple[str, str]]:
     """Read a list of ``key=choice``, in its order."""
     found = [tuple(map(str.strip, word.rpartition("=")[::2])) for word in comma_separated(name)]
     if any(not key or choice not in choices for key, choice in found):
-        reject(name, f"must be NAME=ROLE, several between commas; a role is one of {', '.join(choices)}.")
+        reject(name, f"must be NAME=ROLE, separated by commas; a role is one of {', '.join(choices)}.")
     return found  # type: ignore[return-value]  # rpartition gives three parts.
 
 
@@ -153,7 +151,7 @@ def time_zone(name: str, default: str) -> str:
     try:
         zoneinfo.ZoneInfo(value)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        reject(name, f"names no time zone: {value!r}. Use a name such as America/New_York.")
+        reject(name, f"isn’t a time zone: {value!r}. Use a name such as America/New_York.")
     return value
 
 
@@ -161,7 +159,7 @@ def readable_file(name: str) -> str:
     """Read the path of a file that this process can read."""
     path = text(name)
     if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
-        reject(name, f"must be a file that can be read; it is {path!r}.")
+        reject(name, f"must be a readable file; it is {path!r}.")
     return path
 
 
@@ -182,7 +180,7 @@ def address(name: str, read: Callable[[str], Any], default: str, schemes: list[s
     except (ImproperlyConfigured, ValueError):
         config = {}
     if not config:
-        reject(name, f"must be a well-formed address that begins with {':// or '.join(schemes)}://.")
+        reject(name, f"must be a valid address that begins with {':// or '.join(schemes)}://.")
     return config or read(default)
 
 
@@ -200,9 +198,9 @@ def set_twice_or_empty() -> Iterator[str]:
         path = os.environ.get(f"{name}_FILE")
         given = _as_given(name)
         if path and os.environ.get(name):
-            yield f"{given} and {given}_FILE are both given, and the file counts. Take one of them away."
+            yield f"{given} and {given}_FILE are both set, and the file wins. Remove one of them."
         if path and not Path(path).read_text(encoding="utf-8").strip():
-            yield f"{given}_FILE names an empty file: {path}"
+            yield f"{given}_FILE points to an empty file: {path}"
 
 
 def unknown_names(file: Path) -> Iterator[str]:
@@ -211,4 +209,4 @@ def unknown_names(file: Path) -> Iterator[str]:
         if name.removesuffix("_FILE") in _names_read or name.startswith(_READ_BY_OTHERS):
             continue
         meant = difflib.get_close_matches(name, _names_read, n=1)
-        yield f"Nothing reads {name} from {file}." + (f" Is {meant[0]} meant?" if meant else "")
+        yield f"Nothing reads {name} from {file}." + (f"Did you mean {meant[0]}?" if meant else "")

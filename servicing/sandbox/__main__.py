@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         options.run(options)
     except (OSError, sqlite3.Error) as problem:
-        sys.exit(f"{options.db} cannot be used as the sandbox's database: {problem}.")
+        sys.exit(f"{options.db} can't be used as the sandbox's database: {problem}.")
     except ConfigurationError as problem:
         sys.exit(str(problem))
 
@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     root.add_argument("--unknown-path-status", type=int, default=404)
     root.add_argument("--clock-skew", type=float, default=0, help="seconds by which its clock is fast")
     root.add_argument("--control", action="store_true", help="enable the control endpoints under /_sandbox/")
-    root.add_argument("--log", action="store_true", help="a line on stderr for each request")
+    root.add_argument("--log", action="store_true", help="log each request to stderr")
     commands = root.add_subparsers(title="commands on the data, which may run while the service runs")
     days = _add_command(commands.add_parser("advance", help="let days pass"), advance)
     days.add_argument("--days", type=int, required=True)
@@ -117,9 +117,9 @@ def serve(options: argparse.Namespace) -> None:
     except OSError as problem:
         reason = os.strerror(problem.errno or 0).lower()
         sys.exit(
-            f"Port {options.port} of {options.host} cannot be opened ({reason}); choose another with --port."
+            f"Port {options.port} of {options.host} can't be opened ({reason}). Choose another with --port."
         )
-    print(f"The lending service's sandbox answers at {sandbox.url}", flush=True)
+    print(f"The lending service sandbox is at {sandbox.url}", flush=True)
     stop_signal.wait()
     sandbox.close()
 
@@ -151,7 +151,7 @@ def print_profiles(options: argparse.Namespace) -> None:
 @contextmanager
 def _world(path: Path) -> Iterator[World]:
     if not path.is_file():
-        sys.exit(f"There is no file {path}.")
+        sys.exit(f"{path} doesn’t exist.")
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # A reader may close the pipe early.
     store = Store(path)

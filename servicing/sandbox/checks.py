@@ -250,7 +250,7 @@ def address(value: JSON) -> dict[str, Any]:
         optional={"line_2": nullable(str_or_empty), "line_3": nullable(str_or_empty)},
     )
     if not is_plausible(clean["state"], clean["zip"]):
-        raise Invalid([("zip", f"{clean['zip']} does not lie in {clean['state']}")])
+        raise Invalid([("zip", f"{clean['zip']} is not in {clean['state']}")])
     return shapes.address(**clean)
 
 

@@ -53,7 +53,7 @@ class Signatures:
         if not _is_fresh(epoch, time.time() + self._skew):
             return "The signature has expired"
         if not _is_equal(sent_digest, digest):
-            return "The digest does not belong to the body"
+            return "The digest does not match the body"
         expected_signature = hmac.new(self._key, f"{url}{digest}{epoch}".encode(), hashlib.sha256).hexdigest()
         return None if _is_equal(signature, expected_signature) else "The signature is not valid"
 

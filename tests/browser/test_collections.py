@@ -303,7 +303,7 @@ def check_returns(page: Page, service: Sandbox) -> None:
     page.goto("/collections/")
     page.get_by_role("link", name="Returned payments").click()
     expect(
-        page.get_by_role("heading", name="By code").or_(page.get_by_text("Nothing came back"))
+        page.get_by_role("heading", name="By code").or_(page.get_by_text("No returned payments"))
     ).to_be_visible()
     page.get_by_role("link", name="90 days").click()
     page.wait_for_url("**/returns/?days=90")
@@ -351,7 +351,7 @@ def test_without_javascript(chromium: Browser, live_server: LiveServer, late: li
     page.get_by_role("button", name="Take account").click()
     expect(page.get_by_text("Owner: Supervisor")).to_be_visible()
     page.get_by_role("link", name="Withdraw this promise").click()
-    page.get_by_label("Why it is withdrawn").fill("Typed too many digits")
+    page.get_by_label("Reason").fill("Typed too many digits")
     page.get_by_role("button", name="Withdraw promise").click()
     expect(page.get_by_text("Typed too many digits")).to_be_visible()
 

@@ -340,7 +340,7 @@ def test_what_was_typed_stays_when_another_tab_signs_out(page: Page, maya: Recor
     page.goto(of_borrower(maya))
     page.fill("[name=phone]", "5125550199")
     page.fill("[name=email]", "new@bakery.example")
-    expect(page.get_by_text("A US number of 10 digits")).to_be_visible()
+    expect(page.get_by_text("A 10-digit US number")).to_be_visible()
     page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
     press(page, "Tab")
     expect(page.get_by_role("heading", name="Your session has ended")).to_be_focused()

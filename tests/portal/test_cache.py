@@ -81,8 +81,8 @@ def test_whoever_is_signed_in_works_on_and_comes_back(
     assert before == {page: staff.get(page).status_code for page in PAGES} == dict.fromkeys(PAGES, 200)
     assert "The cache isn’t responding" in staff.get("/status/").content.decode()
     ready = Browser().get("/readyz")
-    assert (ready.status_code, b"cache: not answering\n" in ready.content) == (200, True)
-    assert "WRONG  The cache does not answer. Look at CACHE_URL." in doctor()
+    assert (ready.status_code, b"cache: not responding\n" in ready.content) == (200, True)
+    assert "WRONG  The cache isn’t responding. Check CACHE_URL." in doctor()
     assert sign_in()[0] == 503
     with running(port, tmp_path):
         until(lambda: b"cache: ok\n" in Browser().get("/readyz").content)

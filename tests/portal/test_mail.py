@@ -179,9 +179,7 @@ class TestServer:
                 clock.move_to(first.due_at + timedelta(seconds=1))
             assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
             assert "2 messages" not in "".join(outbox.problems())
-            assert "can’t be sent and will be tried again: ConnectionRefusedError." in "".join(
-                outbox.problems()
-            )
+            assert "can’t be sent and will be retried: ConnectionRefusedError." in "".join(outbox.problems())
             server.start()
             OutgoingMail.objects.update(due_at=timezone.now())
             send()
@@ -198,7 +196,7 @@ class TestServer:
             assert (mail.state, mail.sealed, mail.attempts) == ("failed", "", 1)
             said = [f"{one.grade}: {one.words}" for one in doctor.mail()]
         assert said == [
-            "bad: The mail server does not let us in. Look at EMAIL_URL. ConnectionRefusedError",
+            "bad: Can’t sign in to the mail server. Check EMAIL_URL. ConnectionRefusedError",
             "warn: Mail: 1 message of the last 7 days: given up after a day.",
         ]
 
@@ -395,7 +393,7 @@ def old_messages() -> None:
 @pytest.mark.parametrize(
     ("happen", "subject"),
     [
-        (silent_worker, "A worker went silent"),
+        (silent_worker, "A worker stopped responding"),
         (failed_check, "The audit check failed"),
         (outage, "The lending service is down"),
         (old_messages, "Messages are behind"),

@@ -291,7 +291,7 @@ class TestAdministration:
 
     def test_it_needs_an_address(self, server: MailServer, admin: Browser) -> None:
         answer = admin.post(ADD, self.NEW)
-        assert "Enter the address that gets the link." in answer.content.decode()
+        assert "Enter an email address for the link." in answer.content.decode()
         assert not User.objects.filter(username="maya").exists()
 
     def test_a_password_or_none_can_be_given_as_before(self, server: MailServer, admin: Browser) -> None:

@@ -351,7 +351,7 @@ class TestOperators:
     def test_an_unknown_operator_is_a_word_and_said(self) -> None:
         query = read("colour:blue")
         assert query.problems[0].startswith(
-            "“colour:” is no operator: there are type, status, state, past_due and added."
+            "“colour:” isn’t an operator. The operators are type, status, state, past_due and added."
         )
         assert query.alternatives == (("colour:blue",),)
 

@@ -176,8 +176,10 @@ def test_addresses_that_lead_nowhere_and_empty_values_are_named_at_once() -> Non
     sentences = refusals(**NEEDED | wrong)
     assert sorted(sentence.split()[0] for sentence in sentences) == sorted(wrong)
     assert SECRET not in "".join(sentences)
-    assert refusal(**NEEDED, DATA_DIR="") == "DATA_DIR must not be empty. Leave it out to have its default."
-    assert refusal(**NEEDED, DATABASE_URL="sqlite:///").startswith("DATABASE_URL names no database.")
+    assert (
+        refusal(**NEEDED, DATA_DIR="") == "DATA_DIR must not be empty. Remove the setting to use its default."
+    )
+    assert refusal(**NEEDED, DATABASE_URL="sqlite:///").startswith("DATABASE_URL has no database name.")
 
 
 @pytest.mark.parametrize("name", ["DATA_DIR", "DATABASE_URL"])
@@ -190,7 +192,7 @@ def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
     assert refusal(DEBUG="on", **{"DATA_DIR": str(tmp_path)} | given).startswith(f"{name} names a ")
     # The database lies in there unless it is said to lie elsewhere.
     inside = refusal(**NEEDED, DATA_DIR=f"/proc/{os.getpid()}")
-    assert inside.startswith("DATA_DIR names a place where no database can be made")
+    assert inside.startswith("DATA_DIR points to a place where no database can be created")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +286,7 @@ def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> N
     )
     for name, value, reason in (
         ("SERVICING_CLIENT_ID", "two\tparts", "The client id may hold only printable ASCII"),
-        ("SERVICING_SESSION", "os.path", "SERVICING_SESSION names no such function"),
+        ("SERVICING_SESSION", "os.path", "SERVICING_SESSION doesn’t name a function"),
     ):
         done = start(sys.executable, command, *server, **NEEDED | {name: value})
         assert done.returncode == 4
@@ -320,7 +322,7 @@ class TestFiles:
 
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
         sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
-        assert sentence.startswith("SECRET_KEY cannot be read from the file that SECRET_KEY_FILE names")
+        assert sentence.startswith("SECRET_KEY can’t be read from the file in SECRET_KEY_FILE")
 
     def test_an_empty_file_holds_no_secret(self, tmp_path: Path) -> None:
         (tmp_path / "empty").touch()
@@ -362,7 +364,7 @@ def test_a_folder_that_is_not_there_is_named_with_what_makes_it(command: list[st
     done = start(sys.executable, "manage.py", *command, **NEEDED, DATA_DIR=str(folder))
     assert done.returncode == 1
     words = done.stdout + done.stderr
-    assert f"DATA_DIR names the folder {folder}, where nothing can be written. Type: sudo install" in words
+    assert f"DATA_DIR points to the folder {folder}, where this user can’t write. Type: sudo install" in words
     assert "Traceback" not in words
 
 
@@ -423,7 +425,7 @@ def test_a_server_that_is_away_is_one_sentence(command: list[str]) -> None:
     given = NEEDED | {"DATABASE_URL": "postgres://desk:pass-word-1@127.0.0.1:1/desk"}
     done = start(sys.executable, "manage.py", *command, **given)
     assert done.returncode == 1
-    assert "The database does not answer. Look at DATABASE_URL. connection failed: " in done.stderr
+    assert "The database isn’t responding. Check DATABASE_URL. connection failed: " in done.stderr
     assert ("Traceback" in done.stderr, "pass-word-1" in done.stderr) == (False, False)
 
 
@@ -444,5 +446,5 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(command: list[str], 
         pytest.skip("no mounts here")
     (tmp_path / "portal.sqlite3").touch()
     words = start(*inside, *map(str, command), **NEEDED, DATA_DIR=str(tmp_path)).stderr
-    assert f"Settings: DATA_DIR names the folder {tmp_path}, where this user can write nothing." in words
+    assert f"Settings: DATA_DIR points to the folder {tmp_path}, where this user can’t write." in words
     assert "Traceback" not in words

@@ -124,7 +124,7 @@ def test_a_port_in_use_is_one_sentence(db: Path) -> None:
         port = str(taken.getsockname()[1])
         sentence = run_command("--db", db, "--port", port)
     assert sentence == (
-        f"Port {port} of 127.0.0.1 cannot be opened (address already in use); choose another with --port."
+        f"Port {port} of 127.0.0.1 can't be opened (address already in use). Choose another with --port."
     )
 
 
@@ -133,9 +133,9 @@ def test_a_port_in_use_is_one_sentence(db: Path) -> None:
     [
         (("--secret", "short"), "The secret for encrypting fields has 5 characters"),
         (("--port", "65536"), "--port must be 0 to 65535."),
-        (("--db", "/nowhere/at/all"), "/nowhere/at/all cannot be used as the sandbox's database"),
-        (("--db", __file__), "cannot be used as the sandbox's database: file is not a database."),
-        (("ids", "--db", "/nowhere"), "There is no file /nowhere."),
+        (("--db", "/nowhere/at/all"), "/nowhere/at/all can't be used as the sandbox's database"),
+        (("--db", __file__), "can't be used as the sandbox's database: file is not a database."),
+        (("ids", "--db", "/nowhere"), "/nowhere doesn’t exist."),
         (("advance", "--db", __file__, "--days", "0"), "--days must be 1 or more."),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_failure_is_one_sentence(db: Path, words: tuple[str, ...], sentence: s
 
 def test_a_failure_exits_with_1_and_without_a_traceback(db: Path) -> None:
     done = subprocess.run(command_line("ids", "--db", db), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"There is no file {db}.\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{db} doesn’t exist.\n")
 
 
 def test_days_pass_while_it_serves(db: Path) -> None:

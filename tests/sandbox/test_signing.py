@@ -40,8 +40,8 @@ def test_the_known_signature_without_a_body_in_seconds_is_accepted() -> None:
 
 @time_machine.travel(NEW_YEAR, tick=False)
 def test_every_signed_part_matters() -> None:
-    assert problem(BODY.replace(b"1", b"3")) == "The digest does not belong to the body"
-    assert problem(Content_MD5="") == "The digest does not belong to the body"
+    assert problem(BODY.replace(b"1", b"3")) == "The digest does not match the body"
+    assert problem(Content_MD5="") == "The digest does not match the body"
     assert problem(X_Client_Id="somebody") == "The client is not known"
     assert problem(X_Signature=HEADERS["X-Signature"].upper()) == "The signature is not valid"
     assert problem(Epoch="1767225600001") == "The signature is not valid"

@@ -110,7 +110,7 @@ def test_an_invalid_value_is_rejected_with_a_reason(
         ({"state": "Vermont"}, "address.state must be a two-letter US state or territory"),
         ({"state": "ZZ"}, "address.state must be a two-letter US state or territory"),
         ({"zip": "0540"}, "address.zip must be a ZIP code of 5 or 9 digits"),
-        ({"zip": "94043"}, "address.zip 94043 does not lie in VT"),
+        ({"zip": "94043"}, "address.zip 94043 is not in VT"),
         ({"country": "US"}, "address.country must be UNITED STATES"),
         ({"country": None}, "address.country is required"),
         ({"city": ""}, "address.city must be a text that is not empty"),

@@ -189,7 +189,10 @@ def test_the_text_of_a_web_page_is_its_reason() -> None:
 
 
 def test_a_rejection_without_a_reason_says_so() -> None:
-    assert interpret_error("write", 400, b"").message == "The lending service refused without a reason."
+    assert (
+        interpret_error("write", 400, b"").message
+        == "The lending service rejected the request without a reason."
+    )
 
 
 def test_an_ein_or_ssn_in_the_services_reasons_is_masked() -> None:

@@ -422,7 +422,7 @@ def test_an_unreachable_proxy_sends_nothing() -> None:
         error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
-    assert "the proxy did not connect" in error.message
+    assert "the proxy didn’t connect" in error.message
 
 
 # Budgets

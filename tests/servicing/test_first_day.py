@@ -57,7 +57,7 @@ def test_it_only_reads_and_decides_every_point(open_sandbox: OpenSandbox) -> Non
     assert bad_sentences(found) == []
     assert {call.method for call in service.calls} == {"GET"}
     assert merge_settings(found) == {"message_filters": "query", "offset_counts": "pages0"}
-    assert "A page holds at most 1,000 messages; a larger limit is refused." in all_sentences(found)
+    assert "A page has up to 1,000 messages; a larger limit is rejected." in all_sentences(found)
 
 
 @pytest.mark.parametrize("ours", ["query", "body"])
@@ -86,7 +86,7 @@ def test_it_finds_what_offset_counts(
 def test_too_few_messages_leave_the_offset_open(open_sandbox: OpenSandbox, messages: int) -> None:
     found = run_findings(open_sandbox(messages, offset="rows"))
     assert merge_settings(found) == {"message_filters": "query"}
-    assert "What offset counts is open" in all_sentences(found)
+    assert "What offset counts isn’t known" in all_sentences(found)
     assert bad_sentences(found) == []
 
 
@@ -95,7 +95,7 @@ def test_an_ignored_offset_is_reported(open_sandbox: OpenSandbox) -> None:
     service.fail_next("messages.list", times=None, ignored_parameters=("offset",))
     found = run_findings(service)
     (problem,) = bad_sentences(found)
-    assert problem.startswith("Offset is not read")
+    assert problem.startswith("Offset is ignored")
     assert "offset_counts" not in merge_settings(found)
 
 
@@ -131,7 +131,7 @@ def test_ignored_filters_are_reported(open_sandbox: OpenSandbox) -> None:
     service.heal()
     service.fail_next("messages.list", times=None, ignored_parameters=("end_date", "limit", "offset"))
     assert bad_sentences(run_findings(service)) == [
-        "The service reads message filters neither in the query nor in the body."
+        "The service reads message filters in neither the query nor the body."
     ]
 
 
@@ -146,7 +146,7 @@ def test_it_compares_the_clocks(open_sandbox: OpenSandbox, skew: float, grade: s
 def test_a_rejected_signature_ends_the_check_after_the_clock(open_sandbox: OpenSandbox) -> None:
     found = run_findings(open_sandbox(clock_skew=300))
     assert [one.grade for one in found] == ["bad", "bad"]
-    assert "refuses these credentials" in found[0].words
+    assert "rejects these credentials" in found[0].words
     assert "300 seconds behind" in found[1].words or "299 seconds behind" in found[1].words
     found = run_findings(open_sandbox(secret="3f2b8c1e-9d47-4a60-b1c5-7e8f90a2d364"), auth="none")
     assert [one.grade for one in found] == ["bad", "ok"]
@@ -170,8 +170,8 @@ def test_a_harmless_json_type_is_certain_only_with_existing_records(open_sandbox
     }
     assert "breaks none of the four reads" in all_sentences(run_findings(service, known=known))
     del known["loan_id"]
-    assert "breaks loans.get is open" in all_sentences(run_findings(service, known=known))
-    assert "loans.get, credit_lines.statement, repayments.of_line is open" in all_sentences(
+    assert "breaks loans.get isn’t known" in all_sentences(run_findings(service, known=known))
+    assert "loans.get, credit_lines.statement, repayments.of_line isn’t known" in all_sentences(
         run_findings(service)
     )
 
@@ -226,7 +226,7 @@ def test_the_command_line_exits_with_1_if_something_is_wrong(open_sandbox: OpenS
     service = open_sandbox()
     done = run_check(service, SERVICING_SECRET="0123456789abcdef")
     assert done.returncode == 1
-    assert "WRONG  The service refuses these credentials: The signature is not valid.\n" in done.stdout
+    assert "WRONG  The service rejects these credentials: The signature is not valid.\n" in done.stdout
     assert service.secret not in done.stdout + done.stderr
     done = run_check(service, SERVICING_SECRET="")
     assert (done.returncode, done.stderr) == (

@@ -327,7 +327,7 @@ def test_an_unknown_host_means_nothing_was_sent() -> None:
         error = catch_error(write, client)
 
     assert isinstance(error, NotSent)
-    assert "host name is not known" in error.message
+    assert "host name is unknown" in error.message
 
 
 def test_a_connect_timeout_means_nothing_was_sent() -> None:

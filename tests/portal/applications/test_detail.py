@@ -172,7 +172,7 @@ class TestOffers:
     def test_an_offer_that_does_not_add_up_has_a_badge(self, viewer: Browser, borrower: Record) -> None:
         record = known(borrower, offer(0), offer(1, amount=50000, interest_rate=20))
         shown = words(offers(viewer, record))
-        assert "Does not add up No issues Above the requested amount APR below interest rate" in shown
+        assert "Doesn’t add up No issues Above the requested amount APR below interest rate" in shown
 
     def test_an_account_known_under_its_identifier_is_linked_as_a_hint(
         self, viewer: Browser, portal_service: Sandbox, borrower: Record

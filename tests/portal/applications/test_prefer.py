@@ -128,7 +128,7 @@ def test_a_mark_whose_offer_is_gone_is_still_told(
 ) -> None:
     prefer(servicer, record, A)
     Preference.objects.update(offer_uuid="gone")
-    assert "An offer that is no longer here is preferred by Servicer (servicer)" in words(
+    assert "An offer no longer on file is preferred by Servicer (servicer)" in words(
         page(servicer, record.get_absolute_url())
     )
 

@@ -147,7 +147,7 @@ class TestVerify:
         five()
         guard.remove_triggers(connection)
         reseal(3, reason="Another")
-        assert "Entry 3 was rewritten, hash and all" in told()
+        assert "Entry 3 was rewritten with its hash" in told()
 
     def test_an_entry_slipped_in_with_a_true_seal_is_named(self) -> None:
         five()
@@ -157,7 +157,7 @@ class TestVerify:
         forged.pk, forged.previous_hash, forged.reason = 3, "c" * 64, "Slipped in"
         forged.hash = entry_hash(forged)
         forged.save()
-        assert "Entry 3 was inserted: it follows no entry" in told()
+        assert "Entry 3 was inserted: no entry precedes it" in told()
 
     def test_the_check_is_an_entry_itself(self) -> None:
         five()
@@ -347,7 +347,7 @@ class TestRoleOfThePortal:
         databases.run("RESET ROLE", f"REVOKE SELECT ON registry_search_loan FROM {name}", f"SET ROLE {name}")
         (found,) = doctor.database()
         assert found.words == (
-            "The database answers, but this role may not read registry_search_loan. "
+            "The database responds, but this role can’t read registry_search_loan. "
             "Run docker/audit-roles.sql as the owner."
         )
 
@@ -359,7 +359,7 @@ class TestRoleOfThePortal:
             "RESET ROLE", f"REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {name}", f"SET ROLE {name}"
         )
         (found,) = doctor.database()
-        assert found.words.startswith("The database answers, but this role may not read ")
+        assert found.words.startswith("The database responds, but this role can’t read ")
         assert found.words.endswith(" other tables. Run docker/audit-roles.sql as the owner.")
         answer = anonymous.get("/readyz")
         assert (answer.status_code, answer.content) == (503, b"database: this role lacks rights\n")
@@ -368,7 +368,7 @@ class TestRoleOfThePortal:
         )
         (found,) = doctor.database()
         assert found.words.startswith(
-            "The database cannot be written to. Run docker/audit-roles.sql as the owner."
+            "The database can’t be written to. Run docker/audit-roles.sql as the owner."
         )
 
     @pytest.mark.parametrize(
@@ -386,8 +386,7 @@ class TestRoleOfThePortal:
         call_command("migrate", "notes", fake=True, verbosity=0)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            "CommandError: This role may not change the tables. "
-            "Put the address of the role that owns them into DATABASE_URL.\n"
+            "CommandError: This role can’t change the tables. Set DATABASE_URL to the role that owns them.\n"
         )
 
     def test_it_keeps_what_it_may_do_when_the_owner_restores(self, tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ class TestTampering:
         if recent or loss != "shortened":  # Only a whole check misses an earlier line.
             (bad,) = [one.words for one in doctor.trail() if one.grade == "bad"]
             assert bad.startswith("The trail was signed, but the file of checkpoints is missing")
-        assert "was signed, but the file of checkpoints is missing, was shortened" in failure(recent=recent)
+        assert "was signed, but the checkpoint file is missing, truncated" in failure(recent=recent)
 
     def test_what_is_newer_than_the_last_checkpoint_is_checked_before_it_is_signed(
         self, signed: Path
@@ -268,7 +268,7 @@ class TestGuard:
         run(*NEUTERED[connection.vendor][how])
         assert guard.find_differences(connection)
         reason = failure(recent=recent)
-        assert "The trigger audit_entry_" in reason or "which the portal did not make" in reason
+        assert "The trigger audit_entry_" in reason or "which the portal didn’t create" in reason
         assert next(one.words for one in doctor.trail() if one.grade == "bad") in reason
 
     def test_a_view_in_place_of_the_trail_is_found_and_nothing_is_signed(self, signed: Path) -> None:
@@ -285,7 +285,7 @@ class TestGuard:
         assert "one unbroken chain" in check()
         entry = Entry.objects.get(action="audit.guard")
         assert entry.actor_name.endswith(" (command line)")
-        assert "does not do what it should" in entry.detail["found"]
+        assert "was changed. Run manage.py upgrade" in entry.detail["found"]
 
     def test_an_upgrade_of_a_sound_guard_records_nothing(self, signed: Path) -> None:
         call_command("migrate", verbosity=0)
@@ -308,9 +308,9 @@ class TestOtherTables:
         [
             (
                 ["UPDATE audit_writeintent SET state = 'rejected'"],
-                "a write whose state differs from the trail",
+                "a request whose state differs from the trail",
             ),
-            (["DELETE FROM audit_writeintent"], "an entry of a write that is not recorded anywhere else"),
+            (["DELETE FROM audit_writeintent"], "an entry of a request that isn’t recorded anywhere else"),
             (["UPDATE summaries_printed SET code = 'another'"], "a row of printed without its entry"),
             (
                 ["UPDATE audit_sighting SET subject_uuid = 'another'"],
@@ -318,7 +318,7 @@ class TestOtherTables:
             ),
             (
                 ["UPDATE audit_remotecall SET intent_id = '{0}' WHERE intent_id IS NOT NULL"],
-                "a call of the service whose write is not in the trail",
+                "a call to the service whose request isn’t in the trail",
             ),
         ],
     )
@@ -336,8 +336,8 @@ class TestOtherTables:
         assert Entry.objects.filter(pk__gt=before, phase=Entry.Phase.OUTCOME).exists()
         unguarded("DELETE FROM audit_sighting", f"DELETE FROM audit_entry WHERE id > {before}")
         words = failure()
-        assert "There is a write to the service whose attempt is not in the trail" in words
-        assert "There is a call of the service whose write is not in the trail" in words
+        assert "There is a request to the service whose attempt isn’t in the trail" in words
+        assert "There is a call to the service whose request isn’t in the trail" in words
 
     def test_every_table_that_names_an_entry_is_compared(self) -> None:
         for relation in Entry._meta.related_objects:
@@ -395,7 +395,7 @@ class TestReport:
     ) -> None:
         append(MAYA, "lookup.correct")
         signed.write_text("{\n")
-        assert "line 1: it cannot be read" in failure(recent=True)
+        assert "line 1: the line can’t be read" in failure(recent=True)
         assert "Not signed, because the last check failed." in failure(recent=True)
 
     def test_a_check_that_no_longer_runs_is_seen(self, signed: Path, viewer: Browser) -> None:
@@ -475,7 +475,7 @@ class TestRestoring:
         assert not Entry.objects.filter(action="audit.accept").exists()
 
     def test_it_needs_a_reason(self, older: Path) -> None:
-        assert failure(reason=" ") == "Say why the checkpoints differ from the trail."
+        assert failure(reason=" ") == "Give the reason the checkpoints differ from the trail."
 
 
 @pytest.mark.django_db
@@ -483,11 +483,11 @@ class TestKeys:
     @pytest.mark.parametrize(
         ("old", "new", "reason"),
         [
-            ('"entry": 7', '"entry": 6', "the signature does not fit"),
-            ('"key": "', '"key": "0', "no key here has the name it gives"),
-            ('"hash"', '"hush"', "it cannot be read|no key"),
-            ("{", "", "it cannot be read"),
-            ('"key"', '"keeps": 0, "key"', "the signature does not fit"),
+            ('"entry": 7', '"entry": 6', "the signature doesn’t match"),
+            ('"key": "', '"key": "0', "its key isn’t configured here"),
+            ('"hash"', '"hush"', "the line can’t be read|its key"),
+            ("{", "", "the line can’t be read"),
+            ('"key"', '"keeps": 0, "key"', "the signature doesn’t match"),
         ],
     )
     def test_a_forged_line_is_refused(self, signed: Path, old: str, new: str, reason: str) -> None:
@@ -525,4 +525,4 @@ class TestKeys:
     @pytest.mark.parametrize("key", ["AAAA", "?"])
     def test_a_key_that_cannot_be_used_is_said(self, db: None, settings: LazySettings, key: str) -> None:
         settings.AUDIT_CHECKPOINT_KEY = key
-        assert "The key of the checkpoints is no Ed25519 key" in failure()
+        assert "The checkpoint key isn’t an Ed25519 key" in failure()

@@ -53,7 +53,7 @@ def test_every_act_that_is_refused_is_named_in_words() -> None:
 def test_what_an_act_is_about_fits_its_sentence() -> None:
     for action, label, words in (
         ("applications.submit", "Application for $5.00 of Bob's", "sent application for $5.00 of Bob's"),
-        ("notes.add", "Loan of $5.00", "wrote a note on loan of $5.00"),
+        ("notes.add", "Loan of $5.00", "added a note to loan of $5.00"),
         ("saved_views.save", "Past due", "saved the view “Past due”"),
         ("approvals.refuse", "Bob's", "rejected the change to Bob's"),
         ("approvals.ask", "Bob's", "requested approval of the change to Bob's"),

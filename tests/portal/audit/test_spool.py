@@ -153,7 +153,7 @@ def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
     [(_, entry)] = ANSWERS.entries()
     ANSWERS.put(entry | {"intent_id": missing})
     for wrong in ({"discard": missing}, {"discard": entry["intent_id"], "reason": "Not this one"}):
-        with pytest.raises(CommandError, match=r"Give a reason|No answer waits"):
+        with pytest.raises(CommandError, match=r"Give a reason|No saved response"):
             call_command("doctor", **wrong)
     databases.free_the_disk("audit_entry")
     with contextlib.suppress(CommandError):
@@ -161,7 +161,7 @@ def test_an_operator_discards_what_belongs_to_another_database_and_says_why(
     assert f"run manage.py doctor --discard {missing} --reason WHY." in capsys.readouterr().out
     with contextlib.suppress(CommandError):
         call_command("doctor", discard=missing, reason="Restored the backup of Sunday")
-    assert "No response to a write is waiting to be saved." in capsys.readouterr().out
+    assert "No responses are waiting to be saved." in capsys.readouterr().out
     left = Entry.objects.get(action="audit.discard_answer")
     assert (left.subject_uuid, left.reason) == (borrower.uuid, "Restored the backup of Sunday")
     assert (left.detail["write"], left.detail["state"]) == (missing, "confirmed")
@@ -204,6 +204,4 @@ def test_the_doctor_says_what_cannot_be_recorded(
     Editor(servicer, borrower).send(email="new@bakery.example")
     with contextlib.suppress(CommandError):
         call_command("doctor")
-    assert (
-        f"1 answer of writes can't be saved (see the log), first {borrower.uuid}." in capsys.readouterr().out
-    )
+    assert f"1 response can’t be saved (see the log), first {borrower.uuid}." in capsys.readouterr().out

@@ -377,8 +377,8 @@ def test_a_page_that_was_refused_before_says_so_and_asks_again(wizard: Wizard, s
     ("words", "step", "marked"),
     [
         ("key_people.1.phone must be a phone number", "3. Key people", "id_person-1-phone"),
-        ("key_people[0].address.zip does not lie in TX", "3. Key people", "id_person-0-zip"),
-        ("address.zip 78702 does not lie in TX", "2. Address", "id_zip"),
+        ("key_people[0].address.zip is not in TX", "3. Key people", "id_person-0-zip"),
+        ("address.zip 78702 is not in TX", "2. Address", "id_zip"),
         ("Invalid incorporation date", "1. Business", "id_incorporated_on"),
         ("asset_report_json_gzip must be gzip", "4. Reports", "id_asset_report"),
         ("EIN could not be decrypted", "5. Review and send", "id_ein"),

@@ -158,7 +158,7 @@ def test_a_write_whose_outcome_is_unknown_warns(viewer: Browser, borrower: Recor
     WriteIntent.objects.update(method="PUT", label="Northwind", actor_name="Ana")
     changed = page(viewer, borrower)
     assert "Unclear whether the change to “Northwind” went through:" in changed
-    assert "Ana may send the same change again" in changed
+    assert "Ana can send the same change again" in changed
     assert f'href="{write.get_absolute_url()}"' in shown
 
 

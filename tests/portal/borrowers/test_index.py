@@ -168,7 +168,7 @@ def test_it_is_narrowed_by_who_added_it(servicer: Browser, viewer: Browser) -> N
             "Added to “2026-11-01” was ignored. The end is before the start.",
         ),
         ("?checked=soon", "Last updated “soon” was ignored. Not a valid choice."),
-        ("?q=colour:blue", "“colour:” is no operator"),
+        ("?q=colour:blue", "“colour:” isn’t an operator"),
     ],
 )
 def test_a_filter_that_means_nothing_is_said(viewer: Browser, query: str, words: str) -> None:

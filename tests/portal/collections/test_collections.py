@@ -437,7 +437,7 @@ class TestContacts:
         loan = late_loan(desk)
         owner = Record.objects.get(kind=Kind.BORROWER)
         answer = logged(servicer, owner, amount="10")
-        assert "Choose the account it is for." in pages.words(answer.content.decode())
+        assert "Choose the account." in pages.words(answer.content.decode())
         assert logged(servicer, owner, amount="10", account=loan.uuid).status_code == 303
         assert Promise.objects.get().account_uuid == loan.uuid
         browser_of(Role.SUPERVISOR).post(
@@ -636,7 +636,7 @@ class TestReturns:
         assert "R77 1 Not known" in shown
         assert "R77 Held by the bank" not in shown
         assert "R77 - Held by the bank" in shown
-        assert "An amount not known is scheduled again on" in shown
+        assert "An unknown amount is scheduled again on" in shown
 
     def test_what_fails_before_its_date_is_listed_today(self, desk: Sandbox, servicer: Browser) -> None:
         loan = late_loan(desk)
@@ -655,7 +655,7 @@ class TestReturns:
         assert shown.count("$70.00 is scheduled again") == 2
 
     def test_none_is_said(self, desk: Sandbox, servicer: Browser) -> None:
-        assert "Nothing came back" in pages.words(pages.page(servicer, "/collections/returns/"))
+        assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
 
 
 def test_a_collectors_day(desk: Sandbox, servicer: Browser) -> None:

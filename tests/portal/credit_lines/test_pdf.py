@@ -146,12 +146,12 @@ def test_changed_bytes_are_flagged_with_both_dates(
 @pytest.mark.parametrize(
     ("fault", "status", "sentence"),
     [
-        ({"html": True}, 502, "is not a PDF"),
+        ({"html": True}, 502, "isn’t a PDF"),
         ({"status": 302, "headers": {"Location": "http://169.254.169.254/latest/"}}, 502, "not a host"),
         ({"size": 200 * 1024 * 1024}, 502, "too large"),
         ({"status": 403}, 502, "status 403"),
         ({"truncate": True}, 503, "cut"),
-        ({"cut_before": True}, 503, "gave no document"),
+        ({"cut_before": True}, 503, "No document from"),
     ],
 )
 def test_what_is_not_a_whole_pdf_is_refused_with_a_sentence(
@@ -172,7 +172,7 @@ def test_a_document_that_drips_is_given_up_with_a_sentence(
     settings.SERVICING_DOCUMENT_TIMEOUT = 0.5
     portal_service.fail_next("documents.fetch", drip=0.02)
     shown = refused(viewer, line, 502)
-    assert "did not arrive in time" in shown
+    assert "took too long to arrive" in shown
     assert "Try again" in shown
     assert RemoteCall.objects.get(operation="documents.fetch").error in shown
     assert not Fingerprint.objects.exists()

@@ -350,8 +350,8 @@ class TestAnything:
             kind=Kind.LOAN_REPAYMENTS, uuid=loan.uuid, borrower_uuid="b", answer=json.dumps(paid, default=str)
         )
         text = text_of(viewer.get("/borrowers/b/summary.pdf").content)
-        assert "1988 later ones not printed" in text
-        assert "1988 earlier ones not printed" in text
+        assert "1988 later installments not printed" in text
+        assert "1988 earlier repayments not printed" in text
         assert "1976 more lines of credit" in text
 
     def test_three_loans_of_360_rows_print_their_first_120_each(self, viewer: Browser) -> None:
@@ -362,7 +362,7 @@ class TestAnything:
             loan = told(record, Kind.LOAN, LOAN | {"uuid": f"loan-{number}", "installments": rows})
             Record.objects.filter(pk=loan.pk).update(uuid=f"loan-{number}")
         text = text_of(viewer.get("/borrowers/b/summary.pdf?data=copies&schedules=1").content)
-        assert text.count("240 later ones not printed") == 3
+        assert text.count("240 later installments not printed") == 3
 
     def test_a_word_that_is_wider_than_its_column_pushes_no_figure_off_the_paper(self) -> None:
         record = Record.objects.create(kind=Kind.BORROWER, uuid="b", borrower_uuid="b", label="B" * 200)

@@ -39,7 +39,7 @@ def test_a_document_is_told_from_one_that_differs_in_a_single_byte(
     code, content = document
     altered = bytearray(content)
     altered[len(content) // 2] ^= 1
-    assert "This file is the document." in dropped(servicer, code, content)
+    assert "The file matches the document." in dropped(servicer, code, content)
     assert "the content differs" in dropped(servicer, code, bytes(altered))
     assert "bytes; the document has" in dropped(servicer, code, content + b"\n")
     results = Entry.objects.filter(action="summaries.verify").values_list("result", flat=True)

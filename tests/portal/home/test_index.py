@@ -118,7 +118,7 @@ class TestAttention:
             assert [fact[:22] for fact in facts(servicer)] == [
                 "Outcome unknown: an ap",
                 "Repayment of $88.10 re",
-                "An amount not known pa",
+                "An unknown amount pa",
                 "$310.00 past due, 12 d",
                 "Payment of $880.50 due",
             ]

@@ -44,7 +44,7 @@ def test_what_raises_is_tried_again_later_and_given_up_in_the_end() -> None:
     assert "KeyError. Retrying" in job.words
     assert job.due_at > job.created_at + RETRY_PAUSE
     assert worked_off(job).state == "failed"
-    assert job.words == "Failed 2 times; the last time with KeyError."
+    assert job.words == "Failed 2 times, last with KeyError."
 
 
 def test_one_that_runs_is_cancelled_at_its_next_step() -> None:
@@ -142,7 +142,7 @@ def test_what_was_rolled_back_is_never_begun() -> None:
 def test_a_kind_that_the_code_no_longer_has_fails_in_words() -> None:
     job = begun(lambda progress: None)
     Job.objects.update(name="tests.forgotten")
-    assert worked_off(job).words == "The worker doesn’t know this kind of job."
+    assert worked_off(job).words == "The worker doesn’t support this kind of job."
 
 
 def test_the_engine_is_told_an_id_and_nothing_else() -> None:

@@ -117,7 +117,7 @@ def test_the_way_to_it_is_where_records_are_added(supervisor: Browser, viewer: B
 def test_refused_lines_are_listed_with_their_reasons(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\nship,<x>,,\nborrower,b-1,,Acme, Inc\n").content.decode()
     assert "is not one of borrower" in page
-    assert "a name that holds a comma needs quotes around it" in page
+    assert "put quotes around a name that contains a comma" in page
     assert not Record.objects.exists()
 
 
@@ -153,21 +153,21 @@ def test_the_first_line_may_be_in_capitals(supervisor: Browser) -> None:
     ("data", "reason"),
     [
         (b"kind," + b"x" * 200_000, "the first line must be kind,uuid,borrower_uuid,label"),
-        (IDS.encode("utf-16"), "this file is in UTF-16: save it again as “CSV UTF-8”"),
+        (IDS.encode("utf-16"), "this file is in UTF-16: save the file again as “CSV UTF-8”"),
         (IDS.encode("utf-16-be"), "this file is in UTF-16"),
-        (IDS.replace(",", ";").encode(), "here semicolons stand between the values"),
-        (IDS.replace(",", "\t").encode(), "here tabs stand between the values"),
+        (IDS.replace(",", ";").encode(), "this file uses semicolons instead"),
+        (IDS.replace(",", "\t").encode(), "this file uses tabs instead"),
         (
             f"{HEAD}\nborrower,b-1,,Jos\xe9".encode("cp1252"),
             ">label holds a character that is not UTF-8: save",
         ),
-        (f"{HEAD}\nborrower,b-1,,Acme\0".encode(), "label holds a NUL character<"),
+        (f"{HEAD}\nborrower,b-1,,Acme\0".encode(), "label contains a NUL character<"),
         (f'{HEAD}\nborrower,b-1,,"'.encode() + b"x" * 200_000, "not readable as CSV: field larger"),
         (f"{HEAD}\nborrower,548-09-8026,,Acme".encode(), "uuid holds nine digits"),
         (f"{HEAD}\nloan,l-1,548098028,".encode(), "borrower_uuid holds nine digits"),
-        (f'{HEAD}\nborrower,b-1,,"Acme'.encode(), "not readable as CSV: a quotation mark is left open"),
+        (f'{HEAD}\nborrower,b-1,,"Acme'.encode(), "not readable as CSV: a quotation mark isn’t closed"),
         (f"{HEAD}\nloan,l-1,,".encode(), "borrower_uuid is missing"),
-        (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid may hold letters"),
+        (f"{HEAD}\nloan,l/1,b-1,".encode(), "uuid can have only letters"),
         (f"{HEAD}\nborrower,b-1,,{'x' * 301}".encode(), "label is longer than 300 characters<"),
     ],
     ids=[
@@ -198,11 +198,11 @@ def test_a_bad_file_of_ids_is_told_why(supervisor: Browser, data: bytes, reason:
         (b"\xff\xfe", "not UTF-8"),
         (b"[]", "not a user object"),
         (b'{"first_name": "Nobody"}', "not a user object"),
-        (b'{"uuid": "../x"}', "uuid may hold letters"),
+        (b'{"uuid": "../x"}', "uuid can have only letters"),
         (b'{"uuid": "547-09-1255"}', "uuid holds nine digits"),
         (b"x" * 1_000_001, "longer than a million"),
-        (f"{HEAD}\n".encode(), "IDs as CSV belong in the other field"),
-        (b'{"uuid": "B00C63B8-0000-4000-8000-000000000001"}', "is not written as the service does"),
+        (f"{HEAD}\n".encode(), "Upload CSV IDs in the other field"),
+        (b'{"uuid": "B00C63B8-0000-4000-8000-000000000001"}', "must be lower case with dashes"),
         (b'{"uuid": "b", "first_name": "Acme EIN 12-3456789"}', "name holds nine digits"),
         (
             b'{"uuid": "b", "first_name": "Acme", "key_people": [{"uuid": "p", "last_name": "SSN 219-09-9999"}]}',
@@ -341,7 +341,7 @@ def test_borrowers_that_nobody_knows_after_the_whole_file_are_named(
 
 def test_a_borrower_is_its_own(supervisor: Browser) -> None:
     page = upload(supervisor, ids=f"{HEAD}\nborrower,b-1,b-2,Acme\n").content.decode()
-    assert "borrower_uuid of a borrower is its own uuid, or empty" in page
+    assert "borrower_uuid of a borrower must be its own uuid or empty" in page
 
 
 def test_a_servicer_does_not_import(servicer: Browser) -> None:
@@ -387,5 +387,5 @@ class TestCommand:
             self.run(tmp_path / "nothing.csv")
 
     def test_no_file_at_all_is_said(self) -> None:
-        with pytest.raises(CommandError, match="Give a CSV of IDs"):
+        with pytest.raises(CommandError, match="Give a CSV file of IDs"):
             self.run()

@@ -32,7 +32,7 @@ def refresh(**options: object) -> str:
 
 
 def test_accounts_and_their_repayments_are_read(portal_service: Sandbox, owner: Record) -> None:
-    assert "4 read, 0 failed" in refresh()
+    assert "4 refreshed, 0 failed" in refresh()
     assert {call.operation for call in portal_service.calls} == {
         "loans.get", "credit_lines.statement", "repayments.of_loan", "repayments.of_line",
     }  # fmt: skip
@@ -47,11 +47,11 @@ def test_what_was_just_read_is_left_alone(portal_service: Sandbox, owner: Record
 
 def test_what_failed_is_read_the_next_time(portal_service: Sandbox, owner: Record) -> None:
     portal_service.fail_next("loans.get", status=500)
-    assert "4 read, 1 failed" in refresh()
+    assert "4 refreshed, 1 failed" in refresh()
     loan = Record.objects.get(kind=Kind.LOAN)
     assert loan.failing_since
     Record.objects.update(asked_at=None)
-    assert "1 read, 0 failed" in refresh()
+    assert "1 refreshed, 0 failed" in refresh()
     loan.refresh_from_db()
     assert (loan.failing_since, loan.failure) == (None, "")
 

@@ -225,7 +225,7 @@ class TestResults:
     def test_what_was_not_understood_is_said(self, viewer: Browser) -> None:
         html = results(viewer, "state:ZZ colour:blue")
         assert "“state:ZZ” was ignored." in html
-        assert "“colour:” is no operator" in html
+        assert "“colour:” isn’t an operator" in html
 
     def test_an_asterisk_finds_and_is_said_here_and_above_a_list(
         self, viewer: Browser, portal_service: Sandbox

@@ -456,7 +456,7 @@ class TestWholeFilesFromTheService:
         monkeypatch.setattr("portal.messaging.explorer.MAX_LIVE_EXPORT", 200)
         answer = viewer.get("/messages/export/?all=1", follow=True)
         assert answer.redirect_chain == [("/messages/?source=copy", 303)]
-        assert "Exports this large come from the local copy" in answer.content.decode()
+        assert "Large exports use the local copy" in answer.content.decode()
 
 
 def test_the_last_24_hours_are_days_for_the_service_and_a_time_here(

@@ -365,7 +365,7 @@ class TestCommand:
         call_command("sync_messages", since=date(2026, 11, 1))
         said = capsys.readouterr().out
         assert "2026-11-03: 12 of 12 missing" in said
-        assert "Done: 12 new, 0 already here, 12 in all." in said
+        assert "Done: 12 new, 0 already saved, 12 in all." in said
         counts = {"new": 12, "already_here": 0, "total": 12, "gone": 0}
         assert Entry.objects.get(action="messaging.sync").detail == {"failure": "", **counts}
 

@@ -62,7 +62,8 @@ def test_another_servicer_may_not_cancel_it_and_sees_why(portal_service: Sandbox
     refused = browser.post(address)
     assert (refused.status_code, Job.objects.get().state) == (403, "waiting")
     assert (
-        "Someone else started it. Requires the supervisor or administrator role" in refused.content.decode()
+        "Someone else started this job. Requires the supervisor or administrator role"
+        in refused.content.decode()
     )
     assert "Someone else started it" in browser.get(address.removesuffix("cancel/")).content.decode()
 

@@ -58,7 +58,7 @@ def copy(portal_service: Sandbox, tmp_path: Path) -> Path:
 
 def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path) -> None:
     folder = copy.parent / "copies"
-    with pytest.raises(CommandError, match="There is no folder"):
+    with pytest.raises(CommandError, match=r"The folder .* doesn’t exist"):
         run("backup", folder, keep=2)
     folder.mkdir()
     others = [folder / name for name in ("20250101T000000Z.copy.part", "mine.copy", "2025.copy")]
@@ -85,7 +85,7 @@ def test_what_was_lost_is_back_and_the_trail_is_whole(copy: Path, portal_service
     entries = Entry.objects.count()
     Record.objects.all().delete()
     append(Actor.system("test"), "lookup.archive")
-    assert "entries of its audit trail fit each other" in run("restore", copy, replace=True)
+    assert "The audit trail is intact: " in run("restore", copy, replace=True)
     assert Record.objects.filter(kind="borrower").count() == 1
     assert not Entry.objects.filter(action="lookup.archive").exists()
     assert Entry.objects.values_list("action", flat=True)[0] == "operations.restore"
@@ -109,7 +109,7 @@ def test_a_database_of_each_release_is_brought_to_this_version(
         file.write_bytes(gzip.decompress((RELEASED / f"{release}.sqlite3.gz").read_bytes()))
     else:
         file.write_bytes((RELEASED / f"{release}.dump").read_bytes())
-    assert "entries of its audit trail fit each other" in run("restore", file, replace=True)
+    assert "The audit trail is intact: " in run("restore", file, replace=True)
     owner = Record.objects.exclude(answer="").get(kind="borrower", label__startswith="Harbor")
     loan = Record.objects.get(kind="loan")
     approval, draft = Approval.objects.get(), Draft.objects.get()
@@ -146,7 +146,7 @@ def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None
     assert copy.stat().st_mode & 0o777 == 0o600
     with pytest.raises(CommandError, match="File exists"):
         run("backup", copy)
-    with pytest.raises(CommandError, match="There is no folder"):
+    with pytest.raises(CommandError, match=r"The folder .* doesn’t exist"):
         run("backup", copy.parent / "nowhere" / "copy")
     assert [file.name for file in copy.parent.iterdir()] == ["copy"]
 
@@ -155,7 +155,7 @@ def test_nothing_is_replaced_by_mistake(copy: Path) -> None:
     append(Actor.system("test"), "lookup.archive")
     with pytest.raises(CommandError, match="Add --replace"):
         run("restore", copy)
-    with pytest.raises(CommandError, match="There is no file"):
+    with pytest.raises(CommandError, match="doesn’t exist"):
         run("restore", copy.parent / "another", replace=True)
     other, whole = copy.parent / "other", copy.read_bytes()
     for content in (b"this is no database" * 100, whole[: len(whole) - 5_000]):
@@ -172,7 +172,7 @@ def test_a_copy_is_tried_and_nothing_is_changed(copy: Path, portal_service: Sand
         databases_before = names_of_databases(cursor)
     said = run("restore", copy, check=True)
     assert said.startswith("The ")
-    assert said.endswith("The copy can be restored. Nothing was changed.\n")
+    assert said.endswith("The backup can be restored. Nothing was changed.\n")
     assert (Entry.objects.count(), set(copy.parent.iterdir())) == (before, folder)
     with connection.cursor() as cursor:
         until(
@@ -184,10 +184,11 @@ def test_a_damaged_copy_fails_the_drill(copy: Path) -> None:
     damaged = copy.with_name("damaged")
     damaged.write_bytes(copy.read_bytes()[:5000])
     with pytest.raises(
-        CommandError, match=r"can’t be restored\. \S+damaged is no |can’t be restored\. pg_restore"
+        CommandError,
+        match=r"can’t be restored\. \S+damaged is(n’t| a damaged) |can’t be restored\. pg_restore",
     ):
         run("restore", damaged, check=True)
-    with pytest.raises(CommandError, match=r"^There is no file"):
+    with pytest.raises(CommandError, match="doesn’t exist"):
         run("restore", copy.with_name("nowhere"), check=True)
 
 
@@ -208,14 +209,14 @@ def test_nothing_is_replaced_while_somebody_works(copy: Path, portal_service: Sa
         with pytest.raises(CommandError, match="Web or worker processes use the database"):
             run("restore", copy, replace=True)
         assert Entry.objects.filter(action="lookup.archive").exists()
-    assert "fit each other" in run("restore", copy, replace=True)
+    assert "The audit trail is intact" in run("restore", copy, replace=True)
 
 
 @sqlite_only
 def test_it_is_replaced_all_the_same_where_that_is_meant(copy: Path, portal_service: Sandbox) -> None:
     with open(f"{connection.settings_dict['NAME']}.in-use", "w") as mark:
         fcntl.flock(mark, fcntl.LOCK_SH)
-        assert "fit each other" in run("restore", copy, replace=True, while_in_use=True)
+        assert "The audit trail is intact" in run("restore", copy, replace=True, while_in_use=True)
 
 
 @pytest.fixture

@@ -60,12 +60,12 @@ def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> No
     words = said()
     # The role of the tests owns what it has made, on PostgreSQL.
     told = [line for line in words.splitlines() if not line.startswith(("ok ", "look   This role owns"))]
-    assert told == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn it off."]
+    assert told == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn DEBUG off."]
     for part in (
         "database answers",
         "same time",
-        "Workers in the background: 1",
-        "Documents can be drawn",
+        "Workers running: 1",
+        "PDFs can be created",
         "unbroken at its last full check",
     ):
         assert part in words
@@ -74,14 +74,12 @@ def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> No
 def test_a_service_that_refuses_these_credentials_is_said(healthy: Sandbox, settings: LazySettings) -> None:
     settings.SERVICING_SECRET = "0123456789abcdef0123456789abcdef"
     gateway.client.cache_clear()
-    refused = (
-        f"WRONG  The lending service at {healthy.url} cannot be used: The signature is not valid. Look at "
-    )
+    refused = f"WRONG  The lending service at {healthy.url} can’t be used: The signature is not valid. Check "
     who = "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock."
     assert f"{refused}{who}\n" in said()
     settings.SERVICING_AUTH, settings.SERVICING_TOKEN = "bearer", "token"
     gateway.client.cache_clear()
-    assert "cannot be used: The client is not known. Look at SERVICING_TOKEN and SERVICING_AUTH.\n" in said()
+    assert "can’t be used: The client is not known. Check SERVICING_TOKEN and SERVICING_AUTH.\n" in said()
 
 
 def test_what_the_identity_provider_says_of_itself_is_compared(
@@ -91,23 +89,23 @@ def test_what_the_identity_provider_says_of_itself_is_compared(
     register = "Register https://127.0.0.1/sign-in/with/sso/back/ as its redirect URI."
     assert f"The identity provider at {provider_url} answers. {register}" in said()
     settings.OIDC_SCOPES = ["openid", "groups"]
-    assert "does not list the scope groups. Look at OIDC_SCOPES." in said()
+    assert "doesn’t list the scope groups. Check OIDC_SCOPES." in said()
     use_provider(settings, provider_url.replace("127.0.0.1", "localhost"))
     settings.OIDC_URL = "https://id.example"
     words = said()
-    assert "calls itself http://localhost" in words
+    assert "names http://localhost" in words
     assert "Set OIDC_ORIGINS to http://localhost" in words
     use_provider(settings, f"http://127.0.0.1:{free_port()}")
-    assert "does not answer as one. Look at OIDC_URL." in said()
+    assert "isn’t responding as an OpenID provider. Check OIDC_URL." in said()
     use_provider(settings, healthy.url)
-    assert "does not answer as one. Look at OIDC_URL." in said()
+    assert "isn’t responding as an OpenID provider. Check OIDC_URL." in said()
 
 
 @pytest.mark.parametrize("status", [301, 404, 500])
 def test_an_address_at_which_there_is_another_service_is_said(healthy: Sandbox, status: int) -> None:
     healthy.fail_next("messages.list", status=status, times=9)
     (told,) = (line for line in said().splitlines() if line.startswith("WRONG  The lending service"))
-    assert told.endswith(". Look at SERVICING_URL.")
+    assert told.endswith(". Check SERVICING_URL.")
 
 
 def test_settings_that_do_not_suit_the_service_are_said(
@@ -120,9 +118,9 @@ def test_settings_that_do_not_suit_the_service_are_said(
         settings.SERVICING_URL, settings.SERVICING_OFFSET_COUNTS = other.url, "pages0"
         words = said()
         assert {call.method for call in other.calls} == {"GET"}
-    assert "WRONG  SERVICING_MESSAGE_FILTERS doesn't suit this service. Set it to body.\n" in words
-    assert "WRONG  SERVICING_OFFSET_COUNTS doesn't suit this service. Set it to rows.\n" in words
-    assert "ok     A page holds at most 250 messages; a larger limit is refused.\n" in words
+    assert "WRONG  SERVICING_MESSAGE_FILTERS doesn’t match this service. Set it to body.\n" in words
+    assert "WRONG  SERVICING_OFFSET_COUNTS doesn’t match this service. Set it to rows.\n" in words
+    assert "ok     A page has up to 250 messages; a larger limit is rejected.\n" in words
 
 
 def test_known_accounts_make_it_certain_what_a_content_type_breaks(
@@ -137,7 +135,7 @@ def test_known_accounts_make_it_certain_what_a_content_type_breaks(
             ("loan", other.world.loan(borrower)["uuid"]),
         ):
             Record.objects.create(kind=kind, uuid=uuid, borrower_uuid=borrower, checked_at=timezone.now())
-        assert "Whether a JSON content type breaks applications.get_for_line is open" in said()
+        assert "Whether a JSON content type breaks applications.get_for_line isn’t known" in said()
 
 
 def test_what_is_missing_is_said(
@@ -168,13 +166,11 @@ def test_settings_that_were_given_otherwise_than_meant_are_said(
     )
     settings.ENV_FILE.chmod(0o600)
     words = said()
-    assert f"WRONG  METRICS_TOKEN_FILE names an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
+    assert f"WRONG  METRICS_TOKEN_FILE points to an empty file: {tmp_path / 'METRICS_TOKEN'}\n" in words
     assert "ok     Metrics are off: METRICS_TOKEN is not set." in words
-    assert (
-        "WRONG  OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE are both given, and the file counts." in words
-    )
+    assert "WRONG  OIDC_CLIENT_SECRET and OIDC_CLIENT_SECRET_FILE are both set, and the file wins." in words
     nothing = "look   Nothing reads {} from " + f"{settings.ENV_FILE}."
-    assert f"{nothing.format('SERVICING_SECRT_FILE')} Is SERVICING_SECRET meant?\n" in words
+    assert f"{nothing.format('SERVICING_SECRT_FILE')} Did you mean SERVICING_SECRET?\n" in words
     assert f"{nothing.format('COLOUR')}\n" in words
     assert words.count("Nothing reads") == 2
 
@@ -193,9 +189,9 @@ def test_that_monitoring_may_read_is_said(settings: LazySettings) -> None:
 def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sandbox) -> None:
     MigrationRecorder.Migration.objects.filter(app="jobs").delete()
     words = said()
-    assert "lacks 1 migration. Run manage.py upgrade." in words
+    assert "is missing 1 migration. Run manage.py upgrade." in words
     assert (
-        "look   Keys, answers, service, worker, cache and trail were not looked at: the database comes first."
+        "look   Keys, saved responses, service, worker, cache and audit trail were not checked. Fix the database first."
         in words
     )
     assert "failed" not in words
@@ -206,15 +202,15 @@ def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sand
     [
         (
             "postgres://desk:pass-word-1@127.0.0.1:9/desk",
-            "The database does not answer. Look at DATABASE_URL. ",
+            "The database isn’t responding. Check DATABASE_URL. ",
             "refused",
         ),
         (
             "sqlite:////nowhere/portal.sqlite3",
             "DATABASE_URL names the folder ",
-            "where nothing can be written",
+            "where this user can’t write",
         ),
-        ("", "DATA_DIR names the folder ", "where nothing can be written"),
+        ("", "DATA_DIR points to the folder ", "where this user can’t write"),
     ],
 )
 def test_a_database_that_is_away_is_said_at_once_with_its_reason(
@@ -240,7 +236,7 @@ def test_a_database_that_is_away_is_said_at_once_with_its_reason(
 def test_a_database_that_can_only_be_read_is_said(healthy: Sandbox) -> None:
     databases.run("SET transaction_read_only = on")
     told = [line for line in said().splitlines() if "The database" in line]
-    assert [line.partition(". ")[0] for line in told] == ["WRONG  The database cannot be written to"]
+    assert [line.partition(". ")[0] for line in told] == ["WRONG  The database can’t be written to"]
 
 
 def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
@@ -251,7 +247,7 @@ def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
         user=person, type=Authenticator.Type.TOTP, data={"secret": encrypt("shared")}
     )
     before, settings.SECRET_KEY = settings.SECRET_KEY, "another-" + "0" * 60
-    assert "WRONG  1 of the last 1 second factors do not open: SECRET_KEY was changed." in said()
+    assert "WRONG  1 of the last 1 second factors can’t be decrypted: SECRET_KEY has changed." in said()
     settings.SECRET_KEY_FALLBACKS = [before]
     assert "second factors" not in said()
 
@@ -267,7 +263,7 @@ def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings
     settings.DEBUG, settings.ALLOWED_HOSTS = False, ["*"]
     settings.TASKS = {"default": {"BACKEND": "nothing.Such"}}
     words = said()
-    assert "WRONG  The checkpoints cannot be used: The key of the checkpoints is no Ed25519 key" in words
+    assert "WRONG  The checkpoints can’t be used: The checkpoint key isn’t an Ed25519 key" in words
     assert (
         "WRONG  The check of configuration failed: InvalidTaskBackendError: Could not find backend 'nothing.Such'"
         in words
@@ -280,8 +276,8 @@ def test_a_trail_that_is_unguarded_and_unchecked_is_said(healthy: Sandbox) -> No
         words = said()
     guard.install_triggers(connection)
     assert words.count("WRONG  The trigger audit_entry_") == 3
-    assert "not checked for two days" in words
-    assert "The worker has not signed the audit trail for two days" in words
+    assert "hasn’t been checked for two days" in words
+    assert "The worker hasn’t signed the audit trail for two days" in words
 
 
 def test_it_says_how_many_entries_were_checked(healthy: Sandbox) -> None:
@@ -297,7 +293,7 @@ def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, setti
     redis = "redis://127.0.0.1:9/0"
     settings.CACHES = {"default": {"BACKEND": "portal.runtime.cache.ForgivingCache", "LOCATION": redis}}
     words = said()
-    assert "WRONG  The cache does not answer. Look at CACHE_URL. CacheUnavailable: Error 111" in words
+    assert "WRONG  The cache isn’t responding. Check CACHE_URL. CacheUnavailable: Error 111" in words
     assert "WRONG  The audit trail is broken. Entry 1 was altered." in words
 
 
@@ -307,6 +303,6 @@ def test_an_extension_that_search_needs_is_missed(healthy: Sandbox) -> None:
     with connection.cursor() as cursor:
         cursor.execute("DROP EXTENSION pg_trgm CASCADE")
     assert (
-        "WRONG  Search reads every record, because PostgreSQL lacks the extension pg_trgm. Run CREATE"
+        "WRONG  Search reads every record because PostgreSQL lacks the pg_trgm extension. Run CREATE"
         in said()
     )

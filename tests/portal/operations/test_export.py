@@ -86,11 +86,11 @@ def test_it_is_recorded_as_the_persons(person: User, tmp_path: Path) -> None:
 
 
 def test_what_does_not_exist_is_said(person: User, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="No active account is called nobody"):
+    with pytest.raises(CommandError, match="No active account is named nobody"):
         export(list="loans", username="nobody")
     other = User.objects.create_user("other")
     SavedView.objects.create(list="loans:index", name="Theirs", owner=other)
-    with pytest.raises(CommandError, match="has no view called Theirs"):
+    with pytest.raises(CommandError, match="has no view named Theirs"):
         export(list="loans", view="Theirs", username=person.username)
     with pytest.raises(CommandError, match="cannot be written"):
         export(list="loans", username=person.username, output=tmp_path / "none" / "loans.csv")

@@ -61,7 +61,7 @@ def test_the_file_it_writes_starts_a_deployment(tmp_path: Path) -> None:
     assert (tmp_path / "data/portal.sqlite3").exists()
     assert manage("check", "--deploy", "--fail-level=WARNING", ENV_FILE=str(tmp_path / "env")).returncode == 0
     again = begin(tmp_path, "--database=")
-    assert f"{tmp_path / 'env'} exists already." in again.stderr
+    assert f"{tmp_path / 'env'} already exists." in again.stderr
 
 
 def test_a_sandbox_may_be_asked_without_tls(tmp_path: Path) -> None:
@@ -118,14 +118,14 @@ def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--host=https://desk.example.com", "The host name has no scheme, port or path"),
-        ("--database=mysql://db/desk", "The database looks like postgres://"),
-        ("--database=postgres://db:port/desk", "The database looks like postgres://"),
-        ("--database=postgres://desk:password@db/desk", "The database looks like postgres://"),
+        ("--host=https://desk.example.com", "Enter a host name without scheme, port or path"),
+        ("--database=mysql://db/desk", "Enter a database such as postgres://"),
+        ("--database=postgres://db:port/desk", "Enter a database such as postgres://"),
+        ("--database=postgres://desk:password@db/desk", "Enter a database such as postgres://"),
         ("--service=https://lender.example/v1", "SERVICING_URL must end before /v1"),
         ("--client-id=", "SERVICING_CLIENT_ID is missing"),
         ("--secret-file=/nowhere", "SERVICING_SECRET cannot be read from the file"),
-        ("--data-dir=/dev/null/data", "can’t be made: Not a directory."),
+        ("--data-dir=/dev/null/data", "can’t be created: Not a directory."),
     ],
 )
 def test_a_wrong_answer_is_one_sentence_and_writes_nothing(tmp_path: Path, words: str, said: str) -> None:

@@ -125,7 +125,7 @@ def test_that_the_database_is_away_is_said_at_once(portal_service: Sandbox) -> N
         base = f"http://127.0.0.1:{port}"
         requests.get(f"{base}/healthz", timeout=60)
         ready = requests.get(f"{base}/readyz", timeout=5)
-        assert (ready.status_code, ready.text) == (503, "database: not answering\n")
+        assert (ready.status_code, ready.text) == (503, "database: not responding\n")
         told = requests.get(f"{base}/metrics", timeout=5, headers={"Authorization": f"Bearer {TOKEN}"})
         assert (told.status_code, told.headers["Content-Type"].partition(";")[0]) == (200, "text/plain")
         assert "desk_database_up 0" in told.text.splitlines()

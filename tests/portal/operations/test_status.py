@@ -225,7 +225,7 @@ class TestTrail:
         call_command("work", batch=True)
         page = " ".join(viewer.get("/status/").content.decode().split())
         assert "Unbroken" in page
-        assert "entries held" in page
+        assert "entries verified" in page
 
 
 class TestReadyz:

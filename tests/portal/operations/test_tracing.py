@@ -236,7 +236,7 @@ def test_the_doctor_asks_the_collector(collector: Collector, settings: LazySetti
     collector.answer = 401
     (refused,) = doctor.traces()
     assert [found.grade for found in (off, heard, refused)] == ["ok", "ok", "bad"]
-    assert refused.words.startswith(f"The collector at {collector.url} takes no traces.")
+    assert refused.words.startswith(f"The collector at {collector.url} doesn’t accept traces.")
 
 
 def test_without_the_setting_nothing_of_it_is_imported(db: None) -> None:

@@ -127,7 +127,7 @@ def test_parts_are_a_bar_and_noticed_when_they_do_not_add_up(
     parts = {"principal": Decimal(60), "interest": Decimal(30), "fees": Decimal(0), "suspense": Decimal(0)}
     portal_service.world.repayment(loan.uuid, amount="100.00", **parts)
     shown = read(viewer, loan)
-    assert "Parts are not the amount" in shown
+    assert "Parts don’t add up to the amount" in shown
     assert 'aria-label="Split: principal $60.00, interest $30.00, fees $0.00, suspense $0.00"' in shown
 
 

@@ -14,7 +14,7 @@ SEALED = ("secret", "seed")
 class Command(BaseCommand):
     """``manage.py seal_again``"""
 
-    help = "Re-encrypt second factors with the current SECRET_KEY. SECRET_KEY_FALLBACKS must hold the previous one."
+    help = "Re-encrypt second factors with the current SECRET_KEY. SECRET_KEY_FALLBACKS must contain the previous one."
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:

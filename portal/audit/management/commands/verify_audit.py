@@ -14,7 +14,7 @@ from portal.audit.models import Actor
 class Command(BaseCommand):
     """``manage.py verify_audit [--recent | --checkpoints FILE | --accept REASON [--by NAME] | --new-key]``."""
 
-    help = "Check the audit trail, name the first entry that is wrong, and sign the trail when all is well."
+    help = "Check the audit trail, report the first bad entry, and sign the trail if it is intact."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to check, and against which checkpoints."""
@@ -22,20 +22,20 @@ class Command(BaseCommand):
         what.add_argument(
             "--recent",
             action="store_true",
-            help="check only what is newer than the last checkpoint, then sign; the worker does it every few minutes",
+            help="check only entries after the last checkpoint, then sign; the worker does this every few minutes",
         )
         what.add_argument(
             "--checkpoints",
             dest="copy",
             type=Path,
             metavar="FILE",
-            help="check against a copy of the checkpoints, and sign nothing",
+            help="check against a copy of the checkpoint file; sign nothing",
         )
         what.add_argument(
             "--accept",
             dest="reason",
             metavar="REASON",
-            help="record that the checkpoints name another trail on purpose, as after a restore",
+            help="record why the checkpoints differ from the trail, such as after a restore",
         )
         what.add_argument(
             "--new-key", action="store_true", help="print a new AUDIT_CHECKPOINT_KEY and its public half"
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             "--by",
             default="",
             metavar="NAME",
-            help="who accepts; without it, the user of the operating system",
+            help="who accepts (default: the operating system user)",
         )
 
     def handle(
@@ -66,7 +66,7 @@ class Command(BaseCommand):
             )
             return
         if reason is not None and not reason.strip():
-            raise CommandError("Say why the checkpoints differ from the trail.")
+            raise CommandError("Give the reason the checkpoints differ from the trail.")
         if guard.owns_audit_table(connection):
             self.stderr.write(self.style.WARNING(guard.OWNER_WARNING))
         try:

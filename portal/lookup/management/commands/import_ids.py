@@ -17,12 +17,12 @@ class Command(BaseCommand):
     help = "Import IDs (CSV: kind,uuid,borrower_uuid,label) and user objects (JSON Lines)."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("ids", nargs="?", type=Path, help="CSV of IDs")
+        parser.add_argument("ids", nargs="?", type=Path, help="CSV file of IDs")
         parser.add_argument("--profiles", type=Path, help="user objects as JSON Lines")
 
     def handle(self, *args: Any, ids: Path | None, profiles: Path | None, **options: Any) -> None:
         if not ids and not profiles:
-            raise CommandError("Give a CSV of IDs, or --profiles with a file of user objects, or both.")
+            raise CommandError("Give a CSV file of IDs, --profiles with a file of user objects, or both.")
         actor = Actor.system("import")
         for path, importer in ((ids, import_ids), (profiles, import_profiles)):
             if path:

@@ -18,21 +18,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         kinds = [kind.value for kind in REFRESHED_KINDS]
-        parser.add_argument("--kind", choices=kinds, help="only this kind; all without it")
+        parser.add_argument("--kind", choices=kinds, help="only this kind (default: all)")
         parser.add_argument(
-            "--older-than", type=float, default=24, help="only copies older than so many hours"
+            "--older-than", type=float, default=24, help="only copies older than this many hours"
         )
-        parser.add_argument("--rate", type=float, default=10, help="calls a second at most")
+        parser.add_argument("--rate", type=float, default=10, help="most calls per second")
 
     def handle(self, *args: Any, kind: str | None, older_than: float, rate: float, **options: Any) -> None:
         if rate <= 0 or older_than < 0:
-            raise CommandError("--rate must be above 0 and --older-than 0 or more.")
+            raise CommandError("--rate must be above 0; --older-than must be 0 or more.")
         actor = Actor.system("refresh")
         records = accounts_to_refresh(kind or "", timezone.now() - timedelta(hours=older_than))
         failed = 0
         for number, is_read in enumerate(refresh_accounts(actor, records, rate=rate), 1):
             failed += not is_read
             if number % 25 == 0 or number == len(records):
-                self.stdout.write(f"{number} of {len(records)} read, {failed} failed")
+                self.stdout.write(f"{number} of {len(records)} refreshed, {failed} failed")
         append(actor, "lookup.refresh_portfolio", detail={"read": len(records), "failed": failed})
-        self.stdout.write(f"Done: {len(records)} read, {failed} failed.")
+        self.stdout.write(f"Done: {len(records)} refreshed, {failed} failed.")

@@ -24,20 +24,20 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--since", type=iso_day, help="the first day, YYYY-MM-DD; without it the first of all"
+            "--since", type=iso_day, help="the first day, YYYY-MM-DD; default: the first day of all"
         )
         parser.add_argument(
-            "--until", type=iso_day, help="the last day, YYYY-MM-DD; without it the last of all"
+            "--until", type=iso_day, help="the last day, YYYY-MM-DD; default: the last day of all"
         )
         parser.add_argument(
-            "--whole", action="store_true", help="compare every message, also of days that seem complete"
+            "--whole", action="store_true", help="compare every message, even on days that seem complete"
         )
         parser.add_argument("--follow", action="store_true", help="keep syncing new messages until stopped")
         parser.add_argument("--interval", type=float, default=5, help="seconds between checks (5)")
 
     def handle(self, *args: Any, since: date | None, until: date | None, **options: Any) -> None:
         if since and until and since > until:
-            raise CommandError("--until lies before --since.")
+            raise CommandError("--until is before --since.")
         if options["interval"] <= 0:
             raise CommandError("--interval must be above 0.")
         try:
@@ -58,12 +58,12 @@ class Command(BaseCommand):
             run = sync.read_missing()
         except ServicingError as error:
             raise CommandError(f"{error} The next run continues where this one stopped.") from None
-        gone = f" {run.gone:,} are gone at the service." if run.gone else ""
+        gone = f" {run.gone:,} gone at the service." if run.gone else ""
         self.stdout.write(
-            f"Done: {run.added:,} new, {run.already_here:,} already here, {run.claimed:,} in all.{gone}"
+            f"Done: {run.added:,} new, {run.already_here:,} already saved, {run.claimed:,} in all.{gone}"
         )
         if run.filters_ignored:
-            self.stdout.write("The service ignored the days, so its whole list was read.")
+            self.stdout.write("The service ignored the dates, so all messages were read.")
 
     def follow(self, interval: float) -> None:
         """Read what arrives, for a while; a service that does not answer is asked again."""
@@ -81,7 +81,7 @@ class Command(BaseCommand):
     def report(self, run: Run) -> None:
         """Write one line for each batch."""
         day = f"{run.day}: " if run.day else ""
-        self.stdout.write(f"{day}{run.added:,} of {run.missing:,} missing messages read")
+        self.stdout.write(f"{day}{run.added:,} of {run.missing:,} missing messages saved")
 
 
 def iso_day(text: str) -> date:

@@ -15,13 +15,13 @@ from portal.operations.backups import BackupError, back_up, delete_oldest
 class Command(BaseCommand):
     """``manage.py backup FILE``, or ``manage.py backup FOLDER --keep 14`` on a schedule."""
 
-    help = "Copy the database into a new file. It holds personal data: protect it like the database."
+    help = "Copy the database to a new file. The copy contains personal data: protect it like the database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to."""
         parser.add_argument("file", type=Path, help="a new file; with --keep a folder")
         parser.add_argument(
-            "--keep", type=int, metavar="N", help="name the copy by its time, and delete all but the newest N"
+            "--keep", type=int, metavar="N", help="name the copy by its time; delete all but the newest N"
         )
 
     def handle(self, *args: Any, file: Path, keep: int | None = None, **options: Any) -> None:
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             file = folder / f"{timezone.now():%Y%m%dT%H%M%SZ}.copy"
         if not file.parent.is_dir():
             raise CommandError(
-                f"There is no folder {file.parent}. "
+                f"The folder {file.parent} doesn’t exist. "
                 f"Type: sudo install --directory --mode 700 --owner $(id --user) {file.parent}"
             )
         append(Actor.system("backup"), "operations.backup", subject_label=file.name[:300])

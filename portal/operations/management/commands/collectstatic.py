@@ -16,5 +16,5 @@ class Command(Collect):
         except OSError as problem:
             raise CommandError(
                 f"Styles and scripts can’t be written to {settings.STATIC_ROOT}: {problem.strerror}. "
-                "Run collectstatic as a user who may write there."
+                "Run collectstatic as a user who can write there."
             ) from None

@@ -20,15 +20,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to remove before looking."""
         parser.add_argument(
-            "--discard", metavar="ID", help="remove the answer of this write, which the database lacks"
+            "--discard",
+            metavar="ID",
+            help="remove the saved response to this request, which isn’t in the database",
         )
-        parser.add_argument("--reason", default="", help="why it is removed; the audit trail keeps it")
+        parser.add_argument("--reason", default="", help="the reason, kept in the audit trail")
 
     def handle(self, *args: Any, discard: str | None = None, reason: str = "", **options: Any) -> None:
         if discard and not reason.strip():
             raise CommandError("Give a reason: --reason WHY.")
         if discard and not writes.discard_answer(discard, reason.strip()[:500]):
-            raise CommandError(f"No answer waits for a write {discard} that the database lacks.")
+            raise CommandError(
+                f"No saved response belongs to a request {discard} that is missing from the database."
+            )
         wrong = 0
         for found in findings():
             self.stdout.write(f"{MARKS[found.grade]}  {found.words}")

@@ -23,26 +23,26 @@ FORMATS = ["csv", "jsonl", "xlsx"]
 class Command(BaseCommand):
     """``manage.py export --list loans --view NAME --as USERNAME``"""
 
-    help = "Write a list, or a saved view of it, as a file. It is audited as the person named by --as."
+    help = "Write a list or a saved view to a file. The audit trail names the person in --as."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to export, for whom and where to."""
         parser.add_argument("--list", choices=LISTS, required=True)
         parser.add_argument(
-            "--view", default="", help="a saved view, their own or shared; without it, all rows"
+            "--view", default="", help="a saved view, their own or shared (default: all rows)"
         )
         parser.add_argument("--format", choices=FORMATS, default="csv")
         parser.add_argument(
-            "--as", dest="username", required=True, help="whose columns, views and role apply"
+            "--as", dest="username", required=True, help="the person whose columns, views and role apply"
         )
         parser.add_argument(
-            "--output", type=Path, help="a file, replaced when complete; without it, the output"
+            "--output", type=Path, help="a file, replaced when complete (default: standard output)"
         )
 
     def handle(self, *args: Any, username: str, output: Path | None, **options: Any) -> None:
         person = User.objects.filter(username=username, is_active=True).first()
         if person is None:
-            raise CommandError(f"No active account is called {username}.")
+            raise CommandError(f"No active account is named {username}.")
         listed = options["list"]
         query = _query_of(f"{listed}:index", options["view"], person) if options["view"] else ""
         address = f"{reverse(f'{listed}:export')}?all=1&format={options['format']}&{query}"
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         try:
             answer = cast(StreamingHttpResponse, view.func(request, *view.args, **view.kwargs))
         except PermissionDenied as error:
-            raise CommandError(f"{username} may not export this list. {error}") from None
+            raise CommandError(f"{username} can’t export this list. {error}") from None
         if output is None:
             sys.stdout.buffer.writelines(cast(Any, answer.streaming_content))
             return
@@ -73,5 +73,5 @@ def _query_of(name: str, view: str, person: User) -> str:
     visible = SavedView.objects.filter(Q(owner=person) | Q(is_shared=True), list=name, name=view)
     found = visible.filter(owner=person).first() or visible.first()
     if found is None:
-        raise CommandError(f"{person.username} has no view called {view} in this list.")
+        raise CommandError(f"{person.username} has no view named {view} in this list.")
     return found.query

@@ -23,7 +23,7 @@ SLICE = 5_000
 class Command(BaseCommand):
     """``manage.py forget_old``; the worker does the same once a day."""
 
-    help = "Delete old drafts, uploads, earlier answers, calls, jobs and ended sessions, as the settings say."
+    help = "Delete expired drafts, uploads, earlier copies, calls, jobs and sessions, as set in the settings."
 
     def handle(self, *args: Any, **options: Any) -> None:
         gone = dict.fromkeys(FORGETTERS, 0)

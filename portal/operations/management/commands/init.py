@@ -26,22 +26,20 @@ QUESTIONS = {
 class Command(BaseCommand):
     """``manage.py init``: asks for what no flag gives."""
 
-    help = "Write .env for a new deployment. Asks for what no flag gives."
+    help = "Write .env for a new deployment. Asks for anything not given as a flag."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The answers, and where the file goes."""
         for name, words in QUESTIONS.items():
             parser.add_argument(f"--{name.replace('_', '-')}", help=words)
-        parser.add_argument(
-            "--secret-file", type=Path, help="file with the client secret; without it, you are asked"
-        )
+        parser.add_argument("--secret-file", type=Path, help="file with the client secret (default: asks)")
         parser.add_argument("--data-dir", type=Path, default=Path("/var/lib/servicing-desk"))
         parser.add_argument("--file", type=Path, default=settings.BASE_DIR / ".env")
 
     def handle(self, *args: Any, file: Path, data_dir: Path, **given: Any) -> None:
         if file.exists():
-            raise CommandError(f"{file} exists already. Move it away to start over.")
+            raise CommandError(f"{file} already exists. Move it to start over.")
         answers, secret = ask(given)
         name, place = database_place(answers["database"])
         owner_password, web_password = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
@@ -61,10 +59,10 @@ class Command(BaseCommand):
         if name:
             values["DATABASE_URL"] = f"postgres://{name}_web:{web_password}@{place}"
         if any("'" in value or "\n" in value for value in values.values()):
-            raise CommandError("An answer has a quote in it. Give the client secret as --secret-file.")
+            raise CommandError("An answer contains a quote. Use --secret-file for the client secret.")
         check(values)
         write_file(file, values, data_dir)
-        self.stdout.write(f"Written: {file}. Its folder for data: {data_dir}.")
+        self.stdout.write(f"Written: {file}. Data folder: {data_dir}.")
         upgrade = ".venv/bin/python manage.py upgrade"
         if name:
             owner_url = f"postgres://{name}:{owner_password}@{place}"
@@ -94,7 +92,7 @@ def ask(given: dict[str, Any]) -> tuple[dict[str, str], str]:
     except EOFError:
         raise CommandError("Some answers are missing. Give every flag: manage.py init --help") from None
     if not re.fullmatch(r"[\w-]+(\.[\w-]+)*", answers["host"]):
-        raise CommandError("The host name has no scheme, port or path, such as desk.example.com.")
+        raise CommandError("Enter a host name without scheme, port or path, such as desk.example.com.")
     return answers, secret
 
 
@@ -103,7 +101,7 @@ def database_place(url: str) -> tuple[str, str]:
     database = re.fullmatch(rf"postgres(?:ql)?://({HOST})/([a-z_][a-z\d_]*)", url)
     if url and not database:
         raise CommandError(
-            "The database looks like postgres://db.example:5432/desk, without user, its name in lower case."
+            "Enter a database such as postgres://db.example:5432/desk: no user, the name in lower case."
         )
     return (database[2], f"{database[1]}/{database[2]}") if database else ("", "")
 
@@ -127,4 +125,4 @@ def write_file(file: Path, values: dict[str, str], data_dir: Path) -> None:
         with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:
             written.writelines(f"{key}='{value}'\n" for key, value in values.items())
     except OSError as problem:
-        raise CommandError(f"{problem.filename} can’t be made: {problem.strerror}.") from None
+        raise CommandError(f"{problem.filename} can’t be created: {problem.strerror}.") from None

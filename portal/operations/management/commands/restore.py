@@ -20,26 +20,30 @@ from portal.operations.backups import BackupError, restore, scratch_database
 from portal.runtime.database import away_database, exclusive_use, missing_folder
 
 NEXT_STEP = (
-    "The checkpoints of the trail may be newer than this copy, and every check fails until somebody says that this is "
-    "meant. Run where the worker runs: manage.py verify_audit --accept REASON"
+    "The checkpoints may be newer than this copy; every check of the audit trail fails until you confirm that this is "
+    "intended. Run where the worker runs: manage.py verify_audit --accept REASON"
 )
-IN_USE = "Web or worker processes use the database. Stop them first, or add --while-in-use if that is meant."
+IN_USE = (
+    "Web or worker processes use the database. Stop them first, or add --while-in-use to replace it anyway."
+)
 
 
 class Command(BaseCommand):
     """``manage.py restore FILE --replace``, or ``--check`` for a drill."""
 
-    help = "Replace the database by a copy of it. Stop web and workers first."
+    help = "Replace the database with a backup. Stop web and workers first."
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which copy, and that it is meant."""
         parser.add_argument("file", type=Path)
-        parser.add_argument("--replace", action="store_true", help="yes: what the database holds now is lost")
+        parser.add_argument("--replace", action="store_true", help="confirm that the current data is lost")
         parser.add_argument(
-            "--check", action="store_true", help="only try the copy, in a database of its own"
+            "--check", action="store_true", help="only test the backup, in a temporary database"
         )
-        parser.add_argument("--while-in-use", action="store_true", help="yes: others may be at work")
+        parser.add_argument(
+            "--while-in-use", action="store_true", help="replace the database even while it is in use"
+        )
 
     def handle(
         self, *args: Any, file: Path, replace: bool, check: bool, while_in_use: bool, **options: Any
@@ -49,7 +53,7 @@ class Command(BaseCommand):
         if problem := missing_folder():
             raise CommandError(problem)
         if not file.is_file():
-            raise CommandError(f"There is no file {file}. manage.py backup FILE writes one.")
+            raise CommandError(f"{file} doesn’t exist. manage.py backup FILE creates one.")
         if check:
             self.try_out(file)
             return
@@ -62,8 +66,8 @@ class Command(BaseCommand):
         append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
         checked = verify_chain()
         if checked.found:
-            raise CommandError(f"The copy was put back, but its audit trail is broken. {checked.found}")
-        self.stdout.write(f"The {checked.entries:,} entries of its audit trail fit each other.")
+            raise CommandError(f"The backup was restored, but its audit trail is broken. {checked.found}")
+        self.stdout.write(f"The audit trail is intact: {checked.entries:,} entries.")
         self.stdout.write(NEXT_STEP)
 
     def try_out(self, file: Path) -> None:
@@ -79,13 +83,13 @@ class Command(BaseCommand):
                     check=False,
                 )
         except (DatabaseError, OSError) as problem:
-            why = away_database() or f"No database can be made to try the copy in: {problem}".strip()
+            why = away_database() or f"The temporary database can’t be created: {problem}".strip()
             raise CommandError(why) from None
         if done.returncode:
             why = done.stderr.strip().splitlines()[-1].removeprefix("CommandError: ")
-            raise CommandError(f"The copy can’t be restored. {why}")
+            raise CommandError(f"The backup can’t be restored. {why}")
         self.stdout.write(next(line for line in done.stdout.splitlines() if "audit trail" in line))
-        self.stdout.write("The copy can be restored. Nothing was changed.")
+        self.stdout.write("The backup can be restored. Nothing was changed.")
 
     def replace_by(self, file: Path) -> None:
         """Put the copy in the database's place, in the form of this version."""
@@ -97,5 +101,5 @@ class Command(BaseCommand):
             call_command("upgrade", verbosity=0)
         if connection.vendor == "postgresql" and not has_grants:
             self.stdout.write(
-                "If web and worker have a role of their own, run docker/audit-roles.sql for it."
+                "If web and worker use a separate role, run docker/audit-roles.sql for that role."
             )

@@ -24,7 +24,7 @@ PAUSE_SECONDS = 0.2
 class Command(BaseCommand):
     """``manage.py upgrade``: as ``migrate``, but whoever comes second waits, and then finds nothing to do."""
 
-    help = "Apply migrations; safe when several are started at once."
+    help = "Apply migrations. Safe to run several at once."
     requires_migrations_checks = False
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             except DatabaseError:
                 if unknown := _unknown_migrations():
                     raise CommandError(
-                        f"Another version of the portal made this database: it has {', '.join(unknown)}. "
+                        f"This database belongs to another version of the portal: it has {', '.join(unknown)}. "
                         "Use that version, or start with an empty database."
                     ) from None
                 if rights.may_change_tables():
