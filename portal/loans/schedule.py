@@ -166,7 +166,7 @@ def _columns_without_news(schedule: Schedule, columns: Sequence[Column]) -> list
 
 
 def _hidden_words(schedule: Schedule, columns: Sequence[Column]) -> str:
-    """Such as "1 column hidden, the same in every row: Fees $0.00"."""
+    """Such as "Same in every row: Fees $0.00"."""
     if not columns:
         return ""
     first = schedule.rows[0]
@@ -175,7 +175,7 @@ def _hidden_words(schedule: Schedule, columns: Sequence[Column]) -> str:
         f"{_label(column)} {shown.get(column.form, str)(_plain(first.value(column), column.form))}"
         for column in columns
     )
-    return f"{len(columns)} column{'' if len(columns) == 1 else 's'} hidden, the same in every row: {values}"
+    return f"Same in every row: {values}"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class TestBalances:
         for words in (
             "$7,600.00",
             "$12,400.00",
-            "Principal is 38% of the limit",
+            "Principal 38% of limit",
             'role="meter"',
         ):
             assert words in shown

@@ -147,7 +147,7 @@ def test_changed_bytes_are_flagged_with_both_dates(
     ("fault", "status", "sentence"),
     [
         ({"html": True}, 502, "isn’t a PDF"),
-        ({"status": 302, "headers": {"Location": "http://169.254.169.254/latest/"}}, 502, "not a host"),
+        ({"status": 302, "headers": {"Location": "http://169.254.169.254/latest/"}}, 502, "isn’t an allowed document host"),
         ({"size": 200 * 1024 * 1024}, 502, "too large"),
         ({"status": 403}, 502, "status 403"),
         ({"truncate": True}, 503, "cut"),
@@ -183,7 +183,7 @@ def test_a_host_that_nobody_named_is_not_asked(
 ) -> None:
     elsewhere = [{"billing_date": DAY, "url": "https://files.example/a.pdf?key=secret"}]
     portal_service.fail_next("credit_lines.statement", changes={"statements": elsewhere})
-    assert "files.example, which is not a host" in refused(viewer, line, 502)
+    assert "files.example, which isn’t an allowed document host" in refused(viewer, line, 502)
     call = RemoteCall.objects.get(operation="documents.fetch")
     assert call.path == "files.example/a.pdf"
 
@@ -192,7 +192,7 @@ def test_without_debug_this_machine_is_not_asked(
     viewer: Browser, line: Record, settings: LazySettings
 ) -> None:
     settings.DEBUG = False
-    assert "does not use https" in refused(viewer, line, 502)
+    assert "doesn’t use https" in refused(viewer, line, 502)
 
 
 def test_a_day_the_service_lists_no_more_says_so(
