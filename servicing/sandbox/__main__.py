@@ -45,6 +45,12 @@ def build_parser() -> argparse.ArgumentParser:
     root.add_argument("--port", type=int, default=8001)
     root.add_argument("--db", type=Path, default=Path("sandbox.sqlite3"), help="the file with its data")
     root.add_argument("--seed", action="store_true", help="fill an empty file with the demo portfolio")
+    root.add_argument(
+        "--days-ago",
+        type=int,
+        default=0,
+        help="start the demo portfolio this many days ago; then let them pass",
+    )
     root.add_argument("--reset", action="store_true", help="delete the data in the file")
     root.add_argument("--client-id", default=DEMO_CLIENT_ID)
     root.add_argument("--secret", default=os.environ.get("SANDBOX_SECRET", DEMO_SECRET))
@@ -111,7 +117,7 @@ def serve(options: argparse.Namespace) -> None:
     if options.reset:
         sandbox.reset()
     if options.seed:
-        seed(sandbox.world)
+        seed(sandbox.world, days_ago=max(options.days_ago, 0))
     try:
         sandbox.start()
     except OSError as problem:

@@ -30,7 +30,7 @@ class Clock:
         return now + timedelta(days=self._store.setting(_DAYS_AHEAD))
 
     def pass_days(self, days: int) -> None:
-        """Move the business date forward."""
+        """Move the business date forward, or backward with a negative number."""
         self._store.save_setting(_DAYS_AHEAD, self._store.setting(_DAYS_AHEAD) + days)
 
 

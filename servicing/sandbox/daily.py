@@ -1,11 +1,11 @@
 """What happens each day: payments succeed or fail, lines are billed, next payments are planned.
 
 Decides deterministically which payments fail: of each account's payments, every 17th fails and every 23rd is
-returned after it succeeded.
+returned after it succeeded, unless the payment's own ``outcome`` says otherwise. Payments are spread over the day.
 """
 
-from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Literal
 
 from servicing.sandbox import amortization, ledger
 from servicing.sandbox.clock import SERVICE_ZONE, stamp
@@ -25,16 +25,26 @@ PAYMENTS_PER_FAILURE = 17
 PAYMENTS_PER_RETURN = 23
 DAYS_UNTIL_RETURN = 3
 DAYS_UNTIL_RETRY = 6
+PaymentOutcome = Literal["succeed", "fail", "return"]
 
 
 def pass_day(world: "World") -> None:
     """Advance the service by one day."""
     world.clock.pass_days(1)
     now = world.clock.now()
-    for payment in world.store.due("repayment", now.date().isoformat()):
-        _process_payment(world, payment, now)
-    for line in world.store.due("line", now.date().isoformat()):
+    today = now.date().isoformat()
+    midnight = datetime.combine(now, time.min, now.tzinfo)
+    payments = sorted(
+        world.store.due("repayment", today), key=lambda one: one.private.get("outcome") == "fail"
+    )
+    for number, payment in enumerate(payments, 1):
+        _process_payment(world, payment, midnight + (now - midnight) * number / (len(payments) + 1))
+    for line in world.store.due("line", today):
         world.keep_statement(line, ledger.bill_line(line, now.date()))
+    for user in world.store.due("user", today):
+        user.private |= ledger.due_on_field(None)
+        world.store.update(user)
+        world.report_user(user.body, at=now)
     for account in world.store.all("loan") + world.store.all("line"):
         ledger.update_account(account, now.date())
         plan_payment(world, account, now)
@@ -44,12 +54,20 @@ def pass_day(world: "World") -> None:
 def _process_payment(world: "World", payment: Record, now: datetime) -> None:
     """Settle, bounce or return a payment that is due today."""
     number = world.account(payment.owner).private["payments"] + 1
-    if payment.body["status"] == "SUCCEEDED" or number % PAYMENTS_PER_FAILURE == 0:
+    outcome = payment.private.get("outcome") or _outcome(number)
+    if payment.body["status"] == "SUCCEEDED" or outcome == "fail":
         bounce_payment(world, payment, now)
-    elif number % PAYMENTS_PER_RETURN == 0:
+    elif outcome == "return":
         settle_payment(world, payment, now, returns_on=now.date() + timedelta(days=DAYS_UNTIL_RETURN))
     else:
         settle_payment(world, payment, now)
+
+
+def _outcome(number: int) -> PaymentOutcome:
+    """What becomes of an account's payment with this number."""
+    if number % PAYMENTS_PER_FAILURE == 0:
+        return "fail"
+    return "return" if number % PAYMENTS_PER_RETURN == 0 else "succeed"
 
 
 def settle_payment(

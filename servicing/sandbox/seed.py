@@ -12,6 +12,7 @@ from typing import Any
 from servicing.sandbox import amortization, daily, ledger, names, shapes
 from servicing.sandbox.checks import ENTITIES, TITLES
 from servicing.sandbox.clock import stamp
+from servicing.sandbox.daily import PaymentOutcome
 from servicing.sandbox.history import History
 from servicing.sandbox.shapes import Wire
 from servicing.sandbox.store import Record
@@ -66,23 +67,39 @@ UNKNOWN_LATE_LOAN = 42
 CONTRADICTORY_LOAN = 43
 LOAN_STATUSES = {PAID_OFF_LOAN: "PAID_OFF", 22: "CHARGED_OFF", 30: "FORBEARANCE", 34: "CLOSED"}
 
+# What happens on the last of the days that pass before the portfolio is shown, and shortly before it: the kind and
+# the number of an account, days before the last one, and the outcome of its payment.
+LAST_PAYMENTS: tuple[tuple[str, int, int, PaymentOutcome], ...] = (
+    ("line", 39, 5, "return"),
+    ("line", 15, 0, "succeed"),
+    ("line", 28, 0, "succeed"),
+    ("loan", 33, 0, "fail"),
+)
+# The number of a business whose profile changes, and days before the last one.
+LAST_CHANGES = ((23, 6), (40, 4), (12, 2), (31, 1))
 
-def seed(world: World) -> None:
-    """Fill an empty store with the demo portfolio; a store with data stays unchanged."""
+
+def seed(world: World, *, days_ago: int = 0) -> None:
+    """Fill an empty store with the demo portfolio as of so many days ago; a store with data stays unchanged.
+
+    Once the days have passed, the last one has at least two payments that succeeded, and one that failed.
+    """
     if not world.store.is_empty():
         return
     random = Random(SEED)
     with world.store.write_transaction():
-        Portfolio(World(world.store, world.clock, random=random), random).fill()
+        world.clock.pass_days(-days_ago)
+        Portfolio(World(world.store, world.clock, random=random), random, days_ago).fill()
 
 
 class Portfolio:
     """The borrowers of the demo and their accounts, from one source of randomness."""
 
-    def __init__(self, world: World, random: Random) -> None:
+    def __init__(self, world: World, random: Random, days_left: int) -> None:
         self._world = world
         self._random = random
         self._today = world.clock.today()
+        self._days_left = days_left
         self._history = History(world, random)
         self._phones: set[str] = set()
 
@@ -101,6 +118,10 @@ class Portfolio:
         ]
         self._add_applications(businesses)
         self._add_exceptions(loans, lines)
+        for number in names.LONG_NAMES:
+            self._add_new_loan(businesses[number])
+        if self._days_left:
+            self._arrange_last_days({"loan": loans, "line": lines}, businesses)
         self._add_user_messages(borrowers)
 
     # Borrowers
@@ -131,14 +152,15 @@ class Portfolio:
         trade = names.TRADES[number % len(names.TRADES)]
         owner, partner = self._random.sample(names.LAST_NAMES, 2)
         place = names.BUSINESS_PLACES[number % len(names.BUSINESS_PLACES)]
-        return {
+        usual_name = {
             "SOLE_PROPRIETORSHIP": f"{owner} {trade}",
             "GENERAL_PARTNERSHIP": f"{owner} & {partner} {trade}",
             "LIMITED_PARTNERSHIP": f"{place} {trade} LP",
             "CORPORATION": f"{place} {trade} Inc.",
             "LIMITED_LIABILITY_COMPANY": f"{owner} {trade} LLC",
             "LIMITED_LIABILITY_PARTNERSHIP": f"{owner} and {partner} LLP",
-        }[entity], entity
+        }[entity]
+        return names.LONG_NAMES.get(number, usual_name), entity
 
     def _add_individual(self, number: int) -> Wire:
         place = self._choose_place(number * 5)
@@ -199,7 +221,7 @@ class Portfolio:
         self, borrower: Wire, installments: int, months: int, missed: int, shape: str, *, number: int
     ) -> str:
         """Create a loan with its payments, and return its uuid."""
-        opened = amortization.add_months(self._today - timedelta(days=self._random.randint(2, 26)), -months)
+        opened = amortization.add_months(self._today - timedelta(days=self._days_into_month()), -months)
         amount = Decimal(self._random.randint(8, 400) * 500)
         rate = Decimal(self._random.randint(20, 60)) / 4
         extra_fields = {} if number % 3 else self._usually_null_fields(amount, rate, installments)
@@ -219,6 +241,11 @@ class Portfolio:
         self._history.of_loan(loan["uuid"], paid=max(months - missed, 0))
         return str(loan["uuid"])
 
+    def _days_into_month(self) -> int:
+        """How many days ago a month of an account began; none ends on the last day, which has payments of its own."""
+        days = self._random.randint(2, 26)
+        return days - 4 if self._days_left and days + self._days_left in range(28, 32) else days
+
     def _usually_null_fields(self, amount: Decimal, rate: Decimal, installments: int) -> Wire:
         """Fields that the service usually leaves null."""
         rows = amortization.schedule(amount, rate, installments, opened=self._today)
@@ -233,9 +260,7 @@ class Portfolio:
 
     def _add_line(self, borrower: Wire, statements: int, unpaid: int, busy: bool, *, number: int) -> str:
         """Create a line with its statements and payments, and return its uuid."""
-        opened = amortization.add_months(
-            self._today - timedelta(days=self._random.randint(2, 26)), -statements
-        )
+        opened = amortization.add_months(self._today - timedelta(days=self._days_into_month()), -statements)
         line = self._world.line(
             borrower["uuid"],
             limit=self._random.randint(4, 100) * 1_000,
@@ -270,6 +295,34 @@ class Portfolio:
         self._pay_installment(loans[PAID_OFF_LOAN], days_ago=2)
         for number, status in LOAN_STATUSES.items():
             self._world.amend(loans[number], status=status)
+
+    def _add_new_loan(self, borrower: Wire) -> None:
+        """Create a loan that was boarded in an odd time zone and is due in a month."""
+        day = self._today - timedelta(days=3)
+        boarded = stamp(self._history.moment(day).astimezone(ZONES["IST"]), "IST")
+        loan = self._world.loan(
+            borrower["uuid"], amount=18_000, installments=36, opened=day, servicing_committed_at=boarded
+        )
+        self._history.of_loan(loan["uuid"], paid=0)
+
+    def _arrange_last_days(self, accounts: dict[str, list[str]], businesses: list[Wire]) -> None:
+        """Schedule what the last days bring."""
+        last_day = self._today + timedelta(days=self._days_left)
+        for kind, number, days_before, outcome in LAST_PAYMENTS:
+            account = self._world.account(accounts[kind][number])
+            row = ledger.next_installment(account) if kind == "loan" else None
+            amount = row.total if row else amortization.money(account.body["credit_limit"] / 50)
+            day = last_day - timedelta(days=days_before)
+            payment = self._world.repayment(
+                account.uuid, amount=amount, status="SCHEDULED", effective_date=day
+            )
+            record = self._world.store.require("repayment", payment["uuid"])
+            record.private["outcome"] = outcome
+            self._world.store.update(record)
+        for number, days_before in LAST_CHANGES:
+            user = self._world.store.require("user", businesses[number]["uuid"])
+            user.private |= ledger.due_on_field(last_day - timedelta(days=days_before))
+            self._world.store.update(user)
 
     def _pay_installment(self, loan: str, *, part: Decimal = Decimal(1), days_ago: int) -> str:
         """Pay the oldest unpaid installment of a loan, or a part of it, and return the payment's uuid.
@@ -316,14 +369,15 @@ class Portfolio:
         for borrower, amount in zip(
             businesses[20:25], (25_000, 1_500, 6_000_000, 140_000, 40_000), strict=True
         ):
-            day = self._random_day()
-            self._world.loan_application(borrower["uuid"], amount=amount, created_at=self._stamp(day))
+            created_at = stamp(self._history.moment(self._random_day()))
+            self._world.loan_application(borrower["uuid"], amount=amount, created_at=created_at)
 
     def _add_line_application(self, borrower: Wire, amount: int | str, **overrides: Any) -> Record:
         """Create a past application for a line, whose offers start in the same week."""
         day = self._random_day()
+        created_at = stamp(self._history.moment(day))
         application = self._world.line_application(
-            borrower["uuid"], amount=amount, created_at=self._stamp(day), **overrides
+            borrower["uuid"], amount=amount, created_at=created_at, **overrides
         )
         record = self._world.store.require("line_application", application["uuid"])
         for offer in record.body["offers"]:
@@ -350,15 +404,15 @@ class Portfolio:
         total, _ = self._world.store.messages(start=None, end=None, event=None, skip=0, limit=0)
         for _ in range(MESSAGES - total):
             user = self._random.choice(users)
-            payload = {name: user[name] for name in ("uuid", "email", "phone")}
             status = "FAILED" if self._random.random() < 0.1 else "SUCCESS"
             at = self._history.moment(self._random_day())
-            self._world.message("user.updated", payload, at=at, status=status, zone=self._history.zone())
+            self._world.report_user(user, at=at, status=status, zone=self._history.zone())
 
     def _random_day(self) -> date:
         return self._today - timedelta(days=self._random.randint(1, 360))
 
     def _stamp(self, day: date) -> str:
+        """A time on this day, in a random zone."""
         zone = self._history.zone()
         return stamp(self._history.moment(day).astimezone(ZONES[zone]), zone)
 

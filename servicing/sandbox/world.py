@@ -361,6 +361,13 @@ class World:
         self.store.add_message(body, at=at.astimezone(UTC).isoformat(), day=day.isoformat())
         return body
 
+    def report_user(
+        self, user: Wire, *, at: datetime, status: str = "SUCCESS", zone: str = "US/Pacific"
+    ) -> None:
+        """Add the message that a user has changed."""
+        payload = {name: user[name] for name in ("uuid", "email", "phone")}
+        self.message("user.updated", payload, at=at, status=status, zone=zone)
+
     def messages(self) -> list[Wire]:
         """Every message, newest first."""
         return self.store.messages(start=None, end=None, event=None, skip=0, limit=10**9)[1]

@@ -147,7 +147,11 @@ def test_changed_bytes_are_flagged_with_both_dates(
     ("fault", "status", "sentence"),
     [
         ({"html": True}, 502, "isn’t a PDF"),
-        ({"status": 302, "headers": {"Location": "http://169.254.169.254/latest/"}}, 502, "isn’t an allowed document host"),
+        (
+            {"status": 302, "headers": {"Location": "http://169.254.169.254/latest/"}},
+            502,
+            "isn’t an allowed document host",
+        ),
         ({"size": 200 * 1024 * 1024}, 502, "too large"),
         ({"status": 403}, 502, "status 403"),
         ({"truncate": True}, 503, "cut"),

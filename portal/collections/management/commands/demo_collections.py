@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.audit.models import Actor
@@ -16,14 +17,17 @@ from portal.collections.contacts import contact_form, save_contact
 from portal.collections.list_page import WORKLIST
 from portal.collections.models import AccountOwner, Contact
 from portal.collections.rows import WorklistRow
+from portal.live import claim_due, due_for_refresh, read_live
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, Record
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.promises import business_day_after
 
+DEMO_DAYS = 10
+"""How many days ago the demo's portfolio begins. They pass here, so that its last day is today."""
 DAYS = 4
-"""How many days the demo lets pass, so that repayments arrive."""
+"""How many of them pass before accounts are read again, so that repayments arrive."""
 MAX_READ = 60
 
 
@@ -37,6 +41,7 @@ class Command(BaseCommand):
             raise CommandError("Demo data are for local use: they need DEBUG and the sandbox’s date.")
         if Contact.objects.exists():
             return
+        last_day = business_date() + timedelta(days=DEMO_DAYS)
         late = list(WORKLIST.rows(WORKLIST.records().filter(IS_LATE).order_by("-past_due_rank")[:MAX_READ]))
         paid = [
             row
@@ -55,9 +60,13 @@ class Command(BaseCommand):
             AccountOwner.objects.create(account_uuid=row.record.uuid, owner=owner)
         let_days_pass(DAYS)
         call_command("refresh_portfolio", rate=500, older_than=0, verbosity=0)
-        let_days_pass(
-            (deadline - business_date()).days + 1
-        )  # Nothing is read after it: promises wait for that.
+        let_days_pass((last_day - business_date()).days)
+        # A promise whose deadline has passed waits for an update of its account: those aren't read.
+        waiting = {row.record.uuid for row in unpaid[2:4]}
+        for record in due_for_refresh(ACCOUNTS, older_than=timezone.now()):
+            if record.uuid not in waiting:
+                claim_due([record], force=True)
+                read_live(Actor.system("refresh"), record)
         self._promise(_with_scheduled_payments(2), "supervisor", "Knows of the scheduled debit.")
         self._promise(unpaid[4:5], "servicer", "Pays by wire today.", business_date())
 

@@ -21,6 +21,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from portal.accounts.roles import Role
+from portal.collections.management.commands.demo_collections import DEMO_DAYS
 from portal.registry.models import Record
 
 HOST = "127.0.0.1"
@@ -68,7 +69,7 @@ class Command(BaseCommand):
             self.stdout.write("Stopped.")
 
     def import_known(self, sandbox_port: int) -> None:
-        """The first time, import the sandbox's ids and profiles as a lender's own records, and read every account."""
+        """The first time, import the sandbox's ids and profiles as a lender's own records, and let the staff work."""
         if Record.objects.exists():
             return
         ids, profiles = settings.DATA_DIR / "ids.csv", settings.DATA_DIR / "profiles.jsonl"
@@ -163,6 +164,7 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
     secret = {"SANDBOX_SECRET": settings.SERVICING_SECRET}
     flags = ["--host", HOST, "--port", str(port), "--seed", "--client-id", settings.SERVICING_CLIENT_ID]
     flags += ["--control"]  # The portal takes its business date from there.
+    flags += ["--days-ago", str(DEMO_DAYS)]
     return start(sandbox_command(*flags), os.environ | secret)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.test import Client
 
@@ -22,13 +23,15 @@ from servicing import Application
 class Command(BaseCommand):
     """``manage.py demo_work``"""
 
-    help = "Add notes, follow-ups, a draft, an approval and more to the demo (DEBUG only)."
+    help = "Read the demo’s accounts on three dates, and do the staff’s work in between (DEBUG only)."
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG or settings.BUSINESS_DATE_FROM != "sandbox":
             raise CommandError("Demo data are for local use: they need DEBUG and the sandbox’s date.")
         if Note.objects.exists():
             return
+        call_command("refresh_portfolio", rate=500, verbosity=0)
+        call_command("demo_collections")
         servicer, supervisor = Staff("servicer"), Staff("supervisor")
         today = business_date()
         late = Record.objects.filter(kind=Kind.LOAN).filter(IS_LATE).order_by("-past_due", "pk")[:3]
