@@ -229,7 +229,10 @@ def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         raise Http404
     account = services.follow(request.servicing, Actor.of(request), record, uuid)
     if account is None:
-        toast(request, f"The service has no loan or line with ID {uuid[:8]}. It may have a different ID.")
+        toast(
+            request,
+            f"The service has no loan or line with ID {uuid[:8]}. The funded account may have a different ID.",
+        )
         return finish_action(request, record.get_absolute_url())
     toast(request, f"A {account.get_kind_display().lower()} with this ID exists. It’s on file now.")
     return finish_action(request, account.get_absolute_url())

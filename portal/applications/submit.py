@@ -184,7 +184,7 @@ def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) ->
     """This form was sent before: on to its application, or to the form again if it had no effect."""
     application = store.find(intent.subject_kind, intent.subject_uuid)
     if intent.state == WriteIntent.State.CONFIRMED and application:
-        messages.info(request, f"{intent.label} was sent before; nothing was sent twice.")
+        messages.info(request, f"{intent.label} was already sent. Nothing was sent twice.")
         return finish_action(request, application.get_absolute_url())
     if intent.state in WriteIntent.WITHOUT_EFFECT:
         reason = "Already submitted; it didn’t go through. Check the amount and send again."

@@ -23,7 +23,7 @@ from django.utils import timezone
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry
 
-LOST_LINE = "the file of checkpoints is missing, was shortened, or is an older one"
+LOST_LINE = "the checkpoint file is missing, truncated or outdated"
 
 
 class UnusableCheckpoints(Exception):
@@ -64,11 +64,11 @@ class Checkpoint:
             checkpoint = cls(int(fields["entry"]), str(fields["hash"]), at, keeps)
             keys[fields["key"]].verify(_from_base64(fields["signature"]), checkpoint.message)
         except InvalidSignature:
-            raise UnusableCheckpoints("the signature does not fit.") from None
+            raise UnusableCheckpoints("the signature doesn’t match.") from None
         except KeyError:
-            raise UnusableCheckpoints("no key here has the name it gives.") from None
+            raise UnusableCheckpoints("its key isn’t configured here.") from None
         except (ValueError, TypeError, AttributeError):
-            raise UnusableCheckpoints("it cannot be read.") from None
+            raise UnusableCheckpoints("the line can’t be read.") from None
         return checkpoint
 
 
@@ -143,7 +143,7 @@ def sign_checkpoint(entry: Entry, *, keeps: int | None = None) -> Entry:
 
 def _require_stored(entry: Entry) -> None:
     if not Entry.objects.filter(pk=entry.pk, hash=entry.hash).exists():
-        raise UnusableCheckpoints(f"the trail does not hold entry {entry.pk:,}, which was just written.")
+        raise UnusableCheckpoints(f"entry {entry.pk:,}, just written, isn’t in the trail.")
 
 
 @contextmanager
@@ -218,7 +218,7 @@ def _private_key(text: str) -> Ed25519PrivateKey:
         return Ed25519PrivateKey.from_private_bytes(_from_base64(text))
     except ValueError:
         raise UnusableCheckpoints(
-            "The key of the checkpoints is no Ed25519 key; verify_audit --new-key makes one."
+            "The checkpoint key isn’t an Ed25519 key. Run verify_audit --new-key to create one."
         ) from None
 
 
@@ -231,7 +231,7 @@ def _public_keys() -> Iterator[Ed25519PublicKey]:
             yield Ed25519PublicKey.from_public_bytes(_from_base64(text))
         except ValueError:
             raise UnusableCheckpoints(
-                "AUDIT_CHECKPOINT_FORMER_KEYS holds something that is no public key."
+                "AUDIT_CHECKPOINT_FORMER_KEYS contains an invalid public key."
             ) from None
 
 

@@ -129,9 +129,7 @@ def _storable(text: str) -> str:
 def count_suggestions(request: HttpRequest) -> None:
     """Record that the search box suggested records: one entry per session."""
     actor, session = Actor.of(request), hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
-    log_view(
-        actor, "lookup.suggest", uuid=session, label="suggestions of the search box", repeats_within=None
-    )
+    log_view(actor, "lookup.suggest", uuid=session, label="search suggestions", repeats_within=None)
 
 
 def log_view(

@@ -172,7 +172,7 @@ class AddressForm(LiveForm):
     line_2 = TextField(label="Address line 2", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS, required=False)
     line_3 = TextField(label="Address line 3", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS, required=False)
     city = TextField(label="City", max_length=rules.MAX_ADDRESS_LINE_CHARACTERS)
-    state = StateField(label="State", help_text="Type a name or a code.")
+    state = StateField(label="State", help_text="Enter a name or code.")
     zip = TextField(label="ZIP code", max_length=20, help_text="5 digits, or 9 as in 78701-1234.")
 
     def clean(self) -> dict[str, Any]:

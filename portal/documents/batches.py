@@ -98,7 +98,7 @@ def _start_item(
     except Record.DoesNotExist:
         return partial(_fail, item, "This borrower is no longer on file.")
     except LAYOUT_ERRORS as error:
-        logger.exception("The summary of %s could not be laid out.", item.borrower_uuid)
+        logger.exception("The summary of %s couldn’t be created.", item.borrower_uuid)
         return partial(_fail, item, f"The summary can’t be created ({type(error).__name__}).")
     return partial(_finish, batch.actor, item, document, stamp, rendering.result)
 

@@ -188,7 +188,7 @@ def _renew_lease(claim: "QuerySet[Job]") -> None:
     try:
         claim.update(lease_until=timezone.now() + lease())
     except DatabaseError:
-        logger.warning("A lease could not be renewed.", exc_info=True)
+        logger.warning("A job lease couldn’t be renewed.", exc_info=True)
 
 
 @contextmanager

@@ -71,4 +71,4 @@ def _beat() -> None:
         Worker.objects.update_or_create(pk=worker_id(), defaults={"beat_at": timezone.now()})
         run_upkeep()
     except Exception:  # The next round is due in any case.
-        logger.exception("A round of the clock was missed.")
+        logger.exception("A scheduled run was missed.")

@@ -87,7 +87,7 @@ def findings() -> Findings:
     yield from found
     if any(one.grade == "bad" for one in found):
         yield warn(
-            "Keys, answers, service, worker, cache and trail were not looked at: the database comes first."
+            "Keys, saved responses, service, worker, cache and audit trail were not checked. Fix the database first."
         )
         return
     for check in (search_index, keys, answers, service, single_sign_on, mail, worker, shared_cache, trail):
@@ -160,11 +160,11 @@ def database() -> Findings:
     if unreadable:
         others = f" and {len(unreadable) - 3} other tables" if len(unreadable) > 3 else ""
         yield bad(
-            f"The database answers, but this role may not read {', '.join(unreadable[:3])}{others}. {GRANT}"
+            f"The database responds, but this role can’t read {', '.join(unreadable[:3])}{others}. {GRANT}"
         )
         return
     if pending:
-        yield bad(f"The database lacks {pending} migration{pluralize(pending)}. Run manage.py upgrade.")
+        yield bad(f"The database is missing {pending} migration{pluralize(pending)}. Run manage.py upgrade.")
         return
     try:
         Tally.objects.filter(pk=0).update(count=0)
@@ -348,9 +348,7 @@ def shared_cache() -> Findings:
     if not is_stored:
         yield bad("The cache doesn’t keep its values. Check CACHE_URL.")
     elif settings.CACHES["default"]["BACKEND"].endswith("LocMemCache") and has_several_processes():
-        yield warn(
-            "Each process throttles sign-ins by itself. Point CACHE_URL at a Valkey or Redis that all share."
-        )
+        yield warn("Each process throttles sign-ins on its own. Set CACHE_URL to a shared Valkey or Redis.")
     else:
         yield ok("The cache works.")
 
@@ -369,9 +367,9 @@ def metrics() -> Findings:
 def traces() -> Findings:
     """Check that the collector accepts traces, if one is configured."""
     if not tracing.is_enabled():
-        yield ok("No traces are sent: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
+        yield ok("Traces are off: OTEL_EXPORTER_OTLP_ENDPOINT is not set.")
     elif tracing.load_sdk().is_collector_reachable():
-        yield ok("The collector of traces takes them.")
+        yield ok("The trace collector accepts traces.")
     else:
         yield bad(
             f"The collector at {settings.OTEL_EXPORTER_OTLP_ENDPOINT} doesn’t accept traces. "
@@ -388,7 +386,8 @@ def trail() -> Findings:
     if found.checked and found.checked.result == "broken":
         problem = found.checked.detail.get("problem", "")
         yield bad(
-            f"The audit trail is broken. {problem} Look at a copy from before, and who could write since."
+            f"The audit trail is broken. {problem} "
+            "Compare with an earlier backup and find out who had write access since."
         )
     elif found.checked is None:
         yield warn("The audit trail has never been checked. Run manage.py verify_audit.")
@@ -396,7 +395,7 @@ def trail() -> Findings:
         yield warn("The audit trail hasn’t been checked for two days. Run manage.py verify_audit.")
     else:
         counts = f"{found.checked.detail.get('entries', 0):,} entries; {found.entries:,} now"
-        yield ok(f"The audit trail was unbroken at its last full check ({counts}).")
+        yield ok(f"The audit trail was intact at its last full check ({counts}).")
     if not (found.signed and is_recent(found.signed.at, MAX_CHECK_AGE)):
         yield warn("The worker hasn’t signed the audit trail for two days. Check CHECKPOINT_MINUTES.")
     if settings.AUDIT_CHECKPOINT_DIR:
@@ -408,9 +407,9 @@ def checkpoint_files(signed: Entry | None) -> Findings:
     try:
         stored = checkpoints.read_checkpoints()
     except checkpoints.UnusableCheckpoints as problem:
-        yield bad(f"The checkpoints cannot be used: {problem}")
+        yield bad(f"The checkpoints can’t be used: {problem}")
         return
     if signed and not stored.has_line_of(signed.pk, signed.detail["entry"]):
-        yield bad(f"The trail was signed, but {checkpoints.LOST_LINE}. Look at AUDIT_CHECKPOINT_DIR.")
+        yield bad(f"The trail was signed, but {checkpoints.LOST_LINE}. Check AUDIT_CHECKPOINT_DIR.")
     else:
         yield ok(f"Audit trail checkpoints found: {len(stored.by_entry):,}.")

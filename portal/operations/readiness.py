@@ -31,7 +31,7 @@ def readiness() -> tuple[bool, list[str]]:
         work = jobs_status() if not pending else None
     except DatabaseError as error:
         return False, [
-            f"database: {'this role lacks rights' if is_lack_of_rights(error) else 'not answering'}"
+            f"database: {'this role lacks rights' if is_lack_of_rights(error) else 'not responding'}"
         ]
     migrations = f"migrations: {pending} not applied" if pending else "migrations: ok"
     cache_line = "cache: ok" if cache.is_answering() else "cache: not responding"

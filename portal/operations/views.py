@@ -122,7 +122,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         raise Http404
     given = request.headers.get("Authorization", "")
     if not constant_time_compare(given, f"Bearer {settings.METRICS_TOKEN}"):
-        words, headers = "The metrics need their token.\n", {"WWW-Authenticate": "Bearer"}
+        words, headers = "Send METRICS_TOKEN as a bearer token.\n", {"WWW-Authenticate": "Bearer"}
         return HttpResponse(words, status=401, content_type="text/plain", headers=headers)
     return HttpResponse(join_lines(measured.lines()), content_type="text/plain; version=0.0.4; charset=utf-8")
 

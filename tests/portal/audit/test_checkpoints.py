@@ -275,7 +275,7 @@ class TestGuard:
         lines = signed.read_text()
         run(*REPLACED[connection.vendor])
         assert "audit_entry isn't a table; something replaced it" in failure()
-        with pytest.raises(checkpoints.UnusableCheckpoints, match="does not hold entry"):
+        with pytest.raises(checkpoints.UnusableCheckpoints, match="isn’t in the trail"):
             checkpoints.sign_checkpoint(Entry(id=Entry.objects.count() + 1, hash="f" * 64))
         assert signed.read_text() == lines
 
@@ -516,7 +516,7 @@ class TestKeys:
             words.split("KEY=")[1].split()[0],
         )
         (signed.parent / "key").unlink()
-        assert "no key here has the name" in failure()
+        assert "its key isn’t configured here" in failure()
         settings.AUDIT_CHECKPOINT_FORMER_KEYS = [checkpoints.public_key_of(first)]
         check()
         check()

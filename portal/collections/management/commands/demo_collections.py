@@ -17,7 +17,7 @@ from portal.collections.contacts import contact_form, save_contact
 from portal.collections.list_page import WORKLIST
 from portal.collections.models import AccountOwner, Contact
 from portal.collections.rows import WorklistRow
-from portal.live import claim_due, due_for_refresh, read_live
+from portal.live.reading import claim_due, due_for_refresh, read_live
 from portal.registry.figures import ACCOUNTS
 from portal.registry.models import IS_LATE, Kind, Record
 from portal.repayments.table import SCHEDULED
