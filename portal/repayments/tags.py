@@ -20,7 +20,7 @@ from servicing import Repayment
 register = template.Library()
 ROW = """<tr data-row{is_open}>
 <th scope="row"><a id="open-{uuid}" href="{url}" hx-get="{beside}" hx-target="#{target}"
-hx-push-url="true"{marks}>{name}</a>{meta}</th>
+hx-push-url="true"{marks}>{name}</a>{borrower}{meta}</th>
 {amounts}
 {account}</tr>
 """
@@ -45,8 +45,6 @@ def repayment_row(
     marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
     when = day(one.effective_date) if one.effective_date else "No date"
     name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, _type(row)]
-    if row.borrower:
-        meta.append(borrower_link(row.borrower))
     words = format_html_join(" · ", "{}", ((part,) for part in meta if part))
     return format_html(
         ROW,
@@ -57,6 +55,7 @@ def repayment_row(
         target=target,
         marks=SafeString("".join(marks)),
         name=name,
+        borrower=borrower_link(row.borrower) if row.borrower else "",
         meta=format_html("<small>{}</small>", words) if words else "",
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account=_account(row, table) if table.has_accounts else "",
