@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.utils import timezone
+
 from portal.lists import cells
 from portal.lists.columns import account_columns, value_column
 from portal.lists.filters import date_filters, value_filter
@@ -55,6 +57,11 @@ def added(row: ApplicationRow) -> str:
     return cells.with_note(ui.ago(row.record.created_at), "" if by == "system" else by)
 
 
+def added_on(row: ApplicationRow) -> str:
+    """The day on which it was added: an import adds all of them on one."""
+    return wording.day(timezone.localdate(row.record.created_at))
+
+
 APPLICATIONS = ListPage(
     kinds=[Kind.APPLICATION],
     area="applications",
@@ -82,7 +89,7 @@ APPLICATIONS = ListPage(
             cell=lambda row: ui.remote_time(row.answer and row.answer.created_at),
             css="sd-wide",
         ),
-        Column(name="added", head="Added", cell=added, sort="created", css="sd-widest"),
+        Column(name="added", head="Added", cell=added, sort="created", css="sd-widest", shared=added_on),
         Column(
             name="added_at",
             head="Added",

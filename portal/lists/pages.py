@@ -78,6 +78,8 @@ class Column:
     """Whether nobody can hide it."""
     beside: str = ""
     """The column with which this one goes into a file, if it has no cell of its own."""
+    shared: Callable[[Any], str] | None = field(default=None, repr=False)
+    """What every row has to share for the column to be left out, even as the order; without it, the cell."""
 
 
 @dataclass(frozen=True)
@@ -430,13 +432,14 @@ class Listing:
 
 
 def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> dict[str, str]:
-    """The columns that say the same in every row, with what they say; figures and the order keep theirs."""
+    """The columns that say the same in every row, with what they say; figures keep theirs."""
     same = {}
     for column in columns if len(rows) >= MIN_FOLDED else ():
         is_sorted = (column.sort or column.name) == sort.removeprefix("-")
-        if not column.cell or column.is_fixed or is_sorted or "sd-num" in column.css:
+        words = column.shared or column.cell
+        if not words or column.is_fixed or (is_sorted and not column.shared) or "sd-num" in column.css:
             continue
-        cells = (column.cell(row) for row in rows)  # Drawn only up to the first that differs.
+        cells = (words(row) for row in rows)  # Drawn only up to the first that differs.
         first = next(cells)
         if all(cell == first for cell in cells):
             same[column.name] = strip_tags(first).strip() or "none"

@@ -51,13 +51,18 @@ class TestList(AccountList):
     def test_what_is_the_same_in_every_row_is_said_once(
         self, viewer: Browser, portal_service: Sandbox
     ) -> None:
-        for status in ("APPROVED", "REJECTED", "APPROVED"):
-            self.known(portal_service, category="BUILD_CREDIT", status=status)
+        for hour, status in enumerate(("APPROVED", "REJECTED", "APPROVED"), 15):
+            imported = datetime(2026, 11, 3, hour, tzinfo=UTC)
+            self.known(portal_service, category="BUILD_CREDIT", status=status, created_at=imported)
         found = self.fragment(viewer)
         assert found.count("Build credit") == 1
         assert "The same in every row: Product (Build credit), Created" in found
+        assert "Added (Nov 3, 2026)" in found
+        assert "Added" not in found.partition("<thead>")[2].partition("</thead>")[0]
         assert found.count("Rejected") == 1
         assert "Product" in self.fragment(viewer, "?sort=product").partition("</thead>")[0]
+        self.known(portal_service, created_at=datetime(2026, 11, 4, 15, tzinfo=UTC))
+        assert "Added" in self.fragment(viewer).partition("<thead>")[2].partition("</thead>")[0]
 
     def test_it_is_narrowed_to_what_was_not_told(self, viewer: Browser, portal_service: Sandbox) -> None:
         told, untold = (
