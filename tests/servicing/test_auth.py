@@ -101,12 +101,12 @@ def test_without_a_scheme_nothing_is_added() -> None:
     [
         (lambda: HmacAuth("", SECRET), "client id is missing"),
         (lambda: HmacAuth("desk", ""), "secret is missing"),
-        (lambda: HmacAuth("de\nsk", SECRET), "client id may hold only printable ASCII"),
+        (lambda: HmacAuth("de\nsk", SECRET), "client id can contain only printable ASCII"),
         (lambda: HmacAuth("desk", SECRET, header_names=["A", "B", "C"]), "must be four header names"),
         (lambda: HmacAuth("desk", SECRET, header_names=["A", "B", "C", "D: x"]), "must be four header names"),
         (lambda: HmacAuth("desk", SECRET, epoch_unit="min"), "must be ms or s, not 'min'"),
         (lambda: BearerAuth(""), "token is missing"),
-        (lambda: BearerAuth(" t"), "token may hold only printable ASCII"),
+        (lambda: BearerAuth(" t"), "token can contain only printable ASCII"),
     ],
 )
 def test_an_unusable_setting_is_explained_in_a_sentence(make: Callable[[], object], sentence: str) -> None:

@@ -106,7 +106,7 @@ def test_whole_numbers_are_read_from_numbers_and_text(value: object, term: int |
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
 def test_invalid_json_numbers_make_an_answer_invalid(text: str) -> None:
-    with pytest.raises(ProtocolError, match="not JSON"):
+    with pytest.raises(ProtocolError, match="isn’t JSON"):
         read_amount(text)
 
 
@@ -322,13 +322,13 @@ def test_one_bad_record_does_not_affect_the_rest_of_its_list(bad: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "not JSON"),
-        ("<html>", "not JSON"),
-        ('{"uuid": "r-1"', "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ('"\udcff"', "not JSON"),
-        ("[]", "not an object"),
-        ("null", "not an object"),
+        ("", "isn’t JSON"),
+        ("<html>", "isn’t JSON"),
+        ('{"uuid": "r-1"', "isn’t JSON"),
+        ("[" * 100_000, "isn’t JSON"),
+        ('"\udcff"', "isn’t JSON"),
+        ("[]", "isn’t an object"),
+        ("null", "isn’t an object"),
         ("{}", "without uuid"),
         ('{"uuid": null}', "without uuid"),
         ('{"uuid": []}', "without uuid"),
@@ -344,7 +344,7 @@ def test_a_value_that_is_not_a_record_is_an_error(text: str, sentence: str) -> N
     [
         ("7", "neither a list nor an envelope"),
         ('{"data": {}}', "neither a list nor an envelope"),
-        ("[7]", "not an object"),
+        ("[7]", "isn’t an object"),
         ('[{"uuid": "r-1"}, {}]', "without uuid"),
     ],
 )
@@ -358,7 +358,7 @@ def test_a_statement_needs_no_uuid() -> None:
 
 
 def test_bytes_that_are_not_text_are_not_json() -> None:
-    with pytest.raises(ProtocolError, match="not JSON"):
+    with pytest.raises(ProtocolError, match="isn’t JSON"):
         parse(b'"\xff"')
 
 

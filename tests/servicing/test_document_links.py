@@ -104,7 +104,7 @@ def test_a_link_must_use_https(scheme: str) -> None:
 
 @pytest.mark.parametrize("user", ["me", "me:secret", ":secret", "lender.example:443", "%40"])
 def test_a_link_must_not_contain_a_user(user: str) -> None:
-    assert "user name" in refusal_message(remote_fetcher(), f"https://{user}@{FILES}/a.pdf")
+    assert "username" in refusal_message(remote_fetcher(), f"https://{user}@{FILES}/a.pdf")
 
 
 @pytest.mark.parametrize("port", [22, 80, 8443, 65535])
@@ -305,7 +305,7 @@ def test_a_certificate_for_another_name_is_rejected(tls_server: tuple[Wire, str]
 def test_a_certificate_for_a_name_does_not_prove_an_address(tls_server: tuple[Wire, str], name: str) -> None:
     server, path = tls_server
 
-    assert "prove" in refusal_message(
+    assert "isn’t valid" in refusal_message(
         local_fetcher(SERVICE, ca_bundle=path), f"https://{name}:{server.port}/"
     )
 
@@ -314,7 +314,7 @@ def test_a_self_signed_certificate_is_rejected(tls_server: tuple[Wire, str]) -> 
     server, _ = tls_server
     url = f"https://{FILES}:{server.port}/a.pdf"
 
-    assert "prove" in refusal_message(local_fetcher(url, resolve=resolve_to("127.0.0.1")), url)
+    assert "isn’t valid" in refusal_message(local_fetcher(url, resolve=resolve_to("127.0.0.1")), url)
 
 
 def test_an_encrypted_document_is_limited_like_any_other(tls_server: tuple[Wire, str]) -> None:
@@ -325,7 +325,7 @@ def test_an_encrypted_document_is_limited_like_any_other(tls_server: tuple[Wire,
     server.answer(unending(OK + b"\r\n%PDF-1.7"))
     assert "too large" in refusal_message(local_fetcher(url, max_bytes=1_000_000, **choices), url)
     server.answer(trickling(OK + b"\r\n%PDF-1.7"))
-    assert "in time" in refusal_message(local_fetcher(url, time_limit=2, **choices), url)
+    assert "took too long" in refusal_message(local_fetcher(url, time_limit=2, **choices), url)
     server.answer(closing(OK + b"Content-Length: 500\r\n\r\n%PDF-1.7"))
     assert "cut" in unavailable_message(local_fetcher(url, **choices), url)
 

@@ -102,10 +102,10 @@ def test_an_ignored_offset_is_reported(open_sandbox: OpenSandbox) -> None:
 @pytest.mark.parametrize(
     ("cap", "is_refused", "sentence", "grade"),
     [
-        (1000, True, "at most 1,000 messages; a larger limit is refused.", "ok"),
-        (137, True, "at most 137 messages; a larger limit is refused.", "ok"),
-        (40, True, "at most 40 messages; a larger limit is refused. `messages.iterate` asks for 100", "bad"),
-        (40, False, "at most 40 messages; a larger limit is lowered.", "ok"),
+        (1000, True, "up to 1,000 messages; a larger limit is rejected.", "ok"),
+        (137, True, "up to 137 messages; a larger limit is rejected.", "ok"),
+        (40, True, "up to 40 messages; a larger limit is rejected. `messages.iterate` asks for 100", "bad"),
+        (40, False, "up to 40 messages; a larger limit is lowered.", "ok"),
         (20_000, True, "10,000 messages or more.", "ok"),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_rejected_signature_ends_the_check_after_the_clock(open_sandbox: OpenS
 @pytest.mark.parametrize("status", [401, 403, 200])
 def test_an_unusual_status_for_an_unknown_path_is_reported(open_sandbox: OpenSandbox, status: int) -> None:
     (problem,) = bad_sentences(run_findings(open_sandbox(unknown_path_status=status)))
-    assert f"answered with {status}, not 404" in problem
+    assert f"returns {status}, not 404" in problem
 
 
 def test_a_harmless_json_type_is_certain_only_with_existing_records(open_sandbox: OpenSandbox) -> None:
