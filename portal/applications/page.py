@@ -157,6 +157,7 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
     requested = decimal_or_none(reported_value(application, "amount"))
     consent = application.credit_score_consent
     return [
+        *([] if application.product else [("Product", None)]),  # Otherwise it is in the title line.
         ("Requested", wording.money(requested) or as_text(reported_value(application, "amount"))),
         ("Term requested", as_text(reported_value(application, "term"))),
         (

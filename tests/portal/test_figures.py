@@ -484,7 +484,12 @@ def check_pages(viewer: Browser, accounts: dict[str, Any]) -> None:
             labels |= {"Due next": one["Amount due next"]} if one["Due next"] else {}
             unknown = "Not known"
         else:
-            labels = {"Past due balance": one["Past due"], "Principal": one["Principal"]}
+            is_late = (one["Past due"] is None and (one["Days past due"] or 0) > 0) or (
+                one["Past due"] or 0
+            ) > 0
+            label, otherwise = ("Past due", "Not known") if is_late else ("Past due balance", "—")
+            assert f"{label} {wording.money(one['Past due']) or otherwise}" in page, uuid
+            labels = {"Principal": one["Principal"]}
             labels |= {"Available credit": one["Available"], "Credit limit": one["Limit"]}
             unknown = "—"
         for label, amount in labels.items():

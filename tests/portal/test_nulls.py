@@ -23,6 +23,7 @@ ACCOUNT, OWNER = "loan-or-line", "borrower-1"
 OFFER = {"uuid": "offer-1", "amount": None, "apr": None, "term": None}
 FACT = re.compile(r"<dt[^>]*>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", re.DOTALL)
 HOVER = re.compile(r'<span class="sd-null" title="([^"]*)">—</span>')
+ONE_LINE = re.compile(r'<dt>Not provided</dt><dd[^>]* title="([^"]*)">(.*?)</dd>')
 
 
 def told(model: Any, answer: dict[str, Any], source: str = Source.SERVICE) -> Record:
@@ -40,9 +41,12 @@ def at(moment: datetime | None) -> str:
 
 
 def nulls(shown: str) -> dict[str, str]:
-    """What each fact without a value says on hover."""
+    """What each fact without a value says on hover; several may be named in one line."""
     facts = ((strip_tags(name).strip(), HOVER.search(value)) for name, value in FACT.findall(shown))
-    return {name: hover[1] for name, hover in facts if hover}
+    in_one_line = {
+        name.capitalize(): hover for hover, names in ONE_LINE.findall(shown) for name in names.split(", ")
+    }
+    return in_one_line | {name: hover[1] for name, hover in facts if hover}
 
 
 LOAN_FACTS = (

@@ -309,7 +309,7 @@ class TestAdministration:
         nowhere = existing_user("nowhere", OLD)
         chosen = {"action": "send_password_links", "_selected_action": [maya.pk, gone.pk, nowhere.pk]}
         page = admin.post("/admin/accounts/user/", chosen, follow=True).content.decode()
-        assert ("1 link will be sent." in page, "2 not: inactive, or without an email" in page) == (
+        assert ("1 link will be sent." in page, "2 skipped: inactive or no email" in page) == (
             True,
             True,
         )

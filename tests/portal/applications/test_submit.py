@@ -309,7 +309,7 @@ def test_a_second_click_gets_the_first_result(
     first = send(servicer, borrower, submit_id=(once := str(uuid4())))
     again = send(servicer, borrower, submit_id=once)
     assert (again.status_code, again["Location"]) == (303, first["Location"])
-    assert "nothing was sent twice" in html(servicer.get(again["Location"]))
+    assert "Nothing was sent twice" in html(servicer.get(again["Location"]))
     assert (len(sent(portal_service)), trail()) == (1, ["attempt", "outcome confirmed"])
 
 

@@ -234,7 +234,7 @@ def test_pressing_the_button_again_sends_nothing_and_opens_the_borrower(
     again = wizard.post("review", typed)
     assert (again.status_code, again["Location"]) == (303, first["Location"])
     assert len(sandbox.calls) == 1
-    assert "nothing was sent twice" in html(wizard.browser.get(again["Location"]))
+    assert "Nothing was sent twice" in html(wizard.browser.get(again["Location"]))
 
 
 def test_two_windows_send_once(wizard: Wizard, sandbox: Sandbox) -> None:

@@ -118,7 +118,7 @@ class TestAttention:
             assert [fact[:22] for fact in facts(servicer)] == [
                 "Outcome unknown: an ap",
                 "Repayment of $88.10 re",
-                "An unknown amount pa",
+                "An unknown amount past",
                 "$310.00 past due, 12 d",
                 "Payment of $880.50 due",
             ]
@@ -418,7 +418,7 @@ class TestSections:
         owner = given.borrower(portal_service)
         servicer.get(owner.get_absolute_url())
         servicer.post(f"/notes/new/borrower/{owner.uuid}/", {"text": "Prefers mornings"})
-        assert [text.split()[0] for _, text in viewer.get("/").context["activity"]] == ["wrote"]
+        assert [text.split()[0] for _, text in viewer.get("/").context["activity"]] == ["added"]
 
     def test_the_teams_work_reads_as_sentences_without_sign_ins(self, viewer: Browser) -> None:
         maya = Actor(name="Maya Chen", role="servicer")

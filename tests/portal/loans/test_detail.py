@@ -50,9 +50,9 @@ class TestFigures:
         shown = read(viewer, loan)
         for words in (
             "$1,000.00",
-            "3 of 12 installments paid; interest included",
+            "3 of 12 installments paid, per the schedule; interest included",
             "$9,000.00",
-            "Not a payoff",
+            "Not the payoff",
         ):
             assert words in shown
 
