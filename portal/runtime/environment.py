@@ -209,4 +209,4 @@ def unknown_names(file: Path) -> Iterator[str]:
         if name.removesuffix("_FILE") in _names_read or name.startswith(_READ_BY_OTHERS):
             continue
         meant = difflib.get_close_matches(name, _names_read, n=1)
-        yield f"Nothing reads {name} from {file}." + (f"Did you mean {meant[0]}?" if meant else "")
+        yield f"Nothing reads {name} from {file}." + (f" Did you mean {meant[0]}?" if meant else "")

@@ -117,7 +117,7 @@ class TestTampering:
             )
         if recent or loss != "shortened":  # Only a whole check misses an earlier line.
             (bad,) = [one.words for one in doctor.trail() if one.grade == "bad"]
-            assert bad.startswith("The trail was signed, but the file of checkpoints is missing")
+            assert bad.startswith("The trail was signed, but the checkpoint file is missing")
         assert "was signed, but the checkpoint file is missing, truncated" in failure(recent=recent)
 
     def test_what_is_newer_than_the_last_checkpoint_is_checked_before_it_is_signed(

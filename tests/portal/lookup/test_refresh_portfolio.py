@@ -42,7 +42,7 @@ def test_accounts_and_their_repayments_are_read(portal_service: Sandbox, owner: 
 
 def test_what_was_just_read_is_left_alone(portal_service: Sandbox, owner: Record) -> None:
     refresh()
-    assert "0 read" in refresh()
+    assert "0 refreshed" in refresh()
 
 
 def test_what_failed_is_read_the_next_time(portal_service: Sandbox, owner: Record) -> None:
@@ -68,7 +68,7 @@ def test_what_is_due_is_found_at_the_same_cost_however_many_accounts_there_are(
 
 
 def test_one_kind_alone(portal_service: Sandbox, owner: Record) -> None:
-    assert "2 read" in refresh(kind="loan")
+    assert "2 refreshed" in refresh(kind="loan")
     assert {call.operation for call in portal_service.calls} == {"loans.get", "repayments.of_loan"}
 
 

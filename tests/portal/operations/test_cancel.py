@@ -65,7 +65,7 @@ def test_another_servicer_may_not_cancel_it_and_sees_why(portal_service: Sandbox
         "Someone else started this job. Requires the supervisor or administrator role"
         in refused.content.decode()
     )
-    assert "Someone else started it" in browser.get(address.removesuffix("cancel/")).content.decode()
+    assert "Someone else started this job" in browser.get(address.removesuffix("cancel/")).content.decode()
 
 
 @pytest.mark.parametrize("role", [Role.SUPERVISOR, Role.ADMIN])

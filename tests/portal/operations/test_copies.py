@@ -68,7 +68,7 @@ def test_a_schedule_keeps_the_newest_copies_and_touches_nothing_else(copy: Path)
     assert f"Deleted: {folder / '20250101T000000Z.copy'}." in said
     dated = sorted(set(folder.iterdir()) - set(others))
     assert (len(dated), dated[0].name) == (2, "20250102T000000Z.copy")
-    assert "The copy can be restored." in run("restore", dated[1], check=True)
+    assert "The backup can be restored." in run("restore", dated[1], check=True)
     assert all(file.exists() for file in others)
     for number in ("0", "-1"):
         with pytest.raises(CommandError, match="1 or more"):
@@ -137,7 +137,8 @@ def test_an_upgrade_names_what_another_version_made() -> None:
         "INSERT INTO django_migrations (app, name, applied) VALUES ('notes', '0007_other', CURRENT_TIMESTAMP)",
     )
     with pytest.raises(
-        CommandError, match=r"Another version of the portal made .* it has notes\.0007_other\."
+        CommandError,
+        match=r"This database belongs to another version of the portal: it has notes\.0007_other\.",
     ):
         run("upgrade", verbosity=0)
 

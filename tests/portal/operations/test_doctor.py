@@ -62,11 +62,11 @@ def test_a_healthy_one_has_nothing_to_mend_but_local_use(healthy: Sandbox) -> No
     told = [line for line in words.splitlines() if not line.startswith(("ok ", "look   This role owns"))]
     assert told == ["WRONG  DEBUG is on: demo staff can sign in and nothing is secured. Turn DEBUG off."]
     for part in (
-        "database answers",
-        "same time",
+        "database responds",
+        "agrees on the time",
         "Workers running: 1",
         "PDFs can be created",
-        "unbroken at its last full check",
+        "intact at its last full check",
     ):
         assert part in words
 
@@ -86,8 +86,8 @@ def test_what_the_identity_provider_says_of_itself_is_compared(
     healthy: Sandbox, settings: LazySettings, provider_url: str
 ) -> None:
     use_provider(settings, provider_url)
-    register = "Register https://127.0.0.1/sign-in/with/sso/back/ as its redirect URI."
-    assert f"The identity provider at {provider_url} answers. {register}" in said()
+    register = "Register https://127.0.0.1/sign-in/with/sso/back/ there as the redirect URI."
+    assert f"The identity provider at {provider_url} responds. {register}" in said()
     settings.OIDC_SCOPES = ["openid", "groups"]
     assert "doesn’t list the scope groups. Check OIDC_SCOPES." in said()
     use_provider(settings, provider_url.replace("127.0.0.1", "localhost"))
@@ -149,7 +149,7 @@ def test_what_is_missing_is_said(
     words = said()
     assert "WRONG  No worker is running" in words
     assert f"chmod 600 {settings.ENV_FILE}" in words
-    assert "look   Each process throttles sign-ins by itself." in words
+    assert "look   Each process throttles sign-ins on its own." in words
 
 
 def test_settings_that_were_given_otherwise_than_meant_are_said(
@@ -207,7 +207,7 @@ def test_an_older_database_is_said_and_nothing_else_is_asked_of_it(healthy: Sand
         ),
         (
             "sqlite:////nowhere/portal.sqlite3",
-            "DATABASE_URL names the folder ",
+            "DATABASE_URL points to the folder ",
             "where this user can’t write",
         ),
         ("", "DATA_DIR points to the folder ", "where this user can’t write"),
@@ -255,7 +255,7 @@ def test_a_changed_key_is_said_before_somebody_cannot_sign_in(
 def test_a_service_that_is_left_alone_is_asked_all_the_same(healthy: Sandbox) -> None:
     now = timezone.now()
     Outage.objects.create(pk=1, since=now, tries=9, ask_again_at=now + timedelta(hours=1))
-    assert "ok     The lending service answers" in said()
+    assert "ok     The lending service responds" in said()
 
 
 def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings: LazySettings) -> None:
@@ -265,7 +265,7 @@ def test_settings_that_start_but_cannot_work_are_said(healthy: Sandbox, settings
     words = said()
     assert "WRONG  The checkpoints can’t be used: The checkpoint key isn’t an Ed25519 key" in words
     assert (
-        "WRONG  The check of configuration failed: InvalidTaskBackendError: Could not find backend 'nothing.Such'"
+        "WRONG  The configuration check failed: InvalidTaskBackendError: Could not find backend 'nothing.Such'"
         in words
     )
 
@@ -283,7 +283,7 @@ def test_a_trail_that_is_unguarded_and_unchecked_is_said(healthy: Sandbox) -> No
 def test_it_says_how_many_entries_were_checked(healthy: Sandbox) -> None:
     append(Actor.system("verify"), "audit.verify", detail={"entries": 4_321})
     append(Actor.system("verify"), "lookup.add")
-    assert "unbroken at its last full check (4,321 entries; " in said()
+    assert "intact at its last full check (4,321 entries; " in said()
 
 
 def test_a_broken_trail_is_said_though_the_cache_is_away(healthy: Sandbox, settings: LazySettings) -> None:

@@ -108,7 +108,7 @@ def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> Non
             drill = manage(
                 "restore", str(copy), "--check", ENV_FILE=str(tmp_path / "env"), DATABASE_URL=owner
             )
-            assert "The copy can be restored." in drill.stdout, drill.stderr
+            assert "The backup can be restored." in drill.stdout, drill.stderr
         finally:
             administrator.execute("DROP DATABASE IF EXISTS desk_begun WITH (FORCE)")
             administrator.execute("DROP ROLE IF EXISTS desk_begun")
