@@ -229,7 +229,7 @@ class TestFormats:
             ("hash_format = 1 WHERE id = 2", "Entry 2 was altered"),
             ("hash_format = 2 WHERE id = 1", "Entry 1 was altered"),
             ("reason = 'Another' WHERE id = 1", "Entry 1 was altered"),
-            ("hash_format = 99 WHERE id = 2", "Entry 2 names the hash format 99, which this version does"),
+            ("hash_format = 99 WHERE id = 2", "Entry 2 has hash format 99, which this version does"),
         ],
     )
     def test_neither_a_field_nor_the_format_changes_unnoticed(self, change: str, named: str) -> None:

@@ -465,7 +465,7 @@ class TestRestoring:
     def test_a_lost_file_is_accepted_in_the_same_way(self, older: Path) -> None:
         check(reason="Restored")
         older.unlink()
-        assert "was signed, but the file of checkpoints is missing" in failure()
+        assert "was signed, but the checkpoint file is missing" in failure()
         assert "one unbroken chain" in check(reason="The volume was lost")
         assert "one unbroken chain" in check()
 

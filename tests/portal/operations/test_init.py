@@ -124,7 +124,7 @@ def test_what_it_prints_makes_both_roles_and_the_database(tmp_path: Path) -> Non
         ("--database=postgres://desk:password@db/desk", "Enter a database such as postgres://"),
         ("--service=https://lender.example/v1", "SERVICING_URL must end before /v1"),
         ("--client-id=", "SERVICING_CLIENT_ID is missing"),
-        ("--secret-file=/nowhere", "SERVICING_SECRET cannot be read from the file"),
+        ("--secret-file=/nowhere", "SERVICING_SECRET can’t be read from the file"),
         ("--data-dir=/dev/null/data", "can’t be created: Not a directory."),
     ],
 )
