@@ -189,7 +189,7 @@ def test_where_nothing_can_be_made_is_named(name: str, tmp_path: Path) -> None:
     given = (
         {"DATA_DIR": value} if name == "DATA_DIR" else {"DATABASE_URL": f"sqlite:////proc/{os.getpid()}/x"}
     )
-    assert refusal(DEBUG="on", **{"DATA_DIR": str(tmp_path)} | given).startswith(f"{name} names a ")
+    assert refusal(DEBUG="on", **{"DATA_DIR": str(tmp_path)} | given).startswith(f"{name} points to a ")
     # The database lies in there unless it is said to lie elsewhere.
     inside = refusal(**NEEDED, DATA_DIR=f"/proc/{os.getpid()}")
     assert inside.startswith("DATA_DIR points to a place where no database can be created")
@@ -285,7 +285,7 @@ def test_what_only_the_client_can_refuse_stops_the_server_too(command: str) -> N
         ["gunicorn", "portal.wsgi", "--bind", "127.0.0.1:0"] if command == "-m" else ["import portal.wsgi"]
     )
     for name, value, reason in (
-        ("SERVICING_CLIENT_ID", "two\tparts", "The client id may hold only printable ASCII"),
+        ("SERVICING_CLIENT_ID", "two\tparts", "The client id can contain only printable ASCII"),
         ("SERVICING_SESSION", "os.path", "SERVICING_SESSION doesn’t name a function"),
     ):
         done = start(sys.executable, command, *server, **NEEDED | {name: value})
@@ -318,7 +318,7 @@ class TestFiles:
         assert (shown("ORGANIZATION", **given), shown("UTILIZATION_WARN", **given)) == ("Acme Lending", "60")
         bad = refusals(**NEEDED, UTILISATION_BAD="900", ORGANISATION_FILE="/nowhere")
         assert [one.split()[0] for one in bad] == ["ORGANISATION", "UTILISATION_BAD"]
-        assert "the file that ORGANISATION_FILE names" in bad[0]
+        assert "the file in ORGANISATION_FILE" in bad[0]
 
     def test_a_file_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:
         sentence = refusal(**NEEDED, SECRET_KEY_FILE=str(tmp_path / "nothing"))
