@@ -59,7 +59,7 @@ def added(row: ApplicationRow) -> str:
 
 def added_on(row: ApplicationRow) -> str:
     """The day on which it was added: an import adds all of them on one."""
-    return wording.day(timezone.localdate(row.record.created_at))
+    return wording.day(timezone.localdate(row.record.created_at)) or ""
 
 
 APPLICATIONS = ListPage(
