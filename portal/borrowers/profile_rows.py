@@ -132,7 +132,7 @@ def find_clashes(
 ) -> list[Clash]:
     """The fields in which what was typed differs from the record as it is now.
 
-    ``base`` is what the form showed, None where nobody knows any more. Where only one side changed a field, it counts.
+    ``base`` is what the form showed; None if that isn't known. Where only one side changed a field, its value counts.
     """
     clashes = []
     for unit in form.units:

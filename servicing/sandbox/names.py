@@ -92,7 +92,7 @@ LONG_NAMES = {
     58: "Société Générale de Chocolat de la Louisiane LLC",
     65: "Hollingsworth-Vandermeer, Castellanos, Abernathy and Thibodeaux Consulting Engineers LLP",
 }
-"""Very long names by the number of their business. Nothing of theirs needs attention: lists don't begin with them."""
+"""Very long names by the number of their business. Their accounts need no attention, so lists don't begin with them."""
 
 LINE_NOTES = _split("""
     Draw to checking ending 4821 | Draw to checking ending 0937 | Supplier payment | Equipment deposit |
