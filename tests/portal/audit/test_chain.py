@@ -402,7 +402,7 @@ class TestRoleOfThePortal:
         # As in a new database, where nobody was granted anything.
         databases.run(f"DROP OWNED BY {name}")
         call_command("restore", tmp_path / "copy", replace=True, stdout=out)
-        assert "run docker/audit-roles.sql for it." in out.getvalue()
+        assert "run docker/audit-roles.sql for that role." in out.getvalue()
 
     def test_what_the_search_keeps_for_it_as_the_owner_goes_nowhere_else(self) -> None:
         databases.run(
