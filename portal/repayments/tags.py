@@ -56,7 +56,7 @@ def repayment_row(
         marks=SafeString("".join(marks)),
         name=name,
         borrower=borrower_link(row.borrower) if row.borrower else "",
-        meta=format_html("<small>{}</small>", words) if words else "",
+        meta=format_html('<small title="{0}">{0}</small>', words) if words else "",
         amounts=explain_missing(_amounts(row, table), lambda: row.why_null),
         account=_account(row, table) if table.has_accounts else "",
     )
