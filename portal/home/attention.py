@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
+from typing import Any
 
 from django.core.cache import cache
 from django.db.models import QuerySet
@@ -22,13 +23,15 @@ from portal.jobs.status import jobs_status, live_workers
 from portal.messaging.attention import undelivered_messages
 from portal.registry.attention import (
     MAX_SHOWN,
+    SHARED_COUNT,
+    SHARED_ITEMS,
     Amount,
     Item,
     ItemGroup,
     Items,
     Snoozed,
+    account_state,
     forget_shared_items,
-    shared_keys,
 )
 from portal.registry.models import Kind
 from portal.repayments.attention import DUE_DAYS, due_payments, past_due_accounts, returned_payments
@@ -183,11 +186,11 @@ def attention(user: User) -> Attention:
     """Everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
-    items_key, count_key = shared_keys()
-    groups = cache.get(items_key)
-    if groups is None:
+    state = account_state()
+    saved_state, groups = cache.get(SHARED_ITEMS) or (None, [])
+    if saved_state != state:
         groups = [source(snoozed).load() for source in SHARED]
-        cache.set(items_key, groups, CACHE_SECONDS)
+        cache.set(SHARED_ITEMS, (state, groups), CACHE_SECONDS)
     shared = dict(zip(SHARED, groups, strict=True))
     found = {
         source: _items(source, snoozed, user).load() if source in READ_ANEW else shared[source]
@@ -196,28 +199,32 @@ def attention(user: User) -> Attention:
     totals = {source: group.total for source, group in found.items() if group}
     approvals = totals.get(pending_approvals, 0)
     personal = sum(totals.get(source, 0) for source in READ_ANEW)
-    cache.set(count_key, sum(totals.values()) - personal, COUNT_CACHE_SECONDS)
-    cache.set_many(
-        {_personal_count(user): personal - approvals, _approval_count(user): approvals}, CACHE_SECONDS
-    )
+    _save_count(SHARED_COUNT, state, sum(totals.values()) - personal)
+    _save_count(_personal_count(user), state, personal - approvals)
+    _save_count(_approval_count(user), state, approvals)
     return Attention([group for group in found.values() if group], user.pk, snoozes)
 
 
 def waiting(user: User) -> dict[str, int]:
     """The number of items for the navigation, from a few seconds ago: the name of an area to a number."""
-    _, shared_count = shared_keys()
+    state = account_state()
     parts = {
-        shared_count: SHARED,
+        SHARED_COUNT: SHARED,
         _personal_count(user): READ_ANEW - {pending_approvals},
         _approval_count(user): {pending_approvals},
     }
-    known = cache.get_many(parts)
+    saved = cache.get_many(parts)
+    known = {key: number for key, (saved_state, number) in saved.items() if saved_state == state}
     if missing := parts.keys() - known.keys():
         snoozed = Snoozed(_snoozes().values_list("key", flat=True))
         for key in missing:
             known[key] = sum(_items(source, snoozed, user).total for source in parts[key])
-            cache.set(key, known[key], COUNT_CACHE_SECONDS if key == shared_count else CACHE_SECONDS)
+            _save_count(key, state, known[key])
     return {"home:index": sum(known.values()), "approvals:index": known[_approval_count(user)]}
+
+
+def _save_count(key: str, state: tuple[Any, ...], number: int) -> None:
+    cache.set(key, (state, number), COUNT_CACHE_SECONDS if key == SHARED_COUNT else CACHE_SECONDS)
 
 
 def _snoozes() -> QuerySet[Snooze]:

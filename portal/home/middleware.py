@@ -1,6 +1,7 @@
 """Gives every page's frame the health of the service and the number of items that need attention."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -21,8 +22,8 @@ class FrameMiddleware:
             request.health = SimpleLazyObject(header_status)
             request.waiting = SimpleLazyObject(lambda: attention.waiting(request.user))
         response = self.get_response(request)
-        if (
-            request.method == "POST" and request.user.is_authenticated
-        ):  # A person sees at once what they did themselves.
+        # A person sees at once what they did themselves; the page of a failure must not depend on the cache.
+        is_done = request.method == "POST" and response.status_code < HTTPStatus.BAD_REQUEST
+        if is_done and request.user.is_authenticated:
             attention.forget_items(request.user)
         return response

@@ -4,7 +4,6 @@ An area has a module ``attention`` with one function for each kind of item. It i
 others, the most urgent first.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -22,18 +21,18 @@ from portal.ui import wording
 
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
+SHARED_ITEMS, SHARED_COUNT = "attention.items", "attention.count"
+"""The cache keys of the items that everybody has, and of their number."""
 
 
-def shared_keys() -> tuple[str, str]:
-    """The cache keys of the items that everybody has and of their number, until an account or a payment changes."""
-    state = (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
-    digest = hashlib.sha256(repr(state).encode()).hexdigest()
-    return f"attention.items:{digest}", f"attention.count:{digest}"
+def account_state() -> tuple[Any, ...]:
+    """What is cached with items: they are read again once an account or a payment changed, or the day."""
+    return (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
 
 
 def forget_shared_items() -> None:
     """Read again what everybody's list has: somebody did something, or messages came."""
-    cache.delete_many(shared_keys())
+    cache.delete_many([SHARED_ITEMS, SHARED_COUNT])
 
 
 @dataclass(frozen=True, kw_only=True)
