@@ -67,10 +67,6 @@ def measured() -> list[Row]:
     return [*found, *(cold(browser, name, page) for name, page in pages.items()), depths(browser)]
 
 
-MANY_QUERIES = (
-    "it makes some fifty small queries, half of them for what needs attention; to build and read one takes a third of a"
-    " millisecond of Python. Counts that are older would hide what somebody just did."
-)
 ADDED_UP = (
     "beside the rows it adds up months, statuses or aging, whose statements take longer to build than to run, and a row"
     " has twice the parts of another list's."
@@ -88,7 +84,7 @@ COLD = (
     "a page that nobody asked for lately counts what waits and measures the service's health for its frame."
 )
 PAGES = {
-    "home": Page("/", 4, why=MANY_QUERIES),
+    "home": Page("/", 4),
     "borrowers": Page("/borrowers/", 4, kind="borrower"),
     "borrowers, rows alone": Page("/borrowers/", 3, target="borrower-rows", why=ROWS),
     "borrowers of a year": Page("/borrowers/?from=2026-01-01&to=2026-12-31", 4),
