@@ -158,7 +158,8 @@ def compare_account(
     if one["kind"] == "loan":
         labels = {name: name for name in ("Past due", "Remaining payments", "Principal")}
     else:
-        labels = {"Past due balance": "Past due", "Principal": "Principal", "Available credit": "Available"}
+        balance = "Past due" if late else "Past due balance"
+        labels = {balance: "Past due", "Principal": "Principal", "Available credit": "Available"}
     for label, name in labels.items():
         found.holds(f"page, {where}", name, page, f"{label} {dollars(figures[name])}")
     if due:
