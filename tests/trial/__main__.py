@@ -308,8 +308,8 @@ def sign_in_with_the_provider(deployment: Deployment, others: Others) -> None:
     # It also names what a trial on one machine lacks.
     said = subprocess.run([*MANAGE, "doctor"], env=settings, cwd=ROOT, capture_output=True, text=True).stdout
     for words in (
-        "The mail server answers and knows these",
-        f"The identity provider at {others.provider} answers",
+        "The mail server responds and accepts these",
+        f"The identity provider at {others.provider} responds",
     ):
         must(f"ok     {words}" in said, f"{words}: {said}")
     say("somebody new signed in with the identity provider and has the role of a group")
