@@ -149,7 +149,8 @@ def _account(row: WorklistRow) -> SafeString:
     record = row.record
     mark, promise = "", ""
     if row.change:
-        mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", "New")
+        new = SafeString('New<span class="visually-hidden">ly past due</span>')
+        mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", new)
     if row.promise:  # On a phone the column of promises has no room.
         badge = ui.badge(row.promise.look, f"Promise {str(row.promise.state).lower()}")
         promise = format_html('<span class="sd-narrow">{}</span>', badge)
