@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.bench.deployment import ROOT
 
-SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
+SUITE = "bookworm"
 GUIDE = ROOT / "docker/README.md"
 PORTS = (80, 443, 5432, 6379, 8000, 8001, 8025, 8443)
 PATIENCE = 900
@@ -125,7 +125,7 @@ def make_root(root: Path) -> None:
     if kept.name and kept.is_dir():
         call("cp", "--archive", str(kept), str(root))
     else:
-        call("debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root), MIRROR)
+        call("debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, str(root))
     for path in ("/etc/pip.conf", "/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
         if Path(path).exists():
             shutil.copyfile(path, f"{root}{path}")
