@@ -1,4 +1,4 @@
-"""Amounts of money in words, as on a cheque: what was typed is read once more in another form before it is sent."""
+"""Amounts in words, as on a check, so that a typo shows before the amount is sent."""
 
 from decimal import Decimal
 from typing import Final
@@ -12,7 +12,7 @@ _SCALES: Final = ((10**9, "billion"), (10**6, "million"), (1000, "thousand"), (1
 
 
 def in_words(amount: Decimal) -> str:
-    """``25000.50`` is "twenty-five thousand dollars and fifty cents"; only for what may be applied for."""
+    """``25000.50`` as "twenty-five thousand dollars and fifty cents"; only for amounts that an application may have."""
     dollars, cents = divmod(int(amount * 100), 100)
     parts = [_counted(dollars, "dollar")] if dollars or not cents else []
     return " and ".join(parts + ([_counted(cents, "cent")] if cents else []))

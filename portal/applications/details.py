@@ -1,6 +1,6 @@
 """Values of any shape as lines of text: decision details, purpose, explanation.
 
-Hides their depth and length: a page gets at most a few lines, and how many are left out.
+Hides their depth and length: a page gets a few lines, and the number of lines left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,14 +17,14 @@ MAX_DEPTH: Final = 3
 
 
 class DetailLine(NamedTuple):
-    """One plain value and the keys that lead to it; a value alone or in a list has none."""
+    """One plain value with the keys that lead to it; none if it is alone or in a list."""
 
     label: str
     text: str
 
 
 class Details(NamedTuple):
-    """The first lines of a value, and how many more there are."""
+    """The first lines of a value, and the number of further ones."""
 
     lines: list[DetailLine]
     left_out: int
@@ -55,7 +55,7 @@ def details(value: Any) -> Details | None:
 
 
 def as_text(value: Any) -> str | None:
-    """The value on one line, for a cell of a table."""
+    """The value on one line, for a table cell."""
     found = details(value)
     if found is None:
         return None

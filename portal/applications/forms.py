@@ -10,20 +10,20 @@ from portal.ui.forms import MoneyField, StaffForm, TextField, WriteForm
 
 
 class SubmitForm(WriteForm):
-    """How much is applied for."""
+    """The requested amount."""
 
     amount = MoneyField(label="Amount requested", help_text="US dollars")
 
 
 class ConfirmForm(SubmitForm):
-    """The same amount once more, behind a button that repeats it."""
+    """Confirms the amount; the button repeats it."""
 
     amount = MoneyField(widget=forms.HiddenInput)
     confirmed = forms.CharField(widget=forms.HiddenInput, initial="yes")
 
 
 class OpenForm(StaffForm):
-    """The ID of an application that the service has."""
+    """The ID of an application at the service."""
 
     nothing_happened = "Nothing was read."
 
@@ -44,7 +44,7 @@ class OpenForm(StaffForm):
 
 
 class PreferForm(StaffForm):
-    """Why one offer is preferred, or no longer."""
+    """The preferred offer, or none, with a reason."""
 
     nothing_happened = "Nothing was saved."
 

@@ -44,7 +44,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[ApplicationRow]:
 
 
 def decision(row: ApplicationRow) -> str:
-    """The decision, and that the service doesn't answer for it now."""
+    """The decision, with a note if the service isn't answering for it now."""
     trouble = ""
     if row.record.failing_since:
         trouble = ui.badge("warn", "Refused" if LiveCopy(row.record).is_refused else "Not responding")
@@ -58,7 +58,7 @@ def added(row: ApplicationRow) -> str:
 
 
 def added_on(row: ApplicationRow) -> str:
-    """The day on which it was added: an import adds all of them on one."""
+    """The day it was added. An import adds all of them on the same day."""
     return wording.day(timezone.localdate(row.record.created_at)) or ""
 
 

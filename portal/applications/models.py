@@ -1,4 +1,4 @@
-"""Which offer colleagues would take: an internal note that is never sent to the lending service."""
+"""The offer that staff prefer: an internal note that is never sent to the lending service."""
 
 from django.db import models
 

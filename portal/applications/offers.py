@@ -1,7 +1,7 @@
 """Offers side by side, in the order in which US commercial-finance disclosures are read: an application as a table.
 
 Hides how a row is read, compared and sorted, and which offer is best in it. A figure is calculated only from values
-that the service gave, and a row with a missing value has no best one.
+that the service sent, and a row with a missing value has no best offer.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,16 +25,16 @@ from servicing.values import calendar_day, decimal_or_none
 
 MAX_COLUMNS: Final = 4
 MIN_TO_COMPARE: Final = 3
-"""From this many offers side by side on, only the rows that differ are shown unless all are wanted."""
+"""From this many offers on, only rows that differ are shown unless staff ask for all."""
 MAX_IN_MENU: Final = 40
-"""Offers that can be picked one by one; sorting reaches the others."""
+"""The number of offers in the menu; sorting brings up the others."""
 LONG_TEXT: Final = 60
 
 Value = Decimal | date | str | None
 
 
 class OfferFigure(NamedTuple):
-    """What one offer has in one row: a value to compare and its text, or which inputs are missing."""
+    """One offer's figure in one row: a value to compare and its text, or the inputs that are missing."""
 
     value: Value = None
     text: str | None = None
@@ -45,7 +45,7 @@ Reader = Callable[[Offer, Application], OfferFigure]
 
 
 class OfferLine(NamedTuple):
-    """A row of the table without its offers; ``formula`` says how a figure is calculated here."""
+    """One row of the table; ``formula`` says how a figure is calculated here."""
 
     key: str
     name: str
@@ -63,7 +63,7 @@ class OfferLine(NamedTuple):
 
 
 def reported_value(record: Application | Offer, name: str) -> Any:
-    """A field as decoded or, if it could not be, as the service sent it."""
+    """The decoded field, or what the service sent if it can't be decoded."""
     value = getattr(record, name)
     return record.raw.get(name) if value is None else value
 
@@ -107,7 +107,7 @@ INPUTS: Final[dict[str, Callable[[Offer, Application], Any]]] = {
 
 
 def _calculated(formula: Callable[..., Decimal], *names: str) -> Reader:
-    """Calculate an amount from inputs; over a term with an interest-only period no simple product is true."""
+    """Calculate an amount from inputs; not with an interest-only period, for which a simple product is wrong."""
 
     def read(offer: Offer, application: Application) -> OfferFigure:
         if "term" in names and reported_value(offer, "interest_only_period"):
@@ -184,13 +184,13 @@ def all_lines() -> tuple[OfferLine, ...]:
 
 
 class OfferView(NamedTuple):
-    """Sorting, rows and chosen offers from the query string; what is not understood is left out."""
+    """Order, rows and chosen offers from the query string; invalid values are ignored."""
 
     sort: str = ""
     rows: str = ""
-    """``all`` or ``differing``; empty is the default for the number of offers side by side."""
+    """``all`` or ``differing``; if empty, the number of offers decides."""
     has_empty: bool = False
-    """Whether rows that none of these offers has are shown."""
+    """Whether rows without a value for any of these offers are shown."""
     picked: frozenset[str] = frozenset()
 
     @classmethod
@@ -207,25 +207,25 @@ class OfferView(NamedTuple):
 
     @property
     def reversed(self) -> str:
-        """The row of a descending order in the middle of a sentence; empty otherwise."""
+        """The name of the row that the table is sorted by in descending order; otherwise empty."""
         return LINES[self.sort[1:]].in_sentence if self.sort.startswith("-") else ""
 
 
 @dataclass(frozen=True)
 class OfferColumn:
-    """One offer, under a letter that it keeps in any order."""
+    """One offer, with a letter that it keeps in any order."""
 
     letter: str
     offer: Offer
     application: Application
 
     def figure(self, key: str) -> OfferFigure:
-        """What the offer has in one row."""
+        """The offer's figure in one row."""
         return LINES[key].read(self.offer, self.application)
 
     @property
     def summary(self) -> str:
-        """Amount and APR, to choose the offer by."""
+        """Amount and APR, by which staff recognize the offer."""
         return ", ".join(self.figure(key).text or "—" for key in ("amount", "apr"))
 
 
@@ -248,7 +248,7 @@ class OfferCell(NamedTuple):
 
 @dataclass(frozen=True)
 class OfferRow:
-    """One row over the shown offers; ``remark`` says why none of them is marked as best."""
+    """One row with the shown offers; ``remark`` says why none of them is marked as best."""
 
     line: OfferLine
     cells: Sequence[OfferCell]
@@ -257,7 +257,7 @@ class OfferRow:
 
     @property
     def next_sort(self) -> str:
-        """The order after a click on its name."""
+        """The sort order after a click on the row's name."""
         return f"-{self.line.key}" if self.sorted == "ascending" else self.line.key
 
     @property
@@ -270,7 +270,7 @@ class OfferRow:
 
     @property
     def html(self) -> SafeString:
-        """Its table cells."""
+        """The table cells."""
         cells = (
             (" class=sd-text" if len(cell.figure.text or "") > LONG_TEXT else "", cell.html)
             for cell in self.cells
@@ -280,7 +280,7 @@ class OfferRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The offers of an application in the wanted order; ``columns`` are those side by side."""
+    """An application's offers in the chosen order; ``columns`` are those side by side."""
 
     view: OfferView
     everyone: Sequence[OfferColumn]
@@ -290,13 +290,13 @@ class Comparison:
     is_differing: bool
     """Whether rows that are the same for all shown offers are left out."""
     same: int
-    """How many rows are left out because of it."""
+    """The number of rows left out because of it."""
     empty: int
-    """How many rows none of the shown offers has."""
+    """The number of rows without a value for any shown offer."""
 
     @property
     def lines(self) -> Sequence[OfferLine]:
-        """Rows to sort by: those that an offer has."""
+        """The rows to sort by: those with a value for any offer."""
         return [line for line in all_lines() if any(column.figure(line.key).text for column in self.everyone)]
 
     @property
@@ -310,12 +310,12 @@ class Comparison:
 
     @property
     def unlisted(self) -> int:
-        """How many offers are not in the menu."""
+        """The number of offers that are not in the menu."""
         return max(0, len(self.everyone) - MAX_IN_MENU)
 
 
 def compare(application: Application, view: OfferView) -> Comparison:
-    """The table of an application's offers. Best values are the best of all offers, shown or not."""
+    """Compare an application's offers. Best values are the best of all offers, shown or not."""
     sent = [OfferColumn(letter(n), offer, application) for n, offer in enumerate(application.offers)]
     everyone = _ordered(sent, view.sort)
     picked = [column for column in everyone if column.letter in view.picked]
@@ -357,7 +357,7 @@ def letter(n: int) -> str:
 
 
 def _ordered(columns: list[OfferColumn], sort: str) -> list[OfferColumn]:
-    """Sort by a row's value, descending after a minus; offers without one come last, equal ones stay as sent."""
+    """Sort by a row's value, descending after a minus; offers without one come last, ties keep the service's order."""
     if not sort:
         return columns
     values = [(column.figure(sort.removeprefix("-")).value, column) for column in columns]

@@ -1,7 +1,7 @@
 """The page of one application: the decision, the offers side by side, and which one colleagues prefer.
 
-The panel of the page refreshes an application for a line. One for a loan cannot be read again: the page shows the one
-answer that the service gave when it was sent.
+The page's panel refreshes a line application. A loan application can't be refreshed: the page shows the answer that
+the service gave when the application was sent.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ CONSENT = {True: "Given", False: "Not given", None: None}
 
 @dataclass(frozen=True)
 class ShownOffer:
-    """One shown offer: its facts, failed data checks, whether colleagues prefer it, and the account it has become."""
+    """One shown offer: its facts, failed data checks, whether it is preferred, and the account it became."""
 
     column: OfferColumn
     reported: SafeString
@@ -68,14 +68,18 @@ class ShownOffer:
 @requires("applications.detail")
 def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
     """Show one application."""
-    record = known_application(borrower_uuid, application_uuid)
+    record = find_application(borrower_uuid, application_uuid)
     is_readable = not is_same_word(record.category, "LOAN")
     copies = show_panels(request, {"application": [record]} if is_readable else {})
     copy = copies["application"][0] if is_readable else LiveCopy(record)
     fresh = Freshness([copy]) if is_readable else None
     context = {
         **record_context(
-            request, copy, action="applications.detail", label=services.name_of(record), panel="application"
+            request,
+            copy,
+            action="applications.detail",
+            label=services.application_name(record),
+            panel="application",
         ),
         "fresh": fresh,
     }
@@ -85,16 +89,16 @@ def detail(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
     return panels.render("applications/detail.html", context, partial="offers")
 
 
-def known_application(borrower_uuid: str, application_uuid: str) -> Record:
+def find_application(borrower_uuid: str, application_uuid: str) -> Record:
     """Find an application of this borrower."""
     return get_object_or_404(
         Record, kind=Kind.APPLICATION, uuid=application_uuid, borrower_uuid=borrower_uuid
     )
 
 
-def answered_application(borrower_uuid: str, application_uuid: str) -> tuple[Record, Application]:
-    """Find one of which an answer is on file."""
-    record = known_application(borrower_uuid, application_uuid)
+def find_answered_application(borrower_uuid: str, application_uuid: str) -> tuple[Record, Application]:
+    """Find an application of this borrower together with its last answer."""
+    record = find_application(borrower_uuid, application_uuid)
     application = store.last_answer(record, Application)
     if application is None:
         raise Http404
@@ -105,7 +109,7 @@ def answered_application(borrower_uuid: str, application_uuid: str) -> tuple[Rec
 
 
 def answer_context(request: StaffRequest, record: Record, application: Application) -> dict[str, Any]:
-    """Facts, offers, and on demand the object as the service sent it."""
+    """Facts, offers and, on demand, the object as the service sent it."""
     comparison = compare(application, OfferView.of(request.GET))
     preference = Preference.objects.filter(application_uuid=record.uuid).first()
     preferred = preference.offer_uuid if preference else ""
@@ -127,7 +131,7 @@ def answer_context(request: StaffRequest, record: Record, application: Applicati
 
 
 def shown_offers(comparison: Comparison, application: Application, preferred: str) -> list[ShownOffer]:
-    """The offers side by side, each with what colleagues and the registry know of it."""
+    """The offers side by side, each with its data checks, preference and account."""
     unique = unique_offer_ids(application)
     shown = {column.offer.uuid for column in comparison.columns} & unique
     accounts = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE], uuid__in=shown)
@@ -147,17 +151,17 @@ def shown_offers(comparison: Comparison, application: Application, preferred: st
 
 
 def unique_offer_ids(application: Application) -> set[str]:
-    """The IDs that exactly one offer has."""
+    """The offer IDs that occur exactly once."""
     counts = Counter(offer.uuid for offer in application.offers)
     return {uuid for uuid, count in counts.items() if count == 1 and 0 < len(uuid) <= MAX_UUID}
 
 
 def facts(application: Application) -> list[tuple[str, str | None]]:
-    """What was applied for; unreadable values are shown as sent."""
+    """The application's own fields; unreadable values are shown as sent."""
     requested = decimal_or_none(reported_value(application, "amount"))
     consent = application.credit_score_consent
     return [
-        *([] if application.product else [("Product", None)]),  # Otherwise it is in the title line.
+        *([] if application.product else [("Product", None)]),  # Any other product is in the title line.
         ("Requested", wording.money(requested) or as_text(reported_value(application, "amount"))),
         ("Term requested", as_text(reported_value(application, "term"))),
         (
@@ -169,9 +173,9 @@ def facts(application: Application) -> list[tuple[str, str | None]]:
 
 
 def other_values(application: Application) -> list[tuple[str, Details | None]]:
-    """Values of any shape, and fields that the interface does not describe, under their own names.
+    """Values of any shape and undocumented fields, under their own names.
 
-    The purpose is always among them; the others only if the service sent them. Without offers the decision is explained
+    The purpose is always included, the others only if the service sent them. Without offers, the decision is explained
     in their place.
     """
     sent = [
@@ -183,7 +187,7 @@ def other_values(application: Application) -> list[tuple[str, Details | None]]:
 
 
 def decision_details(application: Application) -> Details | None:
-    """What the service said about its decision."""
+    """The service's details about its decision."""
     return details(application.status.details) if application.status else None
 
 
@@ -192,8 +196,8 @@ def decision_details(application: Application) -> Details | None:
 
 @requires("applications.prefer")
 def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
-    """Mark an offer as preferred, with a reason, or withdraw the mark. Nothing is sent to the service."""
-    record, application = answered_application(borrower_uuid, application_uuid)
+    """Mark an offer as preferred or remove the mark, with a reason. Nothing is sent to the service."""
+    record, application = find_answered_application(borrower_uuid, application_uuid)
     typed = request.POST if request.method == "POST" else None
     offer_uuid = (request.GET if typed is None else typed).get("offer", "")
     form = PreferForm(typed, offers=unique_offer_ids(application), initial={"offer": offer_uuid})
@@ -223,8 +227,8 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
 @require_POST
 @requires("applications.open")
 def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> HttpResponse:
-    """Look for a loan or line under the ID of an offer."""
-    record, application = answered_application(borrower_uuid, application_uuid)
+    """Look for the loan or line that an offer became, under the offer's ID."""
+    record, application = find_answered_application(borrower_uuid, application_uuid)
     uuid = request.POST.get("offer", "")
     if uuid not in unique_offer_ids(application):
         raise Http404
@@ -245,11 +249,13 @@ def follow(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
 @require_safe
 @requires("applications.detail")
 def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> StreamingHttpResponse:
-    """Export the shown offers, or with ``all`` every one, with the rows of the screen as columns."""
-    record, application = answered_application(borrower_uuid, application_uuid)
+    """Export the shown offers, or with ``all`` every offer, with the rows of the screen as columns."""
+    record, application = find_answered_application(borrower_uuid, application_uuid)
     comparison = compare(application, OfferView.of(request.GET))
     columns = comparison.everyone if "all" in request.GET else comparison.columns
-    services.note(Actor.of(request), "applications.export_offers", record, detail={"rows": len(columns)})
+    services.append_entry(
+        Actor.of(request), "applications.export_offers", record, detail={"rows": len(columns)}
+    )
     lines = all_lines()
     titles = [f"{line.name} (calculated here)" if line.formula else line.name for line in lines]
     return list_file(
@@ -261,7 +267,7 @@ def export_offers(request: StaffRequest, borrower_uuid: str, application_uuid: s
 
 
 def csv_row(column: OfferColumn, keys: Sequence[str]) -> list[Any]:
-    """One offer with exact numbers and days; anything else in the words of the screen."""
+    """One offer with exact numbers and dates; anything else as on screen."""
     offer, figures = column.offer, [column.figure(key) for key in keys]
     values = [each.value if isinstance(each.value, Decimal | date) else each.text for each in figures]
     return [column.letter, offer.uuid, offer.product, *values, offer.term_frequency]

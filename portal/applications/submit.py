@@ -1,6 +1,6 @@
-"""Opening an application: a new one for a loan, sent once; or one for a line that the service already has.
+"""Submits loan applications, each sent once, and opens line applications that the service already has.
 
-Hides how a sending that was repeated, refused, blocked or lost finds its way back to the form.
+Hides how a repeated, rejected, blocked or lost request leads back to the form.
 """
 
 from collections.abc import Sequence
@@ -31,36 +31,36 @@ from portal.ui.htmx import finish_action, render_page, toast
 from servicing import Application, InvalidInput, NotFound, NotSent, Rejected
 
 PAGE = "applications/submit.html"
-MAX_EARLIER = 10
-Earlier = Sequence[tuple[Record, Application | None]]
+MAX_LATEST = 10
+LatestApplications = Sequence[tuple[Record, Application | None]]
 
 
 @requires("applications.submit")
 def submit(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """The form; then the question, which repeats the amount; then the sending."""
+    """Show the form, ask to confirm the amount, then send the application."""
     borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     if request.method != "POST":
-        return form_page(request, borrower, SubmitForm(initial={"amount": request.GET.get("amount")}))
+        return show_form(request, borrower, SubmitForm(initial={"amount": request.GET.get("amount")}))
     is_confirmed = "confirmed" in request.POST
     form = ConfirmForm(request.POST) if is_confirmed else SubmitForm(request.POST)
     if not form.is_valid():
-        return form_again(request, borrower, status=422)
-    return send(request, borrower, form) if is_confirmed else question(request, borrower, form)
+        return show_form_again(request, borrower, status=422)
+    return send(request, borrower, form) if is_confirmed else show_confirmation(request, borrower, form)
 
 
 # --- Pages ---
 
 
-def form_page(
+def show_form(
     request: StaffRequest, borrower: Record, form: SubmitForm, *, status: int = 200
 ) -> HttpResponse:
-    """The form beside what was applied for before. A refused dialog closes, and the form stands for itself."""
+    """The form beside the borrower's latest applications. It replaces a rejected dialog."""
     log_record(request, borrower)
     context = {
         "borrower": borrower,
         "form": form,
-        "words": words_of(form["amount"].value()),
-        "earlier": earlier(borrower),
+        "words": amount_in_words(form["amount"].value()),
+        "earlier": latest_applications(borrower),
         "open_writes": WriteIntent.objects.filter(
             borrower_uuid=borrower.uuid, operation="applications.submit", state__in=WriteIntent.OPEN
         ),
@@ -72,10 +72,10 @@ def form_page(
     return trigger_client_event(response, "dialog:close")
 
 
-def form_again(
+def show_form_again(
     request: StaffRequest, borrower: Record, *reasons: str, quotes: Sequence[str] = (), status: int
 ) -> HttpResponse:
-    """What was typed, ready to be sent anew, with what is wrong: our reasons, or the service's words."""
+    """The form with what was typed and what is wrong: our reasons, or the service's words."""
     form = SubmitForm({"amount": request.POST.get("amount"), "submit_id": str(uuid4())})
     form.full_clean()
     for reason in reasons:
@@ -83,25 +83,25 @@ def form_again(
     if quotes:
         form.add_rejection(*quotes)
         form.nothing_happened = "No application was opened."
-    return form_page(request, borrower, form, status=status)
+    return show_form(request, borrower, form, status=status)
 
 
-def crumbs_to(borrower: Record) -> list[tuple[str, str]]:
-    """The pages above a page of the borrower's."""
+def breadcrumbs(borrower: Record) -> list[tuple[str, str]]:
+    """The breadcrumbs of a page below the borrower's."""
     return [("Borrowers", reverse("borrowers:index")), (str(borrower), borrower.get_absolute_url())]
 
 
-def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
-    """Whether to send it, in a dialog or, without the script, on a page of its own."""
+def show_confirmation(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
+    """Ask whether to send it, in a dialog or, without JavaScript, on a page of its own."""
     amount: Decimal = form.cleaned_data["amount"]
     log_record(request, borrower)
     dollars, address = wording.money(amount), reverse("applications:submit", args=[borrower.uuid])
     context = {
-        "crumbs": crumbs_to(borrower),
+        "crumbs": breadcrumbs(borrower),
         "crumb": "New application",
         "title": f"Send an application for {dollars}?",
         "text": f"{in_words(amount).capitalize()}, for {wording.with_full_stop(borrower)} This can’t be undone.",
-        "note": reminder(earlier(borrower), amount),
+        "note": describe_possible_repeat(latest_applications(borrower), amount),
         "action": address,
         "act": f"Send application for {dollars}",
         "busy": "Sending…",
@@ -112,35 +112,35 @@ def question(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpR
     return render_page(request, "ui/question.html", context, partial="dialog")
 
 
-def earlier(borrower: Record) -> Earlier:
-    """The borrower's last applications, so that none is repeated by mistake."""
+def latest_applications(borrower: Record) -> LatestApplications:
+    """The borrower's latest applications, so that nobody repeats one by mistake."""
     records = active_records(Kind.APPLICATION).filter(borrower_uuid=borrower.uuid)
     return [
         (record, store.last_answer(record, Application))
-        for record in records.order_by("-created_at", "-id")[:MAX_EARLIER]
+        for record in records.order_by("-created_at", "-id")[:MAX_LATEST]
     ]
 
 
-def reminder(before: Earlier, amount: Decimal) -> str:
-    """The application that this one may repeat: one for the same amount, else the last one."""
+def describe_possible_repeat(before: LatestApplications, amount: Decimal) -> str:
+    """Describe the application that this one may repeat: one for the same amount, else the latest one."""
     equal = [pair for pair in before if pair[0].amount == amount]
     for record, application in equal or before[:1]:
         opening = "An application for the same amount" if equal else "The last application"
         decision = wording.status(record.status).word.lower() if record.status else "decision not known"
-        return f"{opening}: {wording.money(record.amount) or '—'}, {day_of(record, application)}, {decision}."
+        return f"{opening}: {wording.money(record.amount) or '—'}, {creation_day(record, application)}, {decision}."
     return "No earlier applications on file."
 
 
-def day_of(record: Record, application: Application | None) -> str:
-    """When it was created according to the service, else when it was added here."""
+def creation_day(record: Record, application: Application | None) -> str:
+    """The day the service created it; if unknown, the day it was added here."""
     created = application.created_at if application else None
     if created and not created.at:
         return created.text
     return wording.day(timezone.localdate(created.at if created else record.created_at)) or ""
 
 
-def words_of(typed: Any) -> str:
-    """A typed amount in words, or what is wrong with it; nothing where nothing was typed."""
+def amount_in_words(typed: Any) -> str:
+    """A typed amount in words, or what is wrong with it; empty if nothing was typed."""
     form = SubmitForm({"amount": typed})
     form.full_clean()
     if amount := form.cleaned_data.get("amount"):
@@ -152,7 +152,7 @@ def words_of(typed: Any) -> str:
 
 
 def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
-    """The one request. What can't be corrected on the form goes up to the error pages."""
+    """Send the request once. Failures that the form can't fix go to the error pages."""
     amount: Decimal = form.cleaned_data["amount"].quantize(Decimal("0.01"))
     dollars = wording.money(amount) or ""
     write = Write(
@@ -164,37 +164,37 @@ def send(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpRespo
     try:
         application = client_for_write(request, write).applications.submit(borrower.uuid, amount=amount)
     except AlreadySubmitted as error:
-        return sent_before(request, borrower, error.intent)
+        return follow_sent_form(request, borrower, error.intent)
     except Blocked:
         reason = "The same application was already sent; its outcome is unknown."
-        return form_again(request, borrower, reason, status=409)
+        return show_form_again(request, borrower, reason, status=409)
     except NotSent:
         reason = "The service can’t be reached. Try again in a moment."
-        return form_again(request, borrower, reason, status=503)
+        return show_form_again(request, borrower, reason, status=503)
     except InvalidInput as error:
-        return form_again(request, borrower, error.message, status=422)
+        return show_form_again(request, borrower, error.message, status=422)
     except Rejected as error:
-        return form_again(request, borrower, quotes=error.reasons or (error.message,), status=422)
+        return show_form_again(request, borrower, quotes=error.reasons or (error.message,), status=422)
     intent = WriteIntent.objects.get(submit_id=write.submit_id)
-    toast(request, f"{write.label}: {outcome_of(application)}", url=intent.get_absolute_url())
+    toast(request, f"{write.label}: {describe_outcome(application)}", url=intent.get_absolute_url())
     return finish_action(request, reverse("applications:detail", args=[borrower.uuid, application.uuid]))
 
 
-def sent_before(request: StaffRequest, borrower: Record, intent: WriteIntent) -> HttpResponse:
-    """This form was sent before: on to its application, or to the form again if it had no effect."""
+def follow_sent_form(request: StaffRequest, borrower: Record, intent: WriteIntent) -> HttpResponse:
+    """Follow a form that was already sent to its application; back to the form if that had no effect."""
     application = store.find(intent.subject_kind, intent.subject_uuid)
     if intent.state == WriteIntent.State.CONFIRMED and application:
         messages.info(request, f"{intent.label} was already sent. Nothing was sent twice.")
         return finish_action(request, application.get_absolute_url())
     if intent.state in WriteIntent.WITHOUT_EFFECT:
         reason = "Already submitted; it didn’t go through. Check the amount and send again."
-        return form_again(request, borrower, reason, status=409)
+        return show_form_again(request, borrower, reason, status=409)
     messages.warning(request, f"{intent.label} was already sent. Nothing was sent twice.")
     return finish_action(request, intent.get_absolute_url())
 
 
-def outcome_of(application: Application) -> str:
-    """The decision and how many offers came with it."""
+def describe_outcome(application: Application) -> str:
+    """The decision and the number of offers."""
     decision = application.status.decision if application.status else None
     offers = len(application.offers)
     words = wording.status(decision).word.lower() if decision else "no decision"
@@ -206,7 +206,7 @@ def outcome_of(application: Application) -> str:
 
 @requires("applications.open")
 def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """An application for a line that the service has: read by its ID, which puts it on file."""
+    """Open a line application by its ID. The service's answer puts it on file."""
     borrower = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     typed = request.POST if request.method == "POST" else None
     form = OpenForm(typed, initial={"uuid": request.GET.get("uuid")})
@@ -218,12 +218,12 @@ def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
             form.add_rejection(*(error.reasons or (error.message,)))
         else:
             record = Record.objects.get(kind=Kind.APPLICATION, uuid=found.uuid)
-            services.note(Actor.of(request), "applications.open", record)
+            services.append_entry(Actor.of(request), "applications.open", record)
             toast(request, "Application opened.")
             return finish_action(request, record.get_absolute_url())
     log_record(request, borrower)
     context = {
-        "crumbs": crumbs_to(borrower),
+        "crumbs": breadcrumbs(borrower),
         "crumb": "Open a line application",
         "title": "Open a line application",
         "text": f"{wording.with_full_stop(borrower)} The service can’t list applications, so open one by ID.",

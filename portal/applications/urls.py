@@ -1,4 +1,4 @@
-"""Addresses of applications: the list, and under each borrower its own."""
+"""Addresses of applications: the list, and those of each borrower."""
 
 from django.urls import include, path
 
