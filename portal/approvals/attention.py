@@ -10,7 +10,7 @@ from portal.registry.attention import Item, Items, Snoozed
 
 
 def pending_approvals(snoozed: Snoozed, user: User) -> Items:
-    """Changes that this person can decide, and their own that wait or can be sent now."""
+    """Changes that this person can decide, and their own that are pending or approved."""
     may_decide = can(user, "approvals.decide")
     items = [
         _item(one, user)

@@ -1,8 +1,8 @@
 """The life of a change that needs a second person: requested, approved or rejected, then sent by the requester.
 
-Hides that each step happens once however often a button is pressed, that nobody decides on their own change, that it
-expires, that an approval holds for exactly this change on exactly this copy, and that once it is being sent its state
-is that of its write.
+Hides that each step happens once however often a button is pressed, that nobody decides on their own change, that
+requests expire, that an approval covers exactly this change on exactly this copy, and that a change being sent takes
+the state of its write.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ State = Approval.State
 
 
 class StateChanged(Exception):
-    """Somebody else took this step, or another one, first; ``approval`` is as it is now."""
+    """Somebody else changed the request first; ``approval`` is its current state."""
 
     def __init__(self, approval: Approval) -> None:
         super().__init__(str(approval))
@@ -36,7 +36,7 @@ class StateChanged(Exception):
 
 
 def request_approval(actor: Actor, approval: Approval, changes: dict[str, Any]) -> None:
-    """Save the request; ``changes`` is what the audit trail records of it. Replaces the requester's earlier one."""
+    """Save the request, replacing the requester's earlier one; ``changes`` is what the audit trail records."""
     approval.expires_at = _expiry()
     with transaction.atomic():
         own = Approval.objects.filter(maker_id=approval.maker_id, subject_uuid=approval.subject_uuid)
@@ -47,7 +47,7 @@ def request_approval(actor: Actor, approval: Approval, changes: dict[str, Any]) 
 
 
 def decide(actor: Actor, approval: Approval, *, approves: bool, comment: str) -> None:
-    """Approve or reject a waiting request."""
+    """Approve or reject a pending request."""
     state, action = (State.APPROVED, "approvals.approve") if approves else (State.REFUSED, "approvals.refuse")
     decision = {"checker_name": actor.name, "decided_at": timezone.now(), "comment": comment}
     decision |= {"expires_at": _expiry()} if approves else {"sealed": ""}
@@ -57,14 +57,14 @@ def decide(actor: Actor, approval: Approval, *, approves: bool, comment: str) ->
 
 
 def withdraw(actor: Actor, approval: Approval) -> None:
-    """Take back an open request."""
+    """Withdraw an open request."""
     with transaction.atomic():
         _move(approval, approval.state, State.WITHDRAWN, sealed="")
         _record(actor, "approvals.withdraw", approval)
 
 
 def expire_old() -> None:
-    """End requests that were not decided, or not sent, in time, and delete what sent ones still hold."""
+    """Expire requests that were not decided or not sent in time, and delete the contents of sent ones."""
     is_late = Q(expires_at__lt=timezone.now()) & (Q(state__in=Approval.OPEN) | ~Q(sealed=""))
     if not Approval.objects.filter(is_late | Q(state__in=Approval.IN_FLIGHT)).exists():
         return
@@ -74,14 +74,14 @@ def expire_old() -> None:
     if sent.exists():
         sent.update(sealed="")
     for approval in late.filter(state__in=Approval.OPEN):
-        # Another process may end it at the same moment.
+        # Another process may expire it at the same moment.
         with suppress(StateChanged), transaction.atomic():
             _move(approval, approval.state, State.EXPIRED, sealed="")
             _record(Actor.system("approvals"), "approvals.expire", approval)
 
 
 def bind_to_write(approval: Approval | None) -> Callable[[WriteIntent], None] | None:
-    """What ties an approval to its write, to run in the transaction that lets the write leave."""
+    """A function that ties an approval to its write, for the transaction that commits the write's intent."""
     if approval is None:
         return None
 
@@ -94,7 +94,7 @@ def bind_to_write(approval: Approval | None) -> Callable[[WriteIntent], None] | 
 
 
 def sync_with_writes() -> None:
-    """Give each approval that is being sent the state of its write."""
+    """Give each approval being sent the state of its write."""
     in_flight = Approval.objects.filter(state__in=Approval.IN_FLIGHT, intent_id__isnull=False)
     if not in_flight.exists():
         return
@@ -121,7 +121,7 @@ def _sync_with_write(approval: Approval, intent: WriteIntent) -> None:
 
 
 def _lost_write(approval: Approval) -> WriteIntent | None:
-    """An earlier write whose outcome is unknown: a later one that was rejected does not undo it."""
+    """An earlier write with an unknown outcome, which a later rejected one does not undo."""
     return WriteIntent.objects.filter(
         state=WriteIntent.State.UNKNOWN,
         actor_id=approval.maker_id,
@@ -132,7 +132,7 @@ def _lost_write(approval: Approval) -> WriteIntent | None:
 
 
 def find_approved(requester: User, record: Record, meaning: str) -> Approval | None:
-    """The approval of exactly this change by this person, on the copy as it is now; also while it is being sent."""
+    """The approval of exactly this person's change to the current copy, also while it is being sent."""
     expire_old()
     approved = Approval.objects.filter(
         state__in=[State.APPROVED, State.SENDING, State.UNKNOWN],
@@ -144,7 +144,7 @@ def find_approved(requester: User, record: Record, meaning: str) -> Approval | N
 
 
 def open_approvals(**filters: Any) -> list[Approval]:
-    """Requests that wait, are approved and not sent, or were sent and are not confirmed."""
+    """Requests that are pending, approved but not sent, or sent but not confirmed."""
     expire_old()
     return list(Approval.objects.filter(state__in=[*Approval.OPEN, *Approval.IN_FLIGHT], **filters))
 
@@ -169,7 +169,7 @@ def _expiry() -> datetime:
 
 
 def _move(approval: Approval, before: str, after: str, **fields: Any) -> None:
-    """Change the state, unless somebody else did it first."""
+    """Change the state, or raise :class:`StateChanged` if somebody else did it first."""
     found = Approval.objects.filter(pk=approval.pk, state=before, intent_id=approval.intent_id)
     if not found.update(state=after, **fields):
         raise StateChanged(approval)

@@ -1,7 +1,7 @@
 """A change that one person requests and another approves before it is sent.
 
-A waiting request holds no SSN and no report: those are given when it is sent. The rest is personal, so it is stored
-encrypted, and deleted once the request was sent, rejected, withdrawn or expired.
+A pending request holds no SSN and no report: those are entered when it is sent. The rest is personal, so it is stored
+encrypted, and deleted once the request is sent, rejected, withdrawn or expired.
 """
 
 import json
@@ -64,7 +64,7 @@ class Approval(models.Model):
 
     @property
     def send_url(self) -> str:
-        """Where the requester sends it once it is approved."""
+        """The page on which the requester sends it after approval."""
         return f"{self.url}?approval={self.pk}"
 
     @property
@@ -73,7 +73,7 @@ class Approval(models.Model):
 
     @property
     def may_be_sent(self) -> bool:
-        """Whether the requester may send it; once more, if the outcome of the first time is unknown."""
+        """Whether the requester may send it, or send it again because the outcome is unknown."""
         return self.state in (self.State.APPROVED, self.State.UNKNOWN)
 
     @property
@@ -82,7 +82,7 @@ class Approval(models.Model):
         try:
             found: dict[str, Any] = json.loads(decrypt(self.sealed)) if self.sealed else {}
         except CannotDecrypt:
-            return {}  # The key was replaced: approval can only be requested again.
+            return {}  # The key was replaced, so approval must be requested again.
         return found
 
     def store_proposal(self, proposal: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Changes that wait for a second person."""
+"""Addresses of changes that need a second person."""
 
 from django.urls import path
 

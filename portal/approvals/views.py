@@ -1,4 +1,4 @@
-"""Pages of changes that need a second person: the list, one of them, and the decision on it."""
+"""Pages of changes that need a second person: the list, one change, and the decision on it."""
 
 from typing import Any
 from uuid import UUID
@@ -22,7 +22,7 @@ MAX_CLOSED = 100
 
 
 class DecisionForm(StaffForm):
-    """Approve or reject; a rejection says why."""
+    """Approve or reject; a rejection needs a reason."""
 
     nothing_happened = "Nothing was decided."
 
@@ -52,7 +52,7 @@ def index(request: StaffRequest) -> HttpResponse:
 
 @requires("approvals.index")
 def detail(request: StaffRequest, approval_id: UUID) -> HttpResponse:
-    """One request: what it changes, why, and what this person may do about it."""
+    """One request: its changes, its reason, and what this person may do."""
     lifecycle.expire_old()
     approval = get_object_or_404(Approval, pk=approval_id)
     log_view(
@@ -91,7 +91,7 @@ def decide(request: StaffRequest, approval_id: UUID) -> HttpResponse:
 @requires("approvals.withdraw")
 @require_POST
 def withdraw(request: StaffRequest, approval_id: UUID) -> HttpResponse:
-    """Take back one's own request."""
+    """Withdraw one's own request."""
     approval = get_object_or_404(Approval, pk=approval_id, maker_id=request.user.pk, state__in=Approval.OPEN)
     try:
         lifecycle.withdraw(Actor.of(request), approval)
