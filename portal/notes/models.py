@@ -25,12 +25,12 @@ class Note(models.Model):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it is a warning today."""
+        """Whether it is shown as a warning today."""
         return self.pinned_until is not None and self.pinned_until >= business_date()
 
 
 class FollowUp(models.Model):
-    """A task about a borrower that its owner does by a day."""
+    """A task about a borrower with an owner and a due date."""
 
     borrower_uuid = models.CharField(max_length=64, db_index=True)
     title = models.CharField(max_length=200)
@@ -49,5 +49,5 @@ class FollowUp(models.Model):
 
     @property
     def is_due(self) -> bool:
-        """Whether its day has come."""
+        """Whether it is due."""
         return self.done_at is None and self.due <= business_date()

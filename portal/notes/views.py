@@ -1,4 +1,4 @@
-"""Adding, unpinning and finishing notes and follow-ups. Each leaves one audit entry in the same transaction."""
+"""Adds, unpins and finishes notes and follow-ups. Each action appends one audit entry in the same transaction."""
 
 from datetime import date
 from typing import Any, Protocol
@@ -25,13 +25,13 @@ from portal.ui.htmx import finish_action, render_page, toast
 
 
 def colleagues() -> QuerySet[User]:
-    """The people who may work on borrowers and accounts, by name."""
+    """Active staff who may work on borrowers and accounts, by name."""
     active: QuerySet[User] = User.objects.filter(is_active=True, role__in=ACTS["notes.add"].roles)
     return active.order_by("first_name", "last_name", "pk")
 
 
 class Subject(Protocol):
-    """What a note may be on."""
+    """Anything that can have notes."""
 
     def get_absolute_url(self) -> str: ...
 
@@ -46,7 +46,7 @@ class FutureDayField(DayField):
 
 
 class ColleagueField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Somebody who may write follow-ups and hasn't left."""
+    """An active staff member who may write follow-ups."""
 
     default_error_messages = {
         "invalid_choice": "Choose a colleague who works here.",
@@ -61,14 +61,14 @@ class ColleagueField(forms.ModelChoiceField):  # type: ignore[type-arg]  # Djang
 
 
 class NoteForm(StaffForm):
-    """A note, which may be pinned as a warning up to a day."""
+    """A note, optionally pinned as a warning until a day."""
 
     text = TextField(label="Note", max_length=2000, widget=forms.Textarea({"rows": 3, "autofocus": True}))
     pinned_until = FutureDayField(label="Pin as a warning until", required=False)
 
 
 class FollowUpForm(StaffForm):
-    """Something to do by a day, by oneself or a colleague."""
+    """A task with a due date, for oneself or a colleague."""
 
     title = TextField(label="Task", max_length=200, widget=forms.TextInput({"autofocus": True}))
     due = FutureDayField(label="By")
@@ -83,7 +83,7 @@ def add(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
 
 
 def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **about: str) -> HttpResponse:
-    """Add a note to something that has a page; ``crumb`` names the page above it."""
+    """Add a note to anything that has a page; ``crumb`` names the page above."""
     form = NoteForm(request.POST or None)
     if not form.is_valid():
         return _form_page(request, form, "note", subject, crumb, about)
@@ -97,7 +97,7 @@ def add_note(request: HttpRequest, subject: Subject, crumb: tuple[str, str], **a
 
 @requires("notes.add")
 def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
-    """Add a follow-up about a borrower, for its author or a colleague."""
+    """Add a follow-up about a borrower, for oneself or a colleague."""
     record = get_object_or_404(Record, kind="borrower", uuid=borrower_uuid)
     form = FollowUpForm(request.POST or None)
     if not form.is_valid():
@@ -110,7 +110,7 @@ def add_follow_up(request: HttpRequest, borrower_uuid: str) -> HttpResponse:
 
 
 def plan_follow_up(actor: Actor, record: Record, *, title: str, due: date, owner: User | None) -> None:
-    """Save a follow-up of the owner, or of the person who acts."""
+    """Save a follow-up for the owner, or for the person who acts."""
     FollowUp.objects.create(
         borrower_uuid=record.borrower_uuid,
         title=title,
