@@ -1,4 +1,4 @@
-"""Names a wrong task backend at the start, before Django's own checks meet it."""
+"""Reports an invalid task backend at startup, before Django's own checks fail on it."""
 
 from importlib import import_module
 
@@ -11,5 +11,5 @@ class JobsConfig(AppConfig):
     name = "portal.jobs"
 
     def ready(self) -> None:
-        """Load the engine, which ends the start with a sentence if there is none."""
+        """Load the engine, which stops the start with a message if there is none."""
         import_module("portal.jobs.engine")

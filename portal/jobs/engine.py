@@ -1,8 +1,8 @@
 """The only module that knows Django's task interface and the database engine behind it (django-tasks-db).
 
-The engine carries nothing but the id of a job, and ``TASK_BACKEND`` names it. Only ``DatabaseWorker`` and
-``forget_deliveries`` need the database engine; what they use of it is not public, so its version is pinned and
-``tests/portal/jobs/test_engine.py`` checks it. On Django 6 ``django_tasks`` becomes ``django.tasks``.
+The engine carries only a job's ID, and ``TASK_BACKEND`` names it. Only ``DatabaseWorker`` and ``forget_deliveries``
+need the database engine. They use parts that are not public, so its version is pinned and
+``tests/portal/jobs/test_engine.py`` checks them. On Django 6 ``django_tasks`` becomes ``django.tasks``.
 """
 
 import logging
@@ -51,12 +51,12 @@ def run(job_id: str) -> None:
 
 
 def deliver(job: Job) -> str:
-    """Give a job to the engine; returns the engine's own id of it."""
+    """Give a job to the engine; return the engine's own ID for it."""
     return str(run.enqueue(str(job.pk)).id)
 
 
 def has_undelivered(job: Job) -> bool:
-    """Whether the engine still has to deliver it. One that can't tell may be given it again without harm."""
+    """Whether the engine still has to deliver it. If it can't tell, delivering again does no harm."""
     if not (job.task_id and default_task_backend.supports_get_result):
         return False
     try:
@@ -76,7 +76,7 @@ def forget_deliveries(limit: datetime) -> None:
 
 
 class DatabaseWorker(db_worker.Worker):
-    """The engine's loop. A stop signal gives the job under way back, at its next step or after the grace period."""
+    """The engine's loop. On a stop signal it gives back the running job, at its next step or after the grace period."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ class DatabaseWorker(db_worker.Worker):
         )
 
     def run(self) -> None:
-        """Run the engine's loop again after a database error, which ends it."""
+        """Restart the engine's loop after a database error, which ends it."""
         self.configure_signals()
         while self.running:
             try:
@@ -102,14 +102,14 @@ class DatabaseWorker(db_worker.Worker):
                 time.sleep(POLL_SECONDS)
 
     def run_task(self, db_task_result: Any) -> None:
-        """Run a delivery; a job that ends within the grace period needs no alarm anymore."""
+        """Run a delivery; cancel the alarm if the job ends within the grace period."""
         try:
             super().run_task(db_task_result)
         finally:
             signal.alarm(0)
 
     def shutdown(self, signum: int, frame: FrameType | None) -> None:
-        """Ask the job under way to stop; a second signal or the end of the grace period interrupts it."""
+        """Ask the running job to stop; a second signal or the end of the grace period interrupts it."""
         if not self.running:
             self.interrupt()
             return
@@ -121,6 +121,6 @@ class DatabaseWorker(db_worker.Worker):
         signal.alarm(settings.JOB_GRACE_SECONDS)
 
     def interrupt(self, *_: Any) -> None:
-        """Interrupt the job under way; it is given back."""
+        """Interrupt the running job, which is given back."""
         if self.running_task:
             raise execution.GivenBack

@@ -1,7 +1,7 @@
 """One attempt at a job: claimed by one worker, leased while it lives, and ended exactly once.
 
 The worker that claims a job holds a lease, which a thread renews. A worker that lost its lease (it was frozen, or cut
-off from the database) finds at its next step that the job belongs to another worker, and changes nothing anymore.
+off from the database) finds at its next step that the job belongs to another worker, and stops changing anything.
 """
 
 import logging
@@ -28,11 +28,11 @@ from portal.runtime.stack import with_large_frame
 State = Job.State
 logger = logging.getLogger(__name__)
 
-# Set when this process is asked to stop: the job under way is given back at its next step.
+# Set when this process is asked to stop: the running job is given back at its next step.
 stopping = threading.Event()
-# Progress is written this often, however many steps there are.
+# Progress is written at most this often, however many steps there are.
 WRITE_INTERVAL_SECONDS = 0.5
-# A long job that gives way to others works at least this long.
+# A long job that gives way to others runs at least this long first.
 MIN_SLICE = timedelta(seconds=5)
 # Before the second attempt; twice as long before the third, and so on up to the longest.
 RETRY_PAUSE = timedelta(seconds=10)
@@ -47,7 +47,7 @@ def worker_id() -> str:
 
 
 class Stopped(BaseException):
-    """A job has to leave its work. ``except Exception`` does not catch it."""
+    """The job must stop now. ``except Exception`` does not catch it."""
 
 
 class Canceled(Stopped):
@@ -74,7 +74,7 @@ class Progress:
         self._written = 0.0
 
     def begin(self, *, total: int) -> None:
-        """Report a start from the beginning, with so much to do."""
+        """Report a start from the beginning with this much to do."""
         self.job.done, self.job.failed, self.job.total = 0, 0, total
         self._write("")
 
@@ -85,7 +85,7 @@ class Progress:
         self._write("")
 
     def step(self, count: int = 1, *, failed: int = 0, words: str = "") -> None:
-        """Report that so much more is done, some of it without success."""
+        """Report that this much more is done, some of it without success."""
         self.job.done += count
         self.job.failed += failed
         if words:
@@ -117,14 +117,14 @@ class Progress:
         return Job.objects.filter(state=State.WAITING).exists()
 
     def finish(self, state: str, **fields: Any) -> None:
-        """Store the end of the job or its next attempt, if it still belongs to this worker."""
+        """Save the end of the job or its next attempt, if it still belongs to this worker."""
         finished = {} if state in Job.OPEN else {"finished_at": timezone.now()}
         self.claim.update(**self._counts() | finished | {"state": state, "lease_until": None} | fields)
 
 
 @with_large_frame
 def run_job(job_id: str) -> None:
-    """Work a job off if it still waits; a second or late delivery does nothing."""
+    """Run a job if it is still waiting; a second or late delivery does nothing."""
     job = claim(job_id)
     if job is None:
         return
@@ -133,7 +133,7 @@ def run_job(job_id: str) -> None:
     if kind is None:
         progress.finish(State.FAILED, words="The worker doesn’t support this kind of job.")
         return
-    # A task may take long between two steps.
+    # A task may take a long time between two steps.
     with repeated(partial(_renew_lease, progress.claim), lease() / 3, name="lease"):
         _attempt(kind, job, progress)
 
@@ -169,7 +169,7 @@ def _attempt(kind: JobKind, job: Job, progress: Progress) -> None:
 
 
 def _give_back(job: Job, progress: Progress) -> None:
-    """Make the job wait again; an attempt interrupted on purpose does not count."""
+    """Put the job back in line; an attempt interrupted on purpose does not count."""
     progress.finish(State.WAITING, due_at=timezone.now(), attempts=job.attempts - 1, worker="")
 
 
@@ -195,7 +195,7 @@ def _renew_lease(claim: "QuerySet[Job]") -> None:
 def repeated(
     work: Callable[[], object], pause: timedelta, *, name: str, at_once: bool = False
 ) -> Iterator[None]:
-    """Do something again after each pause, in a thread with its own connection, until the block ends."""
+    """Repeat the work after each pause, in a thread with its own connection, until the block ends."""
     is_over = threading.Event()
 
     def run() -> None:

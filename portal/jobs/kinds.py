@@ -22,17 +22,17 @@ class JobKind:
     label: str
     work: Work
     single: bool = False
-    """At most one is open; a second start joins it."""
+    """Whether at most one is open at a time; a second start joins it."""
     attempts: int = 3
-    """How often it is started at most, when it raises or its worker dies."""
+    """How often it is tried if it raises or its worker dies."""
     every: str = ""
-    """The setting with the minutes between two runs; 0 is never."""
+    """The setting with the minutes between two runs; 0 means never."""
     gives_way: bool = False
-    """It is long and resumes where it was, so it lets a waiting job go first."""
+    """Whether it lets a waiting job go first: it takes long and resumes where it was."""
 
     @property
     def interval(self) -> timedelta | None:
-        """How often the clock starts it; ``None`` if it does not."""
+        """How often it is scheduled; ``None`` if it isn't."""
         minutes = getattr(settings, self.every) if self.every else 0
         return timedelta(minutes=minutes) if minutes else None
 
@@ -48,7 +48,7 @@ def job(name: str, *, label: str, **options: Any) -> Callable[[Work], JobKind]:
 
 
 def chore(work: Callable[[], Any]) -> Callable[[], Any]:
-    """Register a function that every worker calls at each round of its clock, for things on its own host."""
+    """Register a function that every worker calls in each round of upkeep, for work on its own host."""
     _chores.append(work)
     return work
 

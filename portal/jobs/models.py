@@ -10,7 +10,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
-# A job that waits this long is sent again unless the engine still has it.
+# A job that has waited this long is sent again unless the engine still has it.
 RESEND_AFTER = timedelta(seconds=15)
 
 
@@ -70,7 +70,7 @@ class Job(models.Model):
         return f"{self.label}: {self.get_state_display()}"
 
     def get_absolute_url(self) -> str:
-        """Its page."""
+        """The page of this job."""
         return reverse("operations:job", args=[self.pk])
 
     @classmethod
@@ -90,12 +90,12 @@ class Job(models.Model):
 
     @property
     def share(self) -> int | None:
-        """Percent done; ``None`` while the total is not known."""
+        """Percent done; ``None`` while the total is unknown."""
         return min(100, self.done * 100 // self.total) if self.total else None
 
     @property
     def ends_at(self) -> datetime | None:
-        """Estimated end at the speed so far; ``None`` while that is not known."""
+        """Estimated end at the speed so far; ``None`` while that is unknown."""
         if self.state != self.State.RUNNING or not (self.started_at and self.total and self.done):
             return None
         now = timezone.now()
@@ -126,7 +126,7 @@ class Worker(models.Model):
 
 
 class Schedule(models.Model):
-    """When the clock last started a scheduled job; the worker that moves this time on starts it."""
+    """When a scheduled job was last started; the worker that moves this time forward starts it."""
 
     name = models.CharField(primary_key=True, max_length=60)
     begun_at = models.DateTimeField(null=True)

@@ -1,6 +1,6 @@
-"""How jobs get into the engine, and back into it when they were lost or are due.
+"""Sends jobs to the engine, and again when they were lost or are due.
 
-Each act is one conditional update, so that of several workers who see the same, one does it.
+Each step is one conditional update, so that only one of several workers takes it.
 """
 
 from datetime import timedelta
@@ -30,7 +30,7 @@ class Starter(Protocol):
 
 
 def start_job(kind: JobKind, *, by: Starter | None = None, **arguments: Any) -> Job:
-    """Start a job in the background, or join the open one of a single kind."""
+    """Start a job in the background; for a single kind, return the open one instead."""
     job = Job(name=kind.name, label=kind.label, key=kind.name if kind.single else "", arguments=arguments)
     job.actor_id, job.actor_name = (by.id, by.name[:300]) if by else (None, "system")
     try:
@@ -76,10 +76,10 @@ def start_scheduled_jobs() -> None:
 
 
 def recover_lost_jobs() -> None:
-    """Take jobs from workers whose lease ran out, and give up those that lost their worker too often."""
+    """Take jobs back from workers whose lease ran out, and give up jobs that lost too many workers."""
     now = timezone.now()
     is_leased, running = match_future("lease_until", lease()), Job.objects.filter(state=State.RUNNING)
-    # After the clock was set back, the job that this very process runs is not lost: it gets one more lease.
+    # After the clock was set back, the job that this process runs isn't lost: it gets one more lease.
     running.filter(~is_leased, worker=worker_id(), lease_until__gt=now).update(lease_until=now + lease())
     for job in running.filter(~is_leased):
         kind = find_kind(job.name)
@@ -95,7 +95,7 @@ def recover_lost_jobs() -> None:
 
 
 def forget_old_jobs() -> int:
-    """Delete jobs, workers and deliveries that ended long ago; returns the number of jobs."""
+    """Delete jobs, workers and deliveries that ended long ago; return the number of jobs."""
     limit = timezone.now() - timedelta(days=settings.JOB_DAYS)
     Worker.objects.filter(beat_at__lt=limit).delete()
     engine.forget_deliveries(limit)

@@ -1,4 +1,4 @@
-"""What pages show of background work: who works, what waits, and what is scheduled."""
+"""What pages show of background work: workers, waiting jobs, and the schedule."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +10,12 @@ from portal.runtime.clocks import match_recent
 
 @dataclass(frozen=True)
 class JobsStatus:
-    """Background work now."""
+    """The current state of background work."""
 
     workers: list[Worker]
-    """Those that are alive."""
+    """The workers that are alive."""
     silent_since: datetime | None
-    """Last sign of life if no worker is left; ``None`` if there never was one."""
+    """When the last worker was last alive, if none is left; ``None`` if there never was one."""
     running: list[Job]
     waiting: int
     oldest: datetime | None
@@ -33,7 +33,7 @@ def live_workers() -> list[Worker]:
 
 
 def jobs_status(workers: list[Worker] | None = None) -> JobsStatus:
-    """Read the status of background work; ``workers`` are the live ones, if they were just read."""
+    """Read the status of background work; pass ``workers`` if the live ones were just read."""
     alive = live_workers() if workers is None else workers
     last = None if alive else Worker.objects.first()
     waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
@@ -48,7 +48,7 @@ def jobs_status(workers: list[Worker] | None = None) -> JobsStatus:
 
 @dataclass(frozen=True)
 class ScheduledJob:
-    """A kind of job that the clock starts, with its latest run."""
+    """A scheduled kind of job with its latest run."""
 
     kind: JobKind
     latest: Job | None
@@ -57,7 +57,7 @@ class ScheduledJob:
 
 
 def scheduled_jobs() -> list[ScheduledJob]:
-    """List every kind that the clock starts, or could."""
+    """List every kind that is or could be scheduled."""
     started = dict(Schedule.objects.values_list("name", "begun_at"))
     return [
         ScheduledJob(kind, Job.latest(kind.name), _next_run(kind, started.get(kind.name)))

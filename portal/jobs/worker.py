@@ -1,7 +1,7 @@
 """The process of ``manage.py work``: runs jobs one after the other and starts what is due.
 
-With the database engine it runs that engine's loop. Another engine brings its own workers; this process then only
-sends it lost and scheduled jobs.
+With the database engine it runs that engine's loop. Another engine has its own workers; this process then only sends
+it lost and scheduled jobs.
 """
 
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_waiting_jobs() -> None:
-    """Run all that waits now, oldest first, in this process; later deliveries of the engine do nothing."""
+    """Run all waiting jobs in this process, oldest first; the engine's later deliveries do nothing."""
     run_chores()
     queue.recover_lost_jobs()
     waiting = Job.objects.filter(state=Job.State.WAITING).order_by("created_at")
@@ -40,13 +40,13 @@ def work() -> None:
 
 
 def run_chores() -> None:
-    """Do what belongs to this host, not to a job that any worker may take."""
+    """Do the work of this host, which is no job that any worker may take."""
     for chore in all_chores():
         chore()
 
 
 def run_upkeep() -> None:
-    """Do one round of what keeps background work going."""
+    """Do one round of upkeep: recover, send and schedule jobs."""
     run_chores()
     queue.recover_lost_jobs()
     queue.send_due_jobs()
@@ -55,7 +55,7 @@ def run_upkeep() -> None:
 
 @contextmanager
 def _heartbeat() -> Iterator[None]:
-    """Keep a row that shows this worker as alive, in a thread that also does the upkeep."""
+    """Keep this worker's row alive, in a thread that also does the upkeep."""
     try:
         with repeated(_beat, lease() / 6, name="clock", at_once=True):
             yield
@@ -70,5 +70,5 @@ def _beat() -> None:
     try:
         Worker.objects.update_or_create(pk=worker_id(), defaults={"beat_at": timezone.now()})
         run_upkeep()
-    except Exception:  # The next round is due in any case.
+    except Exception:  # The next round follows in any case.
         logger.exception("A scheduled run was missed.")

@@ -1,4 +1,4 @@
-"""Works background jobs off and keeps the schedule, until it is told to stop."""
+"""Runs background jobs and keeps the schedule until it is stopped."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from portal.runtime.database import lacking_database, mark_in_use
 
 
 class Command(BaseCommand):
-    """``manage.py work``; ``--batch`` ends when nothing waits."""
+    """``manage.py work``; with ``--batch`` it ends once no job waits."""
 
     help = "Run background jobs. On SIGTERM the current job finishes its step and is requeued."
 
