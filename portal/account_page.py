@@ -1,4 +1,4 @@
-"""The page of a loan or a line of credit: what both have beside their own figures."""
+"""What the pages of loans and lines of credit share."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -32,10 +32,10 @@ def account_page(
     parts: tuple[str, ...],
     followers: tuple[str, ...] = (),
 ) -> HttpResponse:
-    """Render the page from saved copies, or one of its panels after a call to the service.
+    """Render the page from saved copies, or its panels after a call to the service.
 
-    ``build_context`` adds what only this kind of account has, from its copy and that of its repayments. Two panels call
-    the service: one named like the noun, and its repayments under the same name with ``-repayments`` appended.
+    ``build_context`` adds what only this kind of account has, from its copy and that of its repayments. Two panels
+    call the service: one named like the noun, and its repayments under the same name with ``-repayments`` appended.
     ``followers`` are the parts of the page that change with the first.
     """
     area, noun = list_page.area, list_page.noun
@@ -66,9 +66,9 @@ def account_page(
 def record_context(
     request: StaffRequest, copy: LiveCopy, *, action: str, label: str, panel: str
 ) -> dict[str, Any]:
-    """Log that somebody views a record; what its page shows: borrower, changes since their last view, notes.
+    """Log the view of a record, and return its borrower, notes and changes since this person's last view.
 
-    Changes count as viewed once ``panel`` arrives, which shows them.
+    Changes count as viewed once ``panel``, which shows them, has loaded.
     """
     record, actor = copy.record, Actor.of(request)
     digest, look = changes.answer_digest(record), last_view(actor, record.uuid)
@@ -94,7 +94,7 @@ def record_context(
 
 
 def unrecognized_words(answer: Statement | Loan) -> str:
-    """Fields that the interface does not describe, and values that could not be read, as the service sent them."""
+    """Undocumented fields and unreadable values, as the service sent them."""
     extra = "; ".join(f"{name}: {value}" for name, value in answer.extra.items())
     issues = "; ".join(f"{issue.path} {issue.problem}" for issue in answer.issues)
     return ". ".join(filter(None, (extra, issues)))

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Failure(NamedTuple):
-    """One way of failing on screen: what happened, what did not change, what to do."""
+    """A failure on screen: what happened, what did not change, what to do."""
 
     status: HTTPStatus
     title: str
@@ -129,7 +129,7 @@ WITH_A_PAGE = (
 
 
 class FailureMiddleware(MiddlewareMixin):
-    """Turns what a view let through into a page, or into a notice for htmx."""
+    """Turns an exception from a view into a page, or into a notice for htmx."""
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Show our own page for an address that leads nowhere."""
@@ -138,11 +138,11 @@ class FailureMiddleware(MiddlewareMixin):
         return response
 
     def process_view(self, request: Any, view: Any, args: Any, kwargs: dict[str, Any]) -> HttpResponse | None:
-        """Find nothing under an address with a NUL: PostgreSQL fails on it."""
+        """Treat an address with a NUL as not found: PostgreSQL fails on it."""
         return page_404(request, Http404()) if "\0" in request.path_info else None
 
     def process_exception(self, request: Any, error: Exception) -> HttpResponse | None:
-        """The page of a failure; none for what Django handles itself."""
+        """The page of a failure; ``None`` if Django handles it."""
         write = write_to_report(request)
         if write and _has_page(error) and not isinstance(error, servicing.OutcomeUnknown):
             return write_result_page(request, write)
@@ -173,12 +173,12 @@ class FailureMiddleware(MiddlewareMixin):
 
 
 def _has_page(error: Exception) -> bool:
-    """Whether a failure has a page of its own; Django logs any other, and shows it under DEBUG."""
+    """Whether a failure has its own page; Django logs any other, and shows it under DEBUG."""
     return is_unavailable(error) if isinstance(error, DatabaseFailure) else isinstance(error, WITH_A_PAGE)
 
 
 def write_to_report(request: Any) -> Watcher | None:
-    """The newest write of this request that may have changed something at the service, or wasn't saved."""
+    """The latest write of this request that may have changed something at the service or wasn't saved."""
     watchers: list[Watcher] = getattr(request, "watchers", [])
     for watcher in reversed(watchers):
         state = watcher.result.state if watcher.result else WriteIntent.State.SENDING
@@ -207,14 +207,14 @@ def failure_page(
 def error_page(
     request: HttpRequest, template: str, status: int, context: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """A whole page, or its notice where htmx asked for a fragment."""
+    """A whole page, or a notice if htmx asked for a fragment."""
     return render_page(request, _page_or_notice(request, template), context, status=status)
 
 
 def write_result_page(
     request: Any, write: Watcher, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
 ) -> HttpResponse:
-    """The outcome of a write whose own page failed; it needs no database."""
+    """The outcome of a write whose own page failed. It needs no database."""
     result = write.result
     return _bare_page(
         request,
@@ -249,7 +249,7 @@ def _bare_page(request: HttpRequest, template: str, status: int, **context: Any)
 
 
 def _page_or_notice(request: HttpRequest, template: str) -> str:
-    """The notice for a fragment, which a whole page would spoil; a request that failed early has no htmx details."""
+    """The notice template for a fragment, else the page's. A request that failed early has no htmx details."""
     htmx = getattr(request, "htmx", None)
     is_fragment = htmx and not htmx.boosted and not htmx.history_restore_request
     return f"{template}#notice" if is_fragment else template
@@ -259,27 +259,27 @@ def _page_or_notice(request: HttpRequest, template: str) -> str:
 
 
 def page_400(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """A request that can't be read."""
+    """The page for a request that can't be read."""
     return _bare_page(request, "400.html", HTTPStatus.BAD_REQUEST)
 
 
 def page_403(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """A missing permission."""
+    """The page for a missing permission."""
     return error_page(request, "403.html", HTTPStatus.FORBIDDEN, {"exception": exception})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form whose token isn't, or is no longer, the browser's."""
+    """The page for a form with a missing or outdated CSRF token."""
     return error_page(request, "403_csrf.html", HTTPStatus.FORBIDDEN)
 
 
 def page_404(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """An address that leads nowhere."""
+    """The page for an unknown address."""
     return error_page(request, "404.html", HTTPStatus.NOT_FOUND)
 
 
 def page_500(request: HttpRequest) -> HttpResponse:
-    """A defect of ours; it reports the write that came before it."""
+    """The page for a defect of ours. It reports a write that came before."""
     if write := write_to_report(request):
         return write_result_page(request, write, HTTPStatus.INTERNAL_SERVER_ERROR)
     return _bare_page(request, "500.html", HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -1,7 +1,7 @@
 """The only way from the portal to the lending service: the client, the watcher that records its calls, the middleware.
 
 Hides that one client serves the whole process; that each write gets an intent and an attempt before it is sent and one
-outcome afterwards; and that every answer becomes the saved copy of what it is about.
+outcome afterwards; and that every answer becomes a record's saved copy.
 """
 
 import functools
@@ -35,7 +35,7 @@ from servicing.transport import Gate
 
 
 class StaffRequest(HttpRequest):
-    """The request as views get it: a signed-in person, HTMX details and the lending service."""
+    """A request with what middleware adds: the signed-in person, HTMX details and the lending service."""
 
     user: User
     htmx: HtmxDetails
@@ -51,7 +51,7 @@ PATIENCE_SECONDS = 10.0
 
 @functools.cache
 def client() -> Client:
-    """The client of this process; :class:`servicing.ConfigurationError` if the settings don't allow one."""
+    """The client of this process; raises :class:`servicing.ConfigurationError` if the settings are invalid."""
     return build_client(CircuitBreaker())
 
 
@@ -83,7 +83,7 @@ def build_client(circuit_breaker: Gate | None) -> Client:
 
 
 def _connection_options() -> dict[str, Any]:
-    """The session of the settings, or the certificates and the proxy for a session that the client makes."""
+    """The configured session, or the certificates and proxy for the client's own."""
     if settings.SERVICING_SESSION:
         try:
             return {"session": import_string(settings.SERVICING_SESSION)()}
@@ -115,7 +115,7 @@ def client_for(actor: Actor, *, ignore_breaker: bool = False) -> Client:
 
 
 def _watch_request(request: Any, write: Write | None = None) -> "Watcher":
-    """A watcher that the request remembers, because an error page must not deny what was written."""
+    """A watcher, kept on the request because an error page must not deny a write."""
     watcher = Watcher(Actor.of(request), write)
     request.watchers = [*getattr(request, "watchers", []), watcher]
     return watcher
@@ -134,7 +134,7 @@ class Watcher:
         self.saved_to: SavedTo | None = None
 
     def before(self, call: Call) -> None:
-        """Commit the intent of a write before it is sent."""
+        """Commit a write's intent before it is sent."""
         write = self.write or Write(submit_id=secrets.token_hex(16), label=call.operation)
         self.result = self.saved_to = None
         self.intent = writes.open_intent(
@@ -142,7 +142,7 @@ class Watcher:
         )
 
     def after(self, call: Call, outcome: Outcome) -> None:
-        """Record the call, its answer and the outcome of a write in one transaction, or spool a write's."""
+        """Record the call, its answer and a write's outcome in one transaction; spool a write if that fails."""
         row = self._row(call, outcome)  # Mask before the transaction: SQLite allows one writer.
         items = [] if outcome.error else store.records_in_answer(call.operation, outcome.answer, call.ids)
         if call.kind == "write" and self.intent:
@@ -155,7 +155,7 @@ class Watcher:
             return
         _trace(row)
         row.answer_body = json_text(outcome.body)
-        # A lost read can be repeated, but until then pages wait for it.
+        # A lost read can be repeated, but pages would wait for it.
         with relaxed_durability(self.patience), transaction.atomic():
             row.save(force_insert=True)
             store.save(items, source=Source.SERVICE, by=self.actor.name)
@@ -219,7 +219,7 @@ def _trace(row: RemoteCall) -> None:
 
 
 def call_outcome(error: servicing.ServicingError | None) -> str:
-    """How a call ended, in one word; for most writes, the state of the intent."""
+    """How a call ended, in one word. For most writes it is the intent's state."""
     match error:
         case None:
             return WriteIntent.State.CONFIRMED

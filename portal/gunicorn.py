@@ -1,8 +1,8 @@
 """How gunicorn serves the portal: ``gunicorn --config python:portal.gunicorn portal.wsgi``.
 
 ``WEB_CONCURRENCY`` is the number of processes. Each serves 16 pages at once, and beside them 16 requests that may wait
-for the lending service or for a write, so that neither kind takes the other's threads. Requests are not logged here:
-an address may hold what somebody searched for.
+for the lending service or for a write, so that neither kind takes the other's threads. Requests are not logged here,
+because addresses may contain search terms.
 """
 
 import ctypes
@@ -34,28 +34,28 @@ CHECK_THREADS = 4
 max_requests = 2000
 max_requests_jitter = 200
 timeout = 60
-# A stopping process finishes its requests: a call of the service may take this long, retries included.
+# A stopping process finishes its requests: a call to the service may take this long, with retries.
 graceful_timeout = 35
 keepalive = 15
 # Longer than gunicorn's default, so that our own page answers an address with a long search.
 limit_request_line = 8190
-# Heartbeats go to memory: a disk may be read-only or slow.
+# Heartbeats go to memory, because a disk may be read-only or slow.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 control_socket_disable = True
 
 M_ARENA_MAX = -8
 MAX_ARENAS = 2
-# glibc gives almost each thread a heap of its own and never returns its peak: 32 threads held 420 MB instead of 250,
-# and kept growing. Other C libraries have no such setting.
+# glibc gives almost every thread its own heap and never returns its peak: 32 threads held 420 MB instead of 250, and
+# kept growing. Other C libraries have no such setting.
 with suppress(OSError, AttributeError):
     ctypes.CDLL(None).mallopt(M_ARENA_MAX, MAX_ARENAS)
 
-# Python looks for garbage each time 700 objects were added, and every hundredth time among all that the portal has
-# loaded, while no thread goes on. A page adds tens of thousands and drops them at its end.
+# By default Python collects garbage after every 700 new objects, and every hundredth time it searches everything the
+# portal has loaded, which stops all threads. A page creates tens of thousands of objects and drops them at its end.
 GC_THRESHOLD = 50_000
 HEAD_BYTES = 16 * 1024
 CHECKS = re.compile(rb"(?:GET|HEAD) /(?:healthz|readyz|metrics)[ ?]")
-# Panels, statement documents, printed documents and downloads wait for the service or take long.
+# Panels, statement documents, printed documents and downloads wait for the service or take a long time.
 SLOW_READS = re.compile(
     rb"(?:GET|HEAD) [^ ?]*(?:\.pdf|/pdf/|/print/|/export/|/download/|\.csv)[ ?]|.*\r\nhx-request: *true",
     re.DOTALL | re.I,
@@ -66,17 +66,17 @@ class worker_class(ThreadWorker):  # type: ignore[misc]  # gunicorn looks for th
     """Gunicorn's threads in three pools by kind of request. A replacement process starts before this one stops."""
 
     replaces: int | None = None
-    """The process that stops as soon as this one serves."""
+    """The process that stops once this one serves."""
     max_requests: int
 
     def init_process(self) -> None:
-        """Create the pools, and count requests ourselves instead of letting gunicorn stop the process."""
+        """Create the pools. We count requests ourselves, so that gunicorn doesn't stop the process."""
         self.checks, self.slow = ThreadPoolExecutor(CHECK_THREADS), ThreadPoolExecutor(self.cfg.threads)
         self.replaced_after, self.max_requests = self.max_requests, sys.maxsize
         super().init_process()
 
     def enqueue_req(self, conn: Any) -> None:
-        """Choose the pool by the head of the request; a connection without a request yet takes no thread."""
+        """Choose the pool by the request's head. A connection without a request takes no thread yet."""
         head = self._head(conn)
         if head is None:
             conn.sock.setblocking(False)
@@ -88,14 +88,14 @@ class worker_class(ThreadWorker):  # type: ignore[misc]  # gunicorn looks for th
         future.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
 
     def finish_request(self, conn: Any, fs: Any) -> None:
-        """After enough requests, ask for a replacement process; until it serves, this one goes on."""
+        """After enough requests, ask for a replacement process; this one serves until it is ready."""
         super().finish_request(conn, fs)
         if self.nr >= self.replaced_after:
             self.replaced_after = sys.maxsize
             os.kill(self.ppid, signal.SIGTTIN)
 
     def _head(self, conn: Any) -> bytes | None:
-        """Read the beginning of the request; empty if the client is gone, ``None`` if nothing came yet."""
+        """Read the beginning of the request; empty if the client is gone, ``None`` if nothing has arrived."""
         if conn.parser and (read_ahead := conn.parser.unreader.buf.getvalue()):
             return bytes(read_ahead)
         try:

@@ -1,4 +1,4 @@
-"""One include for each area; signing in is allauth's, under our addresses."""
+"""Addresses of all areas; the sign-in pages are allauth's, under our addresses."""
 
 from django.conf import settings
 from django.urls import include, path

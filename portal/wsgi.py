@@ -1,4 +1,4 @@
-"""The WSGI application; a setting that cannot be used ends the start with a sentence."""
+"""The WSGI application. An invalid setting stops the start with a message."""
 
 import os
 from contextlib import suppress
@@ -26,6 +26,6 @@ if problem := lacking_database():
     stop(problem, topic="Database")
 mark_in_use()
 writes.prepare_spool()
-with suppress(Error):  # The next view that is recorded takes them along.
+with suppress(Error):  # The next recorded view also saves these.
     view_log.replay_views()
 connection.close()
