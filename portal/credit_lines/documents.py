@@ -1,7 +1,7 @@
-"""Downloads one statement completely, or says why not. Hides the fetcher, the temporary file and the fingerprint.
+"""Downloads one statement completely, or says why not.
 
-A document is passed on only once it is complete: it may turn out too large, too slow or cut off, and then the
-reader gets a sentence instead of half a document.
+Hides the fetcher, the temporary file and the fingerprint. A document is passed on only once it is complete. If it is
+too large, too slow or cut off, the reader gets a message instead of half a document.
 """
 
 import tempfile
@@ -29,7 +29,7 @@ class NotListed(Exception):
 
 
 def document(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: date) -> IO[bytes]:
-    """Download the statement by the link that the service gives now.
+    """Download the statement by the service's current link.
 
     Raises :class:`NotListed`, or what the service and the fetcher raise.
     """
@@ -46,7 +46,7 @@ def document(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: dat
 
 
 def link_of(statement: Statement, day: date) -> str:
-    """The link of the statement of a day; the last one listed if there are two."""
+    """The link of a day's statement; the last one listed if there are two."""
     links = [paper.url for paper in statement.statements if paper.billing_date == day and paper.url]
     if not links:
         raise NotListed
@@ -75,7 +75,7 @@ def _download(url: str, line_uuid: str, day: date) -> IO[bytes]:
 def _fetcher(
     client: Client, hosts: tuple[str, ...], allow_loopback: bool, time_limit: float
 ) -> DocumentFetcher:
-    """Keep one fetcher per settings, as reading the certificates is slow."""
+    """Cache one fetcher per combination of settings, because reading certificates is slow."""
     return client.documents(hosts=hosts, allow_loopback_http=allow_loopback, time_limit=time_limit)
 
 
@@ -91,7 +91,7 @@ def _save_fingerprint(line_uuid: str, day: date, sha256: str, size: int) -> None
 
 
 def _record_call(actor: Actor, url: str, error: ServicingError | None, seconds: float) -> None:
-    """Record the call without the query of the link, which may be all one needs to read the document."""
+    """Record the call without the link's query, which may be enough to read the document."""
     parts = urlsplit(url)
     RemoteCall.objects.create(
         operation="documents.fetch",

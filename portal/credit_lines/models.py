@@ -1,10 +1,10 @@
-"""What statement documents looked like when they were fetched: never their bytes, so that a later change shows."""
+"""Fingerprints of fetched statement documents, never their bytes, so that a later change shows."""
 
 from django.db import models
 
 
 class Fingerprint(models.Model):
-    """One content that a line's statement of a day has had."""
+    """One version of a line's statement for a day."""
 
     line_uuid = models.CharField(max_length=64)
     billing_date = models.DateField()

@@ -1,4 +1,4 @@
-"""The statements of a line as a list: by year, newest first, with the months that have none."""
+"""The statements of a line by year, newest first, including months without one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ class StatementEntry:
     url: str = ""
     fingerprints: Sequence[Fingerprint] = ()
     is_new: bool = False
-    """Whether it is the newest and this person hasn't opened it."""
+    """Whether it is the newest one and this person hasn't opened it."""
     is_missing: bool = False
 
     @property
     def has_changed(self) -> bool:
-        """Whether its content differed between two downloads."""
+        """Whether two downloads had different contents."""
         return len(self.fingerprints) > 1
 
     @property
     def last(self) -> Fingerprint | None:
-        """The content of the last download."""
+        """The fingerprint of the last download."""
         return max(self.fingerprints, key=lambda one: one.last_at, default=None)
 
 
 @dataclass(frozen=True)
 class StatementList:
-    """The list, the chosen statement, and those before and after it."""
+    """The list, the chosen statement, and its neighbors."""
 
     years: Sequence[tuple[int, Sequence[StatementEntry]]]
     count: int
@@ -50,7 +50,7 @@ class StatementList:
 
     @property
     def words(self) -> str:
-        """How many statements there are, and what is wrong with the list."""
+        """The number of statements, and what is wrong with the list."""
         words = f"{self.count} statement{'' if self.count == 1 else 's'}"
         if self.missing:
             words += f", {self.missing} month{'' if self.missing == 1 else 's'} missing"
@@ -60,7 +60,7 @@ class StatementList:
 def statement_list(
     actor: Actor, borrower_uuid: str, line_uuid: str, line: Statement, chosen_day: str
 ) -> StatementList:
-    """List the statements of the service's answer; ``chosen_day`` is a date as in the address."""
+    """List the statements in the service's answer; ``chosen_day`` is a date as written in the address."""
     days = sorted({one.billing_date for one in line.statements if one.billing_date and one.url})
     fingerprints, viewed = _fingerprints(line_uuid, days), _viewed_days(actor, line_uuid, days)
     entries = [
@@ -88,7 +88,7 @@ def statement_list(
 
 
 def statement_key(line_uuid: str, day: date) -> str:
-    """Name a statement in the audit trail; it has no ID of its own."""
+    """Identify a statement in the audit trail; it has no ID of its own."""
     return f"{day.isoformat()}/{line_uuid}"[:64]
 
 
@@ -97,7 +97,7 @@ def _pdf_url(borrower_uuid: str, line_uuid: str, day: date) -> str:
 
 
 def _fingerprints(line_uuid: str, days: Sequence[date]) -> dict[date, list[Fingerprint]]:
-    """The contents that these statements have had, oldest first."""
+    """The fingerprints of these statements, oldest first."""
     found: dict[date, list[Fingerprint]] = {}
     for one in Fingerprint.objects.filter(line_uuid=line_uuid, billing_date__in=days):
         found.setdefault(one.billing_date, []).append(one)

@@ -1,4 +1,4 @@
-"""Balances over time as small line charts, from the saved copies: the service only knows today.
+"""Balances over time as small line charts, from saved copies: the service only reports the current ones.
 
 Each chart begins at zero dollars, so that its slope is not exaggerated.
 """
@@ -43,14 +43,14 @@ class Trend:
     label: str
     look: str
     points: str
-    """The line in a box 100 wide and :data:`HEIGHT` high; empty with fewer than two values."""
+    """The line's points in a box 100 wide and :data:`HEIGHT` high; empty with fewer than two values."""
     first: datetime
     last: datetime
     has_changed: bool = False
 
     @property
     def area(self) -> str:
-        """The points of the area below the line."""
+        """The points of the filled area below the line."""
         return f"{self.points} 100,{HEIGHT} 0,{HEIGHT}"
 
 
@@ -63,7 +63,7 @@ def samples(record: Record) -> list[Sample]:
 
 
 def trends(history: Sequence[Sample]) -> list[Trend]:
-    """The three charts; none until a balance has changed."""
+    """Build the three charts; none until a balance has changed."""
     balances = {tuple(getattr(one.statement, field) for _, field, _ in SERIES) for one in history}
     return [_trend(*series, history) for series in SERIES] if len(balances) > 1 else []
 

@@ -1,4 +1,4 @@
-"""Addresses of lines of credit: the list across borrowers, one line of a borrower, the documents of its statements."""
+"""Addresses of lines of credit: the list across borrowers, one line, and its statement documents."""
 
 from django.urls import path
 

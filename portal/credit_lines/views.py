@@ -1,4 +1,4 @@
-"""One line of credit, and the documents of its statements."""
+"""One line of credit and its statement documents."""
 
 from datetime import date
 from typing import Any
@@ -30,8 +30,8 @@ from servicing import DocumentRefused, NotFound, ServicingError, Statement, cons
 from servicing.figures import percent_of_limit
 from servicing.values import calendar_day
 
-# A document loads nothing and sends nothing. Browsers may put it into a page of their own, as an embedded object with
-# styles in attributes, to which this policy applies; a sandbox would keep their viewers from starting.
+# A document must load and send nothing. Browsers may show it in a page of their own, as an embedded object with inline
+# styles, and apply this policy to it. A sandbox would keep their viewers from starting.
 DOCUMENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
@@ -46,7 +46,7 @@ def detail(request: StaffRequest, borrower_uuid: str, line_uuid: str) -> HttpRes
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid)
     if record.borrower_uuid != borrower_uuid:
         return redirect(record)
-    # A document that is open beside the list of statements stays where it is.
+    # A document that is open beside the list stays open.
     followers = PARTS[1:] if request.GET.get("statement") else PARTS[:1]
     return account_page(request, LINES, record, build_context=build_context, parts=PARTS, followers=followers)
 
@@ -80,7 +80,7 @@ def build_context(request: StaffRequest, copy: LiveCopy, _: LiveCopy) -> dict[st
 @xframe_options_sameorigin
 @csp_replace({"frame-ancestors": [SELF]})  # type: ignore[arg-type]  # knows only views without arguments
 def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> HttpResponseBase:
-    """Show or download the document of a statement, or say why there is none."""
+    """Show or download a statement document, or say why there is none."""
     record = get_object_or_404(Record, kind=Kind.LINE, uuid=line_uuid, borrower_uuid=borrower_uuid)
     billed = calendar_day(day)
     if billed is None or billed.isoformat() != day:
@@ -88,11 +88,13 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
     try:
         file = document(request, borrower_uuid, line_uuid, billed)
     except NotListed:
-        return refusal(request, record, billed, "The service no longer lists a statement for this date.", 404)
+        return show_refusal(
+            request, record, billed, "The service no longer lists a statement for this date.", 404
+        )
     except ServicingError as error:
         words = wording.with_full_stop("; ".join(error.reasons) or error.message)
         status = 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503
-        return refusal(request, record, billed, words, status)
+        return show_refusal(request, record, billed, words, status)
     is_download = "download" in request.GET
     log_view(
         Actor.of(request),
@@ -114,7 +116,7 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
 def audit_statement(
     request: StaffRequest, record: Record, day: date, action: str, *, result: str = "", reason: str = ""
 ) -> None:
-    """Write one audit entry about a statement: a download, however soon after a view, or a failure."""
+    """Append an audit entry for a download, however soon after a view, or for a failure."""
     append(
         Actor.of(request),
         action,
@@ -128,12 +130,12 @@ def audit_statement(
 
 
 def statement_label(record: Record, day: date) -> str:
-    """Name a statement for people."""
+    """Name a statement in words."""
     return f"statement of {wording.day(day)}, line {record.uuid[:8]}"
 
 
-def refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:
-    """A card instead of the document, and an audit entry of the failure."""
+def show_refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:
+    """Show a card instead of the document, and record the failure."""
     audit_statement(request, record, day, "credit_lines.pdf", result="rejected", reason=words[:500])
     context = {"record": record, "day": day, "words": words}
     return render_page(request, "credit_lines/document.html", context, status=status)

@@ -1,4 +1,4 @@
-"""A line's figures as sentences, also to read aloud on the phone. Every figure is the service's own."""
+"""A line's figures as sentences that can be read out on the phone. Every figure is the service's own."""
 
 from datetime import date
 
@@ -8,12 +8,12 @@ from servicing.figures import Figures
 
 
 def read_aloud(line: Statement, figures: Figures) -> str:
-    """Payoff, the next payment and what is past due. An amount whose due date has passed is left out: it was due."""
+    """Payoff, the next payment and the past due amount. A payment whose due date has passed is left out."""
     return " ".join(filter(None, (_payoff(figures), _due(line, figures), _past_due(figures))))
 
 
 def past_due_words(figures: Figures, today: date) -> str:
-    """``Past due 12 days, $310.00``, with what of it is known; empty when nothing is past due."""
+    """``Past due 12 days, $310.00``, without what is unknown; empty when nothing is past due."""
     if not figures.is_late:
         return ""
     days = figures.days_past_due(today) or 0

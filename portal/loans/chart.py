@@ -1,8 +1,8 @@
 """The chart of a schedule: bars of principal and interest, the balance as a line, and today.
 
-A long schedule is drawn by years. The area of a year is its sum: as wide as its installments, as high as their average.
-
-There is no chart if a date or an amount is missing. The table on the same page has all figures.
+In a long schedule, a bar stands for a year's installments in the same state. It is as wide as their number and as high
+as their average, so its area is their sum. There is no chart if a date or an amount is missing. The table on the same
+page has all figures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ UNITS = {10**12: "T", 10**9: "B", 10**6: "M"}
 
 
 class Block(NamedTuple):
-    """One part of a bar."""
+    """One segment of a bar."""
 
     kind: str
     y: Decimal
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """One installment, or those of a year that are in the same state."""
+    """One installment, or the installments of a year that are in the same state."""
 
     x: Decimal
     width: Decimal
@@ -64,7 +64,7 @@ class Bar(NamedTuple):
         rects = "".join(
             [f'<rect {look} {position} y="{y}" height="{height}"/>' for look, y, height in blocks]
         )
-        # Numbers, words of ours, and a day with an amount: a schedule has hundreds of bars, so each is only joined.
+        # Nothing here needs escaping. A schedule has hundreds of bars, so plain joining saves time.
         return SafeString(f"<g><title>{escape(self.words)}</title>{rects}</g>")
 
 
@@ -78,7 +78,7 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """What the page and the printed schedule draw."""
+    """Everything that the page and the printed schedule draw."""
 
     bars: Sequence[Bar]
     grid: Sequence[Tick]
@@ -99,12 +99,12 @@ class Chart:
 
     @property
     def today_is_late(self) -> bool:
-        """Whether the label of today goes to the left of its line."""
+        """Whether today's label belongs to the left of its line."""
         return self.today > 80
 
 
 def chart(schedule: Schedule, today: date) -> Chart | None:
-    """The chart of a schedule in order of due dates; None if it would be incomplete."""
+    """Build the chart of a schedule by due date; None if it would be incomplete."""
     states = dict(zip(map(id, schedule.rows), schedule.states(today), strict=True))
     rows = sorted((row for row in schedule.rows if row.due_date), key=lambda row: row.due_date or today)
     kinds = _kinds(rows)
@@ -131,7 +131,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
 
 
 def _kinds(rows: Sequence[Installment]) -> tuple[str, ...]:
-    """The amounts that every row has: both parts, or only the total, or none."""
+    """The amounts that every row has: both parts, only the total, or none."""
     for kinds in (("principal", "interest"), ("total",)):
         amounts = [getattr(row, kind) for row in rows for kind in kinds]
         if amounts and all(amount is not None and amount >= 0 for amount in amounts):
@@ -144,7 +144,7 @@ def _amount(row: Installment, kinds: Sequence[str]) -> Decimal:
 
 
 def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
-    """The amount at the top, and two to four grid lines at round amounts."""
+    """The amount at the top of the chart, and two to four grid lines at round amounts."""
     unit = Decimal(1).scaleb((highest / 4).adjusted())
     step = next(unit * factor for factor in (1, 2, Decimal("2.5"), 5, 10) if unit * factor * 4 >= highest)
     count = int((highest / step).to_integral_value(ROUND_CEILING))
@@ -153,7 +153,7 @@ def _grid(highest: Decimal) -> tuple[Decimal, list[Tick]]:
 
 
 def _short(amount: Decimal, step: Decimal) -> str:
-    """An amount short enough for the axis; steps are round, so nothing is lost."""
+    """An amount short enough for the axis. Steps are round, so no digit is lost."""
     for unit, name in UNITS.items():
         if amount >= unit:
             return f"${(amount / unit).normalize():f}{name}"
@@ -161,7 +161,7 @@ def _short(amount: Decimal, step: Decimal) -> str:
 
 
 def _runs(rows: Sequence[Installment], states: Mapping[int, State]) -> list[list[Installment]]:
-    """The installments of each year, apart where some are paid or overdue."""
+    """The installments of each year, split by state."""
 
     def year_and_state(row: Installment) -> tuple[int, bool, bool]:
         state = states[id(row)]
@@ -203,7 +203,7 @@ def _words(run: Sequence[Installment], kinds: Sequence[str]) -> str:
 
 
 def _years(rows: Sequence[Installment]) -> list[Tick]:
-    """Each year below the middle of its installments."""
+    """A label for each year below the middle of its installments."""
     years = [row.due_date.year for row in rows if row.due_date]
     every = -(-len(set(years)) // MAX_MONTH_LABELS)
     return [
@@ -225,7 +225,7 @@ def _months(rows: Sequence[Installment]) -> list[Tick]:
 
 
 def _balance(rows: Sequence[Installment], runs: Sequence[Sequence[Installment]]) -> str:
-    """A point at the first installment and at the last of each bar; all must have a balance."""
+    """A point at the first installment and at the last of each bar. Every row must have a balance."""
     balances = [row.balance for row in rows if row.balance is not None]
     if len(balances) != len(rows) or len(rows) < 2 or max(balances) <= 0 or min(balances) < 0:
         return ""

@@ -1,4 +1,4 @@
-"""The five figures of a loan in words, each with the reason why it is not known."""
+"""The five figures of a loan in words, each with a reason if it is unknown."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -19,7 +19,7 @@ NOT_RECOGNIZED = "Not every installment has a date, an amount and a status we re
 
 
 class FigureCard(NamedTuple):
-    """One figure: an amount or a day ready to show, and a sentence below it."""
+    """One figure: an amount or a day in words, and the sentence below it."""
 
     label: str
     words: str
@@ -48,7 +48,7 @@ def _past_due(
     if not figures.past_due:
         return FigureCard("Past due", "Nothing is past due", money(figures.past_due))
     days = figures.days_past_due(today) or 0
-    words = f"{counted(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
+    words = f"{installment_count(len(schedule.overdue(today)))}, {days} day{'' if days == 1 else 's'}"
     is_partly = is_partly_paid(figures.oldest_unpaid_due, repayments)
     note = ", before partial payments" if is_partly else ""
     return FigureCard("Past due", f"{words}{note}", money(figures.past_due), is_bad=True)
@@ -68,7 +68,7 @@ def _remaining(figures: Figures, schedule: Schedule) -> FigureCard:
     if figures.remaining is None:
         return FigureCard("Remaining payments", _why_no_figure(schedule), NOT_KNOWN)
     paid = sum(row.is_paid for row in schedule.rows)
-    words = f"{paid} of {counted(len(schedule.rows))} paid, per the schedule; interest included"
+    words = f"{paid} of {installment_count(len(schedule.rows))} paid, per the schedule; interest included"
     return FigureCard("Remaining payments", words, money(figures.remaining))
 
 
@@ -92,14 +92,14 @@ def _maturity(loan: Loan, schedule: Schedule, today: date) -> FigureCard:
 
 
 class Term(NamedTuple):
-    """One term of a loan, ready to show."""
+    """One term of a loan in words."""
 
     label: str
     shown: str
 
 
 def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
-    """The terms that the service provides, without those in the page's title and figures; and those that it doesn't."""
+    """The terms that the service provides (except those in the page's title and figures), and the missing ones."""
     link = (
         format_html('<a class="sd-link" href="{}">{}</a>', origin.get_absolute_url(), origin)
         if origin
@@ -135,7 +135,7 @@ def terms(loan: Loan, origin: Record | None) -> tuple[list[Term], list[Term]]:
 
 
 def distance(when: date, today: date) -> str:
-    """How far away a day is, in days, or in the nearest number of months or years if it is far."""
+    """The time to a day: in days, or if it is far away in months or years."""
     first, last = sorted((when, today))
     days = (last - first).days
     months = round(days / DAYS_A_MONTH)
@@ -145,7 +145,7 @@ def distance(when: date, today: date) -> str:
     return f"In {span}" if when > today else f"{span} ago"
 
 
-def counted(number: int) -> str:
+def installment_count(number: int) -> str:
     """``1 installment``, ``12 installments``."""
     return f"{number} installment{'' if number == 1 else 's'}"
 

@@ -13,7 +13,7 @@ from portal.ui.templatetags import ui
 
 
 def interest_rate(row: Row) -> Decimal | None:
-    """The rate as the service sent it, without the zeros that the database appends."""
+    """The rate as the service sent it, without zeros that the database appended."""
     rate = row.record.rate
     return None if rate is None else Decimal(f"{rate:f}".rstrip("0"))
 

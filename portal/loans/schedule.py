@@ -1,4 +1,4 @@
-"""The installments of a loan as a table: ready rows for the page and for paper, plain values for the CSV file.
+"""The installments of a loan as a table: HTML rows for the page and for paper, plain values for the CSV file.
 
 Hides which columns are shown, the window of a long schedule around the row that needs attention, and yearly subtotals.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.utils.safestring import SafeString
 
-from portal.loans.figures import counted, state_words
+from portal.loans.figures import installment_count, state_words
 from portal.ui import wording
 from portal.ui.markup import escaped, format_html
 from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, status_word
@@ -67,7 +67,7 @@ NEXT_ROW: Final = '<tr class="sd-selected" id="next-installment">{}</tr>'
 
 @dataclass(frozen=True)
 class ScheduleTable:
-    """The part of a schedule that is shown; ``head``, ``rows`` and ``sums`` are ready table rows."""
+    """The shown part of a schedule; ``head``, ``rows`` and ``sums`` are table rows in HTML."""
 
     head: SafeString
     rows: Sequence[SafeString]
@@ -89,13 +89,13 @@ class ScheduleTable:
 
     @property
     def counted(self) -> str:
-        return counted(self.count)
+        return installment_count(self.count)
 
 
 def schedule_table(
     schedule: Schedule, today: date, *, max_rows: int, subtotals: bool = True, is_paper: bool = False
 ) -> ScheduleTable:
-    """The first ``max_rows`` installments; with 0 those around the one that needs attention."""
+    """Build the table: the first ``max_rows`` installments, or with 0 those around the one that needs attention."""
     states = schedule.states(today)
     columns = _columns(schedule, states)
     same = [] if is_paper else _columns_without_news(schedule, columns)
@@ -145,7 +145,7 @@ def _window(states: Sequence[State]) -> tuple[int, int]:
 
 
 def _columns(schedule: Schedule, states: Sequence[State]) -> list[Column]:
-    """The service's columns, with our state after the due date; statuses that say nothing new are left out."""
+    """The service's columns, with our state after the due date and without statuses that add nothing to it."""
     usual = all((row.status or "").lower() in USUAL_STATUSES for row in schedule.rows)
     columns = [column for column in schedule.columns if column.name != "status" or not usual]
     if any(state is not State.UNKNOWN for state in states):
@@ -155,7 +155,7 @@ def _columns(schedule: Schedule, states: Sequence[State]) -> list[Column]:
 
 
 def _columns_without_news(schedule: Schedule, columns: Sequence[Column]) -> list[Column]:
-    """The columns that are the same in each of several rows; the ones an installment consists of always stay."""
+    """The columns with the same value in every row, except the ones that an installment consists of."""
     others = [column for column in columns if column is not STATE and column.name not in ALWAYS_SHOWN]
     rows = schedule.rows if len(schedule.rows) > 1 else ()
     return [
@@ -180,7 +180,7 @@ def _hidden_words(schedule: Schedule, columns: Sequence[Column]) -> str:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Markup of table rows, for the page or for paper."""
+    """Renders table rows for the page or for paper."""
 
     columns: Sequence[Column]
     classes: Mapping[str, str]
@@ -198,12 +198,12 @@ class _Rows:
         return _joined(NEXT_ROW if is_marked else ROW, cells)
 
     def sums(self, title: str, rows: Sequence[Installment]) -> SafeString:
-        """A row of sums; its title spans the columns before the first sum."""
+        """A row of sums whose title spans the columns before the first sum."""
         span = next(index for index, column in enumerate(self.columns) if column.name in SUMMED)
         cells = (self._cell(CELL, column, _sum(rows, column)) for column in self.columns[span:])
         html = '<tr class="{}"><th scope="row" colspan="{}">{}, {}</th>{}</tr>'
         css = "subtotal" if self.is_paper else "sd-sum"
-        return format_html(html, css, span, title, counted(len(rows)), _joined("{}", cells))
+        return format_html(html, css, span, title, installment_count(len(rows)), _joined("{}", cells))
 
     @cached_property
     def _css(self) -> dict[Column, str]:
@@ -232,7 +232,7 @@ class _Rows:
 
 
 def _joined(row: str, cells: Iterable[str]) -> SafeString:
-    """A row of ready cells: there are thousands in a table, and each is escaped already."""
+    """Join cells that are already escaped into a row. A table has thousands of them."""
     return SafeString(row.format("".join(cells)))
 
 
@@ -246,7 +246,7 @@ def _label(column: Column) -> str:
 
 
 def _plain(value: Any, form: str) -> Any:
-    """A value for the CSV file; one of an unknown kind as JSON."""
+    """A value for the CSV file; anything unknown as JSON."""
     if form == "number":
         number = decimal_or_none(value)
         return None if number is None else f"{number:f}"

@@ -1,4 +1,4 @@
-"""Addresses of loans: the list across borrowers, one loan of a borrower, its schedule as a file."""
+"""Addresses of loans: the list across borrowers, one loan, and its schedule as a file."""
 
 from django.urls import path
 

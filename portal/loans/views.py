@@ -61,14 +61,14 @@ def build_context(request: StaffRequest, copy: LiveCopy, listed: LiveCopy) -> di
 
 
 def other_owner(loan: Loan, record: Record) -> tuple[str, Record | None] | None:
-    """The owner named by the loan, if it is not the borrower on file."""
+    """The owner that the loan names, if it is not the borrower on file."""
     if not loan.user_uuid or loan.user_uuid.lower() == record.borrower_uuid.lower():
         return None
     return loan.user_uuid, store.find(Kind.BORROWER, loan.user_uuid)
 
 
 def origin(loan: Loan) -> Record | None:
-    """The loan that this one came from, if it is on file."""
+    """The loan that this one originated from, if it is on file."""
     uuid = loan.origin_loan_uuid
     return store.find(Kind.LOAN, uuid) if isinstance(uuid, str) and uuid else None
 
