@@ -1,4 +1,4 @@
-"""The business date: the one "today" of every figure, whatever zone the person who looks uses.
+"""The business date: the one "today" of every figure, whatever time zone the viewer uses.
 
 Hides where it comes from: the clock in ``BUSINESS_TIME_ZONE``, or in a demo the sandbox, whose days can be advanced.
 """
@@ -18,12 +18,12 @@ TIMEOUT_SECONDS = 2
 
 
 def business_date() -> date:
-    """Today, for the business."""
+    """Today's business date."""
     return _sandbox_date() if settings.BUSINESS_DATE_FROM == "sandbox" else _local_date()
 
 
 def business_date_at(moment: datetime) -> date:
-    """The business date at a moment: as many days before today's as have passed on the clock."""
+    """The business date at an earlier moment: today's, less the days that have passed since on the clock."""
     day = _local_date(moment)
     if settings.BUSINESS_DATE_FROM != "sandbox":
         return day
@@ -35,7 +35,7 @@ def _local_date(moment: datetime | None = None) -> date:
 
 
 def _sandbox_date() -> date:
-    """The sandbox's date from a moment ago; the last one seen while it doesn't answer."""
+    """The sandbox's date, cached briefly; the last known one while the sandbox doesn't answer."""
     if found := cache.get(CACHE_KEY):
         return date.fromisoformat(found)
     try:

@@ -1,7 +1,6 @@
-"""The cache on Redis, Valkey or a database table, any of which may go away while people work.
-
-Cached values are then computed again: reads find nothing and writes are dropped. What only the cache knows, such as
-the number of failed sign-ins, can't be guessed: :class:`CacheUnavailable`.
+"""The cache on Redis, Valkey or a database table, any of which may fail while people work. While it is down, reads
+find nothing, writes are dropped, and values are computed again. What only the cache knows, such as the number of
+failed sign-ins, raises :class:`CacheUnavailable`.
 """
 
 import logging
@@ -17,18 +16,19 @@ from django.core.cache.backends.redis import RedisCache
 
 from portal.runtime.database import pause_optional_writes, write_if_possible
 
-# How long the cache may take to answer, and for how long it is then not asked: pages would each wait for it.
+# How long the cache may take to answer, and how long it is left alone after a failure. Otherwise every page would wait
+# for it.
 TIMEOUT_SECONDS = 1
 PAUSE_SECONDS = 5
 
 logger = logging.getLogger(__name__)
 _missing = object()
-# Until when a server that did not answer is not asked, for all threads of the process.
+# Until when a failed server is left alone, for all threads of this process.
 _paused_until: dict[str, float] = {}
 
 
 class CacheUnavailable(Exception):
-    """The cache does not answer, and only it knows the value."""
+    """The cache doesn't answer, and only it knows the value."""
 
 
 def is_answering() -> bool:
@@ -41,7 +41,7 @@ def is_answering() -> bool:
 
 
 class TableCache(DatabaseCache):
-    """Django's database cache, which writes even as it reads: no page fails or waits while writes are impossible."""
+    """Django's database cache, which writes even on reads, without failures or waits while writes are impossible."""
 
     def _base_set(self, mode: str, *args: Any, **options: Any) -> bool:
         is_set = write_if_possible(lambda: DatabaseCache._base_set(self, mode, *args, **options))  # type: ignore[attr-defined]
@@ -54,7 +54,7 @@ class TableCache(DatabaseCache):
 
 
 class ForgivingCache(RedisCache):
-    """Reads and writes do without the server; ``add`` and ``has_key`` raise, because only the server knows."""
+    """A cache that survives a failed server. ``add`` and ``has_key`` raise: only the server knows the answer."""
 
     def __init__(self, server: Any, params: dict[str, Any]) -> None:
         from redis.backoff import NoBackoff
@@ -93,7 +93,7 @@ class ForgivingCache(RedisCache):
     def get_or_set(
         self, key: Any, default: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
     ) -> Any:
-        """Use ``set`` where Django uses ``add``: computing and storing a value twice does no harm."""
+        """Like Django's, but with ``set`` instead of ``add``: storing a value twice does no harm."""
         value = self.get(key, _missing, version)
         if value is _missing:
             value = default() if callable(default) else default

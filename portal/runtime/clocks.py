@@ -1,7 +1,5 @@
-"""Whether a stored time is recent or in the future, on a clock that may have been set back since it was stored.
-
-A time further in the future than it can be was written before the clock was set back: nothing waits for it. Hides how
-far the clocks of two machines may differ.
+"""Compares stored times with a clock that may have been set back since. A time impossibly far in the future was stored
+before the clock was set back, so nothing waits for it. Hides how far the clocks of two machines may differ.
 """
 
 import time
@@ -29,18 +27,18 @@ def match_recent(field: str, span: timedelta) -> Q:
 
 
 def match_future(field: str, longest: timedelta) -> Q:
-    """Match rows whose moment is in the future, but no further than ``longest``, the most it is ever set to."""
+    """Match rows whose moment is in the future, but no further than ``longest``, the furthest it is ever set."""
     now = timezone.now()
     return Q((f"{field}__gt", now), (f"{field}__lte", now + longest + SKEW))
 
 
 def clear_cache_after_set_back() -> None:
-    """Empty the cache after the clock was set back: entries would otherwise live longer by as much."""
+    """Empty the cache after the clock was set back; its entries would live longer by as much."""
     global _offset_seconds
     offset = time.time() - time.monotonic()
     if offset < _offset_seconds - SKEW.total_seconds():
         try:
             cache.clear()
         except DatabaseError:
-            return  # The cache is a database table that accepts no writes now: the next request tries again.
+            return  # The cache is a table in a database that accepts no writes now; the next request tries again.
     _offset_seconds = offset

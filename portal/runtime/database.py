@@ -1,8 +1,8 @@
 """Preparation, durability, availability and exclusive use of the database, on SQLite and PostgreSQL.
 
-Every commit waits for the disk except those that may be lost when the power fails. Hides SQLite's pragmas and how each
-database says that it is locked, full, read-only or away. On SQLite others wait for the one writer, and a writer holds
-its lock while it waits for the disk.
+Every commit waits for the disk, except those that a power failure may lose. On SQLite, a writer holds the only write
+lock while it waits for the disk. Hides SQLite's pragmas and how each database reports that it is locked, full,
+read-only or down.
 """
 
 import fcntl
@@ -33,22 +33,22 @@ T = TypeVar("T")
 OPTIONAL_WAIT_SECONDS = 1.0
 """How long an optional write waits for a lock."""
 OPTIONAL_PAUSE_SECONDS = 4.0
-"""For how long optional writes hardly wait after one waited in vain."""
+"""How long optional writes hardly wait after one waited in vain."""
 PAUSED_WAIT_SECONDS = 0.1
-"""How long they wait then: longer than somebody else's short transaction takes."""
-# Busy, locked, out of memory, read-only, input or output failed, full, cannot be opened, locking protocol.
+"""How long they wait during that pause: longer than a short transaction takes."""
+# SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot be opened, locking protocol.
 _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
-# Connection, read-only, deadlock, resources and disk, lock not available, ended by somebody, system.
+# PostgreSQL: connection, read-only, deadlock, resources and disk, lock not available, canceled, system error.
 _POSTGRES_STATES = ("08", "25006", "40", "53", "55P03", "57", "58")
 
-# The settings name the sessions of each process: this one's pool and an operator's psql don't count.
+# Sessions of other portal processes. Settings name them, so this process's pool and an operator's psql don't match.
 _OTHER_SESSIONS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
     AND application_name LIKE 'servicing-%' AND application_name <> current_setting('application_name')"""
 
 logger = logging.getLogger(__name__)
 _pause_ends_at = 0.0
 _writers = threading.RLock()
-# Open lock files; their locks last as long as this process.
+# Open lock files, whose locks last as long as this process.
 _lock_files: list[int] = []
 
 
@@ -56,7 +56,7 @@ _lock_files: list[int] = []
 def relaxed_durability(wait: float | None = None) -> Iterator[None]:
     """Commit with synchronous=NORMAL on SQLite: a crash of the program loses nothing, a power failure may.
 
-    ``wait`` is how many seconds to wait for the lock; without it, as long as optional writes wait.
+    ``wait`` is the seconds to wait for the lock; the default is the wait of optional writes.
     """
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         yield
@@ -72,7 +72,7 @@ def relaxed_durability(wait: float | None = None) -> Iterator[None]:
             if is_paused:
                 _end_pause()
         except DatabaseError as error:
-            # One that hardly waited proves nothing: others may be writing. So it doesn't prolong the pause.
+            # A short wait proves nothing, since others may be writing, so it doesn't prolong the pause.
             if is_unavailable(error) and not is_paused:
                 pause_optional_writes()
             raise
@@ -83,10 +83,10 @@ def relaxed_durability(wait: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def _turn(seconds: float) -> Iterator[float]:
-    """Wait for the other threads of this process; yields what is left of the seconds.
+    """Wait for the other threads of this process; yield the seconds that are left.
 
-    SQLite has no queue: who waits for its lock looks again after ever longer pauses, so that many waiting threads
-    leave some of them waiting for seconds.
+    SQLite has no queue for its lock. Waiting threads check it after ever longer pauses, so with many threads some
+    would wait for seconds.
     """
     ends_at = time.monotonic() + seconds
     has_turn = _writers.acquire(timeout=seconds)
@@ -99,7 +99,7 @@ def _turn(seconds: float) -> Iterator[float]:
 
 @contextmanager
 def fresh_connection(seconds: float) -> Iterator[None]:
-    """Use a new connection whose statements wait no longer than that; inside a transaction keep the current one."""
+    """Use a new connection whose statements wait at most this long; inside a transaction, keep the current one."""
     if connection.in_atomic_block:
         yield
         return
@@ -115,7 +115,7 @@ def fresh_connection(seconds: float) -> Iterator[None]:
         milliseconds = max(round(seconds * 1000), 1)
         limits = f"-c lock_timeout={milliseconds} -c statement_timeout={milliseconds}"
         options["options"] = f"{options.get('options', '')} {limits}"
-        # libpq takes whole seconds, two at least; the kernel gives up on a network that takes nothing.
+        # libpq takes whole seconds, at least two. The kernel gives up on a network that accepts nothing.
         options["connect_timeout"] = max(round(seconds), 2)
         options["tcp_user_timeout"] = milliseconds
         fresh.ensure_connection()
@@ -129,7 +129,7 @@ def fresh_connection(seconds: float) -> Iterator[None]:
 
 
 def write_if_possible(write: Callable[[], T]) -> T | None:
-    """Do an optional write; ``None`` if the database accepts no writes now."""
+    """Do an optional write; return ``None`` if the database accepts no writes now."""
     if connection.in_atomic_block:
         return write()
     if connection.vendor != "sqlite" and accepts_no_writes():
@@ -140,32 +140,32 @@ def write_if_possible(write: Callable[[], T]) -> T | None:
     except Error as error:
         if not is_unavailable(error):
             raise
-        if connection.vendor != "sqlite":  # relaxed_durability did it.
+        if connection.vendor != "sqlite":  # There, relaxed_durability did it.
             pause_optional_writes()
         logger.warning("The database takes no writes at the moment: %s", str(error).partition("\n")[0])
         return None
 
 
 def accepts_no_writes() -> bool:
-    """Whether the database just accepted none, so that waiting for it again is pointless."""
+    """Whether the database just accepted no write, so that waiting again is pointless."""
     return time.monotonic() < _pause_ends_at
 
 
 def pause_optional_writes() -> None:
-    """Let optional writes give up at once for a while: the database just accepted none."""
+    """Make optional writes give up quickly for a while, after the database accepted none."""
     global _pause_ends_at
     _pause_ends_at = time.monotonic() + OPTIONAL_PAUSE_SECONDS
 
 
 def _end_pause() -> None:
-    """Let optional writes wait again: the database just accepted one."""
+    """Let optional writes wait again, after the database accepted one."""
     global _pause_ends_at
     _pause_ends_at = 0.0
 
 
 @contextmanager
 def _short_lock_wait() -> Iterator[None]:
-    """Limit the wait on PostgreSQL; :func:`relaxed_durability` does it for SQLite."""
+    """Limit the wait for locks on PostgreSQL; :func:`relaxed_durability` does it for SQLite."""
     if connection.vendor != "postgresql":
         yield
         return
@@ -174,12 +174,12 @@ def _short_lock_wait() -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(Error):  # A connection that is gone takes it along.
+            with suppress(Error):  # A lost connection takes the limit with it.
                 cursor.execute("RESET lock_timeout")
 
 
 def is_unavailable(error: BaseException | None) -> bool:
-    """Whether the database is away, locked, full or read-only, so that the statement itself may be right."""
+    """Whether the database is down, locked, full or read-only, rather than the statement wrong."""
     if isinstance(error, InterfaceError):
         return True
     cause = getattr(error, "__cause__", None)
@@ -191,15 +191,15 @@ def is_unavailable(error: BaseException | None) -> bool:
 
 
 def release_connection() -> None:
-    """Give the connection back to the pool before a long wait, so that others can use it."""
+    """Return the connection to the pool before a long wait, so that others can use it."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()
 
 
 def index_values(rows: str, column: str, limit: int) -> list[str]:
-    """The values of an indexed text column in order, one index step each: reading every row would take too long.
+    """The distinct values of an indexed text column in order, one index step each instead of a scan of all rows.
 
-    ``rows`` is a table and the beginning of its condition, ``orders WHERE is_open AND`` or ``orders WHERE``.
+    ``rows`` is a table and the beginning of its condition: ``orders WHERE is_open AND`` or ``orders WHERE``.
     """
     following = f"SELECT min({column}) FROM {rows} {column} >"  # noqa: S608 - names of tables and columns
     statement = (
@@ -212,7 +212,7 @@ def index_values(rows: str, column: str, limit: int) -> list[str]:
 
 
 def missing_folder() -> str:
-    """What to type where the folder of the SQLite database doesn't exist or can't be written to; empty if it can."""
+    """The command that fixes a missing or read-only folder of the SQLite database; empty if it is fine."""
     folder = Path(connection.settings_dict["NAME"]).parent
     if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
         return ""
@@ -221,7 +221,7 @@ def missing_folder() -> str:
 
 
 def lacking_database() -> str:
-    """What to type where no database was prepared yet; empty if one was, or if it doesn't answer."""
+    """The command that prepares the database; empty if it is prepared or doesn't answer."""
     try:
         if (problem := missing_folder()) or "django_migrations" in connection.introspection.table_names():
             return problem
@@ -231,7 +231,7 @@ def lacking_database() -> str:
 
 
 def away_database() -> str:
-    """Why the database doesn't answer; empty if it does. A pool would retry for a while and then not say why."""
+    """Why the database doesn't answer; empty if it does. A pool would retry for a while and give no reason."""
     single = connection.copy()
     if single.settings_dict["OPTIONS"].pop("pool", None):
         single.settings_dict["OPTIONS"]["connect_timeout"] = 5
@@ -245,7 +245,7 @@ def away_database() -> str:
 
 
 def mark_in_use() -> None:
-    """Block restores while this process lives, and wait for one under way. PostgreSQL lists its sessions instead."""
+    """Block restores while this process lives, and wait for a running one. PostgreSQL lists its sessions instead."""
     if connection.vendor == "sqlite":
         _lock_files.append(_open_lock_file())
         fcntl.flock(_lock_files[-1], fcntl.LOCK_SH)
@@ -253,7 +253,7 @@ def mark_in_use() -> None:
 
 @contextmanager
 def exclusive_use() -> Iterator[bool]:
-    """Whether nobody else uses the database; on SQLite others wait until the block ends."""
+    """Yield whether nobody else uses the database. On SQLite others wait until the block ends."""
     if connection.vendor == "sqlite":
         with os.fdopen(_open_lock_file()) as lock_file:
             try:

@@ -1,6 +1,6 @@
-"""Typed settings from the environment. Missing and invalid ones stop the start together, with a sentence each.
+"""Typed settings from the environment. All missing and invalid ones are reported together, a sentence each.
 
-Every setting ``NAME`` may also be given as ``NAME_FILE``, the path of a file that holds it, as secrets are.
+Every setting ``NAME`` may also be given as ``NAME_FILE``, the path of a file with the value, as for secrets.
 """
 
 import difflib
@@ -25,24 +25,24 @@ HOST = (
 )
 """The pattern of a host in an address, with its port if there is one."""
 _FLAGS = dict.fromkeys(("on", "yes", "true", "1"), True) | dict.fromkeys(("off", "no", "false", "0"), False)
-# The tracing SDK, "manage.py demo" and Python's libraries read these themselves.
+# Read directly by the tracing SDK, "manage.py demo" and Python's libraries.
 _READ_BY_OTHERS = ("OTEL_", "PORT", "SANDBOX_", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 _environment = FileAwareMapping()
-# The problem of each rejected setting, by name.
+# What is wrong with each rejected setting, by name.
 _problems: dict[str, str] = {}
 _names_read: set[str] = set()
-# The former name of each setting that was given by it.
+# The former name under which a setting was given, by its present name.
 _given_as: dict[str, str] = {}
 
 
 def stop(*sentences: str, topic: str = "Settings") -> NoReturn:
-    """End the start with sentences, a line each, instead of a traceback."""
+    """Exit with sentences, one a line, instead of a traceback."""
     sys.stderr.writelines(f"{topic}: {sentence}\n" for sentence in sentences)
-    sys.exit(4)  # Gunicorn's code for an app that can't be loaded; with any other it tries again forever.
+    sys.exit(4)  # Gunicorn's code for an app that can't be loaded; after any other it retries forever.
 
 
 def read_file(file: Path) -> None:
-    """Add the settings of a file, if it exists, to the environment. What the environment has already wins."""
+    """Add the settings of a file, if it exists, to the environment. Values already in the environment win."""
     try:
         content = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -56,12 +56,12 @@ def read_file(file: Path) -> None:
 
 
 def reject(name: str, why: str) -> None:
-    """Record what is wrong with a setting. The first reason counts: later ones follow from it."""
+    """Record what is wrong with a setting. The first reason counts, since later ones follow from it."""
     _problems.setdefault(name, why)
 
 
 def stop_if_invalid() -> None:
-    """End the start if any setting was rejected, and name all of them as they were given."""
+    """Exit if any setting was rejected, naming all of them as they were given."""
     if _problems:
         stop(*(f"{_as_given(name)} {why}" for name, why in _problems.items()))
 
@@ -102,7 +102,7 @@ def flag(name: str, default: bool) -> bool:
 
 
 def matching(name: str, default: str | None, pattern: str, problem: str) -> str:
-    """Read a setting that has to match a pattern; it may only be empty if its default is."""
+    """Read a setting that must match a pattern; it may be empty only if its default is."""
     value = text(name, default)
     if (value or default) and not re.fullmatch(pattern, value, re.ASCII):
         reject(name, problem)
@@ -146,7 +146,7 @@ def pairs(name: str, choices: list[str]) -> list[tuple[str, str]]:
 
 
 def time_zone(name: str, default: str) -> str:
-    """Read the name of a time zone that this machine knows."""
+    """Read the name of a time zone known to this machine."""
     value = text(name, default)
     try:
         zoneinfo.ZoneInfo(value)
@@ -156,7 +156,7 @@ def time_zone(name: str, default: str) -> str:
 
 
 def readable_file(name: str) -> str:
-    """Read the path of a file that this process can read."""
+    """Read the path of a readable file."""
     path = text(name)
     if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
         reject(name, f"must be a readable file; it is {path!r}.")
@@ -173,7 +173,7 @@ def at_least(name: str, minimum: int, default: int) -> int:
 
 
 def address(name: str, read: Callable[[str], Any], default: str, schemes: list[str]) -> dict[str, Any]:
-    """Read the URL of a server with django-environ; it may hold a password, so no message repeats it."""
+    """Read the URL of a server with django-environ. It may contain a password, so no message repeats it."""
     value = text(name, default) or default
     try:
         config: dict[str, Any] = read(value) if value.partition("://")[0] in schemes else {}
@@ -188,12 +188,12 @@ def address(name: str, read: Callable[[str], Any], default: str, schemes: list[s
 
 
 def is_set(name: str) -> bool:
-    """Whether somebody set it to anything but nothing."""
+    """Whether it has a value that isn't empty."""
     return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
 
 
 def set_twice_or_empty() -> Iterator[str]:
-    """Settings given both directly and as a file, or as an empty file: valid, but surely not meant."""
+    """Settings given both directly and as a file, or as an empty file: valid, but hardly intended."""
     for name in sorted(_names_read):
         path = os.environ.get(f"{name}_FILE")
         given = _as_given(name)
@@ -204,7 +204,7 @@ def set_twice_or_empty() -> Iterator[str]:
 
 
 def unknown_names(file: Path) -> Iterator[str]:
-    """Names in a settings file that nothing reads, with what may have been meant."""
+    """Unknown names in a settings file, each with the name that may have been meant."""
     for name in re.findall(r"^(?:export )?(\w+)=", file.read_text(encoding="utf-8"), re.MULTILINE):
         if name.removesuffix("_FILE") in _names_read or name.startswith(_READ_BY_OTHERS):
             continue

@@ -1,7 +1,7 @@
 """The only module that imports OpenTelemetry. Spans wait in memory, and a thread sends them every few seconds.
 
-Hides how little a collector that does not answer may cost: only that thread waits for it and, for twice
-``TIMEOUT_SECONDS`` at most, the end of the process. The log says once that it is away, and once that it is back.
+Hides that a silent collector costs little: only that thread waits for it, and the end of the process for at most twice
+``TIMEOUT_SECONDS``. The log says once that the collector is down, and once that it is back.
 """
 
 import functools
@@ -26,7 +26,7 @@ from portal.runtime.tracing import Kind, Span
 
 # The collector must have accepted a batch within this time, retries included.
 TIMEOUT_SECONDS = 2
-# Everything that waits is span batch: the process ends after the batch under way and this span.
+# All waiting spans fit into one batch, so the process ends after the current batch and this one.
 BATCH_SPANS = 2048
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 
 class Exporter(OTLPSpanExporter):
-    """Logs when the collector goes away or comes back; its parent would log each failed batch."""
+    """Logs when the collector goes down or comes back; the parent class would log each failed batch."""
 
     _is_reachable = True
 
@@ -67,7 +67,7 @@ def _tracer() -> Tracer:
 
 
 def _build_sampler() -> Sampler:
-    """As the SDK would, but from settings that were checked and that may come from files."""
+    """Build the sampler as the SDK would, but from our settings, which were checked and may come from files."""
     samplers = {
         "always_on": ALWAYS_ON,
         "always_off": ALWAYS_OFF,
@@ -91,7 +91,7 @@ def is_collector_reachable() -> bool:
 
 @contextmanager
 def start_span(span: Span, kind: Kind, parent: str) -> Iterator[None]:
-    """Trace the block; the span ends with it."""
+    """Trace the block."""
     context = TraceContextTextMapPropagator().extract({"traceparent": parent}) if parent else None
     sdk_span = tracer().start_span(span.name, context, SpanKind[kind.upper()])
     with use_span(sdk_span, record_exception=False, set_status_on_exception=False):
@@ -103,7 +103,7 @@ def start_span(span: Span, kind: Kind, parent: str) -> Iterator[None]:
 
 
 def record_past_span(span: Span, milliseconds: int, kind: Kind) -> None:
-    """Record a span that ends now."""
+    """Record a span that just ended."""
     start_time = time.time_ns() - milliseconds * 1_000_000
     _end(tracer().start_span(span.name, kind=SpanKind[kind.upper()], start_time=start_time), span)
 

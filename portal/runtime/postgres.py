@@ -1,8 +1,8 @@
-"""Connections to PostgreSQL that give up on a server that has stopped, as a frozen machine or container has.
+"""Connections to PostgreSQL that give up on a frozen server, such as a paused container. Its operating system still
+accepts bytes, so no time limit of TCP or of the server applies.
 
-Its operating system still accepts bytes, so no time limit of TCP or of the server applies. Hides how a slow query is
-told from such a server: after a while without a byte the server is asked, on a connection of its own, whether it is
-there at all.
+Hides how a slow query is distinguished from a frozen server: after a while without a byte, a second connection asks
+whether the server is there.
 """
 
 import socket
@@ -14,22 +14,22 @@ from typing import Any
 import psycopg
 
 SILENCE_SECONDS = 1.5
-"""How long a query may take before the server is asked whether it is there, and then how often."""
+"""How long a query may take before the server is probed, and the pause between probes."""
 PROBE_SECONDS = 1.0
 STOPPED_SECONDS = 4.0
-"""How long a server that did not answer is given less time, so that one page doesn't wait once for each query."""
+"""How long a frozen server is given less time, so that a page doesn't wait once for each query."""
 _SHORT_SECONDS = 0.2
-# Any server answers it with one byte, before anybody signs in.
+# Every server answers this request with one byte, without a sign-in.
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 
 _stopped_until = 0.0
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection whose waits end once the server is found to have stopped."""
+    """A connection whose waits end once the server is found frozen."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **kwargs: Any) -> Any:
-        """Run one conversation with the server."""
+        """Run one exchange with the server."""
         return super().wait(self._watch(gen), *args, **kwargs)
 
     def _watch(self, conversation: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:

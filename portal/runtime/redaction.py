@@ -1,7 +1,7 @@
 """Keeps EIN, SSN and passwords out of error pages and logs, wherever an exception or a message carries them.
 
-Bodies of remote calls are masked by field where they are made; this is the net below: what looks like a tax number is
-masked in any text, and error pages show neither local variables nor posted values, not even under DEBUG.
+Bodies of remote calls are masked by field where they are made. This is the safety net: anything that looks like a tax
+number is masked in any text, and error pages show neither local variables nor posted values, not even under DEBUG.
 """
 
 import logging
@@ -21,7 +21,7 @@ class LogFilter(logging.Filter):
     """Masks tax numbers in finished log lines and tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record in place; every record passes."""
+        """Mask the record in place; no record is dropped."""
         record.msg, record.args = masked_text(record.getMessage()), ()
         if record.exc_info and not record.exc_text:
             record.exc_text = masked_text(logging.Formatter().formatException(record.exc_info))
@@ -29,10 +29,10 @@ class LogFilter(logging.Filter):
 
 
 class ReporterFilter(SafeExceptionReporterFilter):
-    """Error reports without posted values and without local variables."""
+    """Leaves posted values and local variables out of error reports."""
 
     def get_post_parameters(self, request: HttpRequest | None) -> MultiValueDict[str, Any]:
-        """The names that were posted, no values."""
+        """The posted names without their values."""
         posted = QueryDict(mutable=True)
         for name in getattr(request, "POST", ()):
             posted[name] = self.cleansed_substitute
@@ -41,17 +41,17 @@ class ReporterFilter(SafeExceptionReporterFilter):
     def get_traceback_frame_variables(
         self, request: HttpRequest | None, tb_frame: Any
     ) -> ItemsView[str, Any]:
-        """None: a local variable may hold anything that was typed."""
+        """No variables: a local variable may hold anything that was typed."""
         return {}.items()
 
 
 class Reporter(ExceptionReporter):
-    """Error reports whose text is masked as a whole."""
+    """Masks the whole text of error reports."""
 
     def get_traceback_html(self) -> SafeString:
-        """The debug page."""
+        """The masked debug page."""
         return mark_safe(masked_text(super().get_traceback_html()))  # noqa: S308  (Django made it safe)
 
     def get_traceback_text(self) -> SafeString:
-        """The same for logs and mails."""
+        """The masked text for logs and mail."""
         return mark_safe(masked_text(super().get_traceback_text()))  # noqa: S308  (plain text)

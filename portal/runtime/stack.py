@@ -1,8 +1,8 @@
 """Keeps Python's frames in one piece of memory.
 
-CPython keeps frames in small pieces of memory. Where one ends in the middle of a loop, each call across its end has the
-system map memory and take it back, and the same page costs up to three times as much, depending only on how deep its
-calls happen to lie.
+CPython allocates frames in small chunks. If a chunk ends in the middle of a loop, every call across its end maps
+memory and unmaps it again. The same page then costs up to three times as much, depending only on the depth of its
+calls.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ FRAME_SLOTS = 40_000
 
 
 def with_large_frame(work: Callable[P, R]) -> Callable[P, R]:
-    """Give a function a frame so large that all frames below it fit into the piece that Python takes for it."""
+    """Run a function in a frame so large that all frames below it fit into the chunk allocated for it."""
 
     def framed(*args: P.args, **kwargs: P.kwargs) -> R:
         return work(*args, **kwargs)

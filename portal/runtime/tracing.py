@@ -1,8 +1,8 @@
-"""Traces as OpenTelemetry defines them: a span for each request, call of the lending service and background job.
+"""OpenTelemetry traces: a span for each request, call to the lending service and background job.
 
-Hides the SDK. The first span imports it, so it is loaded after any fork, and never where
-``OTEL_EXPORTER_OTLP_ENDPOINT`` names no collector. A span holds the attributes given here and nothing else: no address,
-no query, nothing that somebody typed or is called, and of an exception only its type.
+Hides the SDK. The first span imports it, so it is loaded after any fork, and only if ``OTEL_EXPORTER_OTLP_ENDPOINT``
+names a collector. A span holds only the attributes given here: no address, query, typed text or name, and only the
+type of an exception.
 """
 
 from collections.abc import Iterator
@@ -18,18 +18,18 @@ Kind = Literal["server", "client", "consumer"]
 
 @dataclass
 class Span:
-    """A timed operation. Attributes that are ``None`` are left out; a span without a name at its end is dropped."""
+    """A timed operation. Attributes that are ``None`` are left out; a span that ends without a name is dropped."""
 
     name: str = ""
     attributes: Attributes = field(default_factory=dict)
 
     def fail(self, kind: str) -> None:
-        """Mark it as ended in an error of this kind."""
+        """Mark it as failed with this kind of error."""
         self.attributes["error.type"] = kind
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended in an error."""
+        """Whether it was marked as failed."""
         return "error.type" in self.attributes
 
 
@@ -39,7 +39,7 @@ def is_enabled() -> bool:
 
 
 def load_sdk() -> Any:
-    """Import the SDK if a collector is configured. Call it after a fork, to save the first span the time."""
+    """Import the SDK if a collector is configured. Call this after a fork to save the first span the time."""
     if not is_enabled():
         return None
     from portal.runtime import opentelemetry_sdk
@@ -68,6 +68,6 @@ def span(
 
 
 def record_past_span(span: Span, milliseconds: int, *, kind: Kind) -> None:
-    """Record something that just ended and took so long."""
+    """Record a span that just ended and took this long."""
     if sdk := load_sdk():
         sdk.record_past_span(span, milliseconds, kind)
