@@ -89,6 +89,8 @@ _INVISIBLE: Final = "\u200b"
 """What every invisible character is read as."""
 # Characters that look like nothing, which Unicode does not call formatting.
 _BLANK_CHARACTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# Letters that look like a dash, such as the one beside the digits of a Japanese keyboard.
+_DASH_LETTERS: Final = frozenset("\u0640\u1173\u30fc\u3161\u4e00")
 _NINE_DIGIT_NUMBER: Final = re.compile(r"-?\d{9}")
 _NUMBER: Final = re.compile(r"-?[\d,]+(?:\.\d+)?")
 _DECIMAL: Final = re.compile(r"-?\d+\.\d+")
@@ -247,7 +249,10 @@ def _read_character(character: str) -> str:
             return ""  # A mark on the character before it, such as the frame of a keycap.
         case "Cf":
             return _INVISIBLE
-    return _INVISIBLE if character in _BLANK_CHARACTERS else unicodedata.normalize("NFKC", character)
+    if character in _BLANK_CHARACTERS:
+        return _INVISIBLE
+    plain = unicodedata.normalize("NFKC", character)
+    return "-" if plain in _DASH_LETTERS else plain
 
 
 def tax_numbers(text: str) -> Iterator[TaxNumber]:
