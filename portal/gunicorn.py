@@ -25,6 +25,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from portal.operations.logs import JsonFormatter
 from portal.runtime import tracing
+from portal.runtime.redaction import LogFilter
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
@@ -113,14 +114,15 @@ class worker_class(ThreadWorker):  # type: ignore[misc]  # gunicorn looks for th
 
 
 class logger_class(Logger):  # type: ignore[misc]  # gunicorn looks for this name
-    """Writes the server's own messages in the format of all other logs."""
+    """Writes the server's own messages in the format of all other logs; some quote what a client sent."""
 
     def setup(self, cfg: Any) -> None:
         from portal.settings import LOG_FORMAT
 
         super().setup(cfg)
-        if LOG_FORMAT == "json":
-            for handler in self.error_log.handlers:
+        for handler in self.error_log.handlers:
+            handler.addFilter(LogFilter())
+            if LOG_FORMAT == "json":
                 handler.setFormatter(JsonFormatter())
 
 

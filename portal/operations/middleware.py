@@ -56,9 +56,11 @@ class RequestMiddleware:
                 milliseconds = round((time.monotonic() - began) * 1000)
                 if not is_check:
                     tallies.count(tallies.REQUEST, view, str(response.status_code), milliseconds)
-                    fields = {"view": view, "method": request.method, "status": response.status_code}
-                    logger.info("%s %s", request.method, view, extra=fields | {"ms": milliseconds})
-                    _describe(span, request, response)
+                    # A client can send any word as its method.
+                    method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
+                    fields = {"view": view, "method": method, "status": response.status_code}
+                    logger.info("%s %s", method, view, extra=fields | {"ms": milliseconds})
+                    _describe(span, method, request, response)
             return response
         finally:
             logs.current.reset(token)
@@ -69,9 +71,8 @@ def _is_part_of_page(request: HttpRequest, response: HttpResponse) -> bool:
     return "HX-Request" in request.headers or response.get("Content-Type", "").startswith(PARTS_OF_PAGES)
 
 
-def _describe(span: tracing.Span, request: Any, response: HttpResponse) -> None:
+def _describe(span: tracing.Span, method: str, request: Any, response: HttpResponse) -> None:
     """Name the span by the URL pattern: the address may hold IDs and search words."""
-    method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
     route = f"/{request.resolver_match.route}" if request.resolver_match else None
     span.name = f"{method} {route or ''}".strip()
     span.attributes |= {

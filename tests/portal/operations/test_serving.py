@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -163,3 +164,26 @@ def test_what_the_server_says_of_itself_is_json_too(portal_service: Sandbox, tmp
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert {line["logger"] for line in lines} >= {"gunicorn.error"}
     assert "Lindqvist" not in log.read_text()
+
+
+@pytest.mark.parametrize("log_format", ["line", "json"])
+def test_no_log_holds_an_ssn_that_a_client_sent_instead_of_a_request(
+    portal_service: Sandbox, tmp_path: Path, log_format: str
+) -> None:
+    port, log = free_port(), tmp_path / "log"
+    unreadable = [
+        "GET / HTTP/1.1\r\nNo colon 517-28-4039",
+        "GET / 517-28-4039",
+        "517-28-4039 / HTTP/1.1\r\nHost: a",
+    ]
+    with (
+        log.open("wb") as out,
+        serving(portal_service, port, out, "info", LOG_FORMAT=log_format, LOG_LEVEL="INFO"),
+    ):
+        for request in unreadable:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+                client.sendall(f"{request}\r\n\r\n".encode())
+                assert client.recv(1000)
+    assert "Invalid HTTP Header" in log.read_text()
+    assert "_OTHER" in log.read_text()
+    assert "517-28-4039" not in log.read_text()
