@@ -1,5 +1,6 @@
 """Fixtures for all tests: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
 
+import functools
 import gc
 import itertools
 import os
@@ -158,10 +159,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def is_slow(item: pytest.Item) -> bool:
     commits = item.get_closest_marker("django_db")
-    path = item.path.relative_to(Path(__file__).parent)
-    return bool(commits and commits.kwargs.get("transaction")) or any(
-        path.is_relative_to(one) for one in SLOW
-    )
+    return bool(commits and commits.kwargs.get("transaction")) or is_slow_file(item.path)
+
+
+@functools.cache
+def is_slow_file(path: Path) -> bool:
+    return any(path.is_relative_to(Path(__file__).parent / name) for name in SLOW)
 
 
 def touches_database(item: Any) -> bool:
