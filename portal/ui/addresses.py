@@ -1,4 +1,4 @@
-"""Addresses of pages, without ``reverse`` where a page shows many: it takes ten times as long."""
+"""Addresses of pages, built ten times as fast as by ``reverse`` for pages that show many."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ _PLAIN = re.compile(r"[0-9A-Za-z-]+")
 
 
 def page_url(name: str, *ids: str) -> str:
-    """The address of a page by its name and the IDs in it."""
+    """The address of a page, by the page's name and its IDs."""
     return (
         _pattern(name, len(ids)).format(*ids) if all(map(_PLAIN.fullmatch, ids)) else reverse(name, args=ids)
     )

@@ -21,10 +21,10 @@ from django.utils import timezone
 
 from portal.runtime.business_date import business_date
 
-# Signs that start a formula in a spreadsheet, full-width forms included: at the beginning, and after any other sign at
-# which a spreadsheet may split cells.
+# Characters that start a formula in a spreadsheet, full-width forms included: at the beginning of a value, and after
+# any character at which a spreadsheet may split cells.
 _FORMULA_START = re.compile(r"(^|[\t\r\n,;|])(?=[^\S\t\r\n]*[=+\-@＝＋－＠])|^(?=[\t\r\n])")
-# In JSON a minus after a comma or a space begins a number.
+# In JSON, a minus after a comma or a space begins a number.
 _FORMULA_IN_JSON = re.compile(r"([,;|]\s*)(?=[=+@＝＋－＠])|([;|]\s*)(?=-)")
 CENT = Decimal("0.01")
 XLSX_FORMATS: Mapping[type, str] = {
@@ -34,7 +34,7 @@ XLSX_FORMATS: Mapping[type, str] = {
 }
 XLSX_WIDTH = 18
 XLSX_PIECE_BYTES = 64 * 1024
-# What a spreadsheet holds: so many rows beside the head, digits of a number, and letters of a text; dates since 1900.
+# The limits of a spreadsheet: rows below the header, digits of a number, characters of a text, and the first date.
 MAX_XLSX_ROWS, XLSX_DIGITS, MAX_XLSX_TEXT, XLSX_FIRST_YEAR = 1_048_575, 15, 32_767, 1901
 XLSX_LARGEST = 10**15
 WIDE = Context(prec=60)
@@ -51,13 +51,13 @@ class _EchoFile:
 def list_file(
     request: HttpRequest, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> StreamingHttpResponse:
-    """Export as CSV, or with ``format`` in the query string as JSON Lines or as a spreadsheet."""
+    """Export as CSV, or as JSON Lines or a spreadsheet if ``format`` in the query string says so."""
     export = {"jsonl": json_file, "xlsx": xlsx_file}.get(request.GET.get("format", ""), csv_file)
     return export(name, columns, rows)
 
 
 def format_name(request: HttpRequest) -> str:
-    """The format that a request for a file chose, in words."""
+    """The requested file format in words."""
     return {"jsonl": "JSON Lines", "xlsx": "Excel"}.get(request.GET.get("format", ""), "CSV")
 
 
@@ -77,7 +77,7 @@ def json_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) 
 def xlsx_file(
     name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, rows_per_sheet: int = MAX_XLSX_ROWS
 ) -> StreamingHttpResponse:
-    """Export as a spreadsheet with real numbers and dates, its head frozen; a full sheet is followed by another."""
+    """Export as a spreadsheet with real numbers and dates and a frozen header; a full sheet is followed by another."""
     content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     return _download(
         f"{name}-{business_date()}.xlsx", content_type, _xlsx_pieces(columns, rows, rows_per_sheet)
@@ -87,7 +87,7 @@ def xlsx_file(
 def _xlsx_pieces(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], rows_per_sheet: int
 ) -> Iterator[bytes]:
-    """The spreadsheet, which is only complete once its last row is written: until then it is a temporary file."""
+    """Stream the spreadsheet from a temporary file, because it is complete only once its last row is written."""
     with tempfile.TemporaryFile() as file:
         options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
         book = xlsxwriter.Workbook(file, options)
@@ -112,7 +112,7 @@ def _xlsx_pieces(
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: Any, forms: Mapping[type, Any]) -> None:
-    """Write a number or a date as such where a spreadsheet can hold it exactly, anything else as text."""
+    """Write a number or a date as such if a spreadsheet can hold it exactly, anything else as text."""
     match value:
         case None | "":
             return
@@ -139,14 +139,14 @@ def _plain_text(value: Any) -> str:
 
 
 def amount(value: Decimal | None) -> Decimal | None:
-    """An amount with two decimals, or more where it has more."""
+    """An amount with at least two decimals."""
     if value is None or value != value.quantize(CENT, context=WIDE):
         return value and Decimal(f"{value:f}".rstrip("0"))
     return value.quantize(CENT, context=WIDE)
 
 
 def without_formulas(value: Any) -> str:
-    """Write a value as text that no spreadsheet takes for a formula; numbers keep every digit."""
+    """A value as text that no spreadsheet takes for a formula; numbers keep every digit."""
     match value:
         case str():
             return _FORMULA_START.sub(r"\1'", value)
@@ -174,7 +174,7 @@ def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
 def _in_one_transaction(lines: Iterable[str | bytes]) -> Iterator[str | bytes]:
     """Read the rows in one transaction on PostgreSQL, so that its cursor streams them.
 
-    SQLite streams without one, and there a transaction would block all writers.
+    SQLite streams without a transaction, which would block all writers there.
     """
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         yield from lines
@@ -186,5 +186,5 @@ def _download(name: str, content_type: str, lines: Iterable[str | bytes]) -> Str
 
 
 def file_headers(name: str, disposition: str = "attachment") -> dict[str, str]:
-    """The headers of a file under a name of letters, digits and dashes, which no cache keeps."""
+    """The headers of a file that no cache may store; its name is reduced to letters, digits and dashes."""
     return {"Content-Disposition": f'{disposition}; filename="{name}"', "Cache-Control": "no-store"}

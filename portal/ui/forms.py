@@ -1,7 +1,7 @@
-"""Forms for staff: fields that explain a refusal in the lending service's terms, and a summary of them all.
+"""Forms for staff: fields that explain errors in the lending service's terms, and a summary of them all.
 
-Hides how hostile input is made harmless, how a form that writes is told from its repetition, and how reasons
-that come back from the library or from the service find their way to the field they concern.
+Hides how hostile input is made harmless, how a repeated post is recognized, and how reasons from the library or the
+service reach the field they concern.
 """
 
 import re
@@ -32,11 +32,11 @@ REQUIRED = "This field is required."
 
 
 class TextField(forms.CharField):
-    """One text. A subclass may name a rule of the lending service that gives reasons against it."""
+    """A text. A subclass may name a rule of the lending service that returns reasons against it."""
 
     default_error_messages = {"required": REQUIRED}
     accepted = ""
-    """Said with a tick under a field that passed, while another one is refused."""
+    """Shown with a check mark under a valid field while another one is invalid."""
 
     def __init__(self, *, max_length: int = 200, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -73,7 +73,7 @@ class EmailField(TextField):
 
 
 class PhoneField(TextField):
-    """Any US notation in, ten digits out; shown as (512) 555-0143."""
+    """Takes any US format and returns ten digits; shown as (512) 555-0143."""
 
     widget = forms.TextInput(attrs={"type": "tel", "autocomplete": "off", "data-phone": ""})
     rule = staticmethod(rules.phone_problems)
@@ -89,7 +89,7 @@ class PhoneField(TextField):
 
 
 class MoneyField(forms.Field):
-    """An amount in US dollars as people write it, for instance $25,000.00; a Decimal comes out."""
+    """Takes an amount in US dollars as people write it, such as $25,000.00, and returns a Decimal."""
 
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off", "class": "sd-num"})
     default_error_messages = {
@@ -118,7 +118,7 @@ class MoneyField(forms.Field):
 
 
 class DayBoxes(forms.MultiWidget):
-    """Month, day and year in three boxes; an ISO date under the field's own name is read as well."""
+    """Month, day and year in three boxes. Also reads an ISO date posted under the field's own name."""
 
     template_name = "ui/day_boxes.html"
     use_fieldset = True
@@ -142,7 +142,7 @@ class DayBoxes(forms.MultiWidget):
 
 
 class DayField(forms.Field):
-    """A calendar day, which no time zone ever moves."""
+    """A calendar day, which no time zone moves."""
 
     widget: Any = DayBoxes
     default_error_messages = {
@@ -166,7 +166,7 @@ class DayField(forms.Field):
 
 
 class DayInput(forms.DateInput):
-    """The browser's own date picker, for filters and for days near today."""
+    """The browser's date picker, for filters and for days near today."""
 
     input_type = "date"
 
@@ -175,14 +175,14 @@ class DayInput(forms.DateInput):
 
 
 class NearDayInput(DayInput):
-    """The same with buttons for the days that are chosen most."""
+    """A date picker with buttons for the most common choices."""
 
     template_name = "ui/near_day.html"
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         today = business_date()
         days = {"Tomorrow": 1, "Monday": 7 - today.weekday(), "One week": 7}
-        # On a Sunday tomorrow is Monday, and on a Monday the next one is in a week.
+        # On a Sunday, tomorrow is Monday; on a Monday, next Monday is in a week.
         unique = {number: words for words, number in reversed(days.items())}
         quick_days = [(words, today + timedelta(number)) for number, words in sorted(unique.items())]
         context = super().get_context(name, value, attrs)
@@ -191,7 +191,7 @@ class NearDayInput(DayInput):
 
 
 class SecretInput(forms.TextInput):
-    """What is typed here goes to the server and never comes back in a page."""
+    """An input whose value goes to the server and never comes back in a page."""
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         keep_out = {"autocomplete": "off", "inputmode": "numeric", "spellcheck": "false", "data-secret": ""}
@@ -202,7 +202,7 @@ class SecretInput(forms.TextInput):
 
 
 class SecretDigitsField(TextField):
-    """An EIN or an SSN: nine digits, asked for again whenever the form is drawn again."""
+    """An EIN or SSN: nine digits that must be typed again whenever the form is shown again."""
 
     widget = SecretInput
     takes_tax_numbers = True
@@ -224,7 +224,7 @@ class ChoiceField(forms.ChoiceField):
 
 
 class RadioCards(forms.RadioSelect):
-    """One card for each choice, with a line on what it means."""
+    """A card for each choice, with a line about its meaning."""
 
     template_name = "ui/radio_cards.html"
 
@@ -239,7 +239,7 @@ class RadioCards(forms.RadioSelect):
 
 
 class SubmitIdField(forms.UUIDField):
-    """Tells one drawing of a form from another, so that its repetition sends nothing twice."""
+    """Identifies one rendering of a form, so that posting it again sends nothing twice."""
 
     widget = forms.HiddenInput
     default_error_messages = {
@@ -266,7 +266,7 @@ def raise_errors(reasons: Sequence[str]) -> None:
 
 
 class StaffBoundField(BoundField):
-    """A field with one line below it: error, warning, tick or hint."""
+    """A field with one line below it: error, warning, check mark or hint."""
 
     @property
     def aria_describedby(self) -> str:
@@ -280,7 +280,7 @@ class StaffBoundField(BoundField):
 
     @property
     def number_question(self) -> str:
-        """What to post with “No, keep it” when nine digits may be an SSN or EIN."""
+        """The value to post with “No, keep it” when nine digits may be an SSN or EIN."""
         return str(getattr(self.form, "number_questions", {}).get(self.name, ""))
 
     @property
@@ -295,7 +295,7 @@ class StaffRenderer(TemplatesSetting):
 
 @dataclass(frozen=True)
 class SummaryItem:
-    """One reason; ``target`` is the id of the field it concerns, or empty."""
+    """One reason; ``target`` is the HTML id of the field it concerns, or empty."""
 
     text: str
     target: str
@@ -311,15 +311,15 @@ class ErrorSummary:
 
 
 class StaffForm(GuardedForm, forms.Form):
-    """Base of all forms. Whatever arrives, it can be checked, stored and drawn again."""
+    """Base of all forms. Whatever is posted can be validated, stored and shown again."""
 
     default_renderer = StaffRenderer
     use_required_attribute = False
     asks_about_numbers = True
     subject = ""
-    """What the form is about when there are several on a page, such as "person 2"."""
+    """What distinguishes the form from others on the page, such as "person 2"."""
     problem_fields: ClassVar[dict[str, str]] = {}
-    """Names of the library (``address.zip``) for fields that are called otherwise here."""
+    """The library's names (``address.zip``) of fields that have another name here."""
     nothing_happened = ""
 
     def __init__(self, data: Any = None, files: Any = None, **kwargs: Any) -> None:
@@ -328,11 +328,11 @@ class StaffForm(GuardedForm, forms.Form):
         self.quotes: list[str] = []
 
     def warn(self, field: str, text: str) -> None:
-        """Say something under a field without refusing it."""
+        """Show a warning under a field without rejecting it."""
         self.warnings.setdefault(field, []).append(text)
 
     def add_problems(self, problems: Mapping[str, Iterable[str]]) -> None:
-        """Put the problems of an ``InvalidInput`` on the fields they concern, the rest on the form."""
+        """Add the problems of an ``InvalidInput`` to the fields they concern, the rest to the form."""
         for name, reasons in problems.items():
             field = self.problem_fields.get(name, name)
             known = field in self.fields
@@ -340,7 +340,7 @@ class StaffForm(GuardedForm, forms.Form):
                 self.add_error(field if known else None, reason if known else f"{name}: {reason}")
 
     def add_rejection(self, *messages: str) -> None:
-        """The lending service refused: its words, in quotes, above the form."""
+        """Quote the lending service's reasons for a rejection above the form."""
         self.errors.setdefault("__all__", self.error_class(renderer=self.renderer))
         self.quotes.extend(map(replace_unstorable, messages))
 
@@ -350,14 +350,14 @@ class StaffForm(GuardedForm, forms.Form):
 
 
 class WriteForm(StaffForm):
-    """A form that changes something at the lending service: carries its submit id."""
+    """A form that changes something at the lending service; it carries a submit ID."""
 
     submit_id = SubmitIdField()
     nothing_happened = "Nothing was sent."
 
 
 def summarize_errors(bound: Iterable[StaffForm], nothing_happened: str = "") -> ErrorSummary | None:
-    """One summary over the forms of a page; None when nothing is wrong."""
+    """Summarize the errors of all forms of a page; None if there are none."""
     refused = [form for form in bound if form.is_bound and (form.errors or form.quotes)]
     if not refused:
         return None
@@ -378,7 +378,7 @@ def _summary_title(fields: int, of_whom: str, quotes: list[str]) -> str:
 
 def _summary_items(form: StaffForm) -> Iterable[SummaryItem]:
     several = f"{form.subject}, ".capitalize() if form.subject else ""
-    for name in (NON_FIELD_ERRORS, *form.fields):  # As they stand on the page, whichever was found first.
+    for name in (NON_FIELD_ERRORS, *form.fields):  # In the order of the page, not of validation.
         field = form[name] if name in form.fields and not form[name].is_hidden else None
         for reason in form.errors.get(name, ()):
             label = f"{several}{field.label}: " if field else several
@@ -386,7 +386,7 @@ def _summary_items(form: StaffForm) -> Iterable[SummaryItem]:
 
 
 def _clean_data(data: Any) -> Any:
-    """The data, with what no database and no page can hold replaced by a mark that text fields refuse."""
+    """The data, with characters that no database or page can hold replaced by a mark that text fields reject."""
     if isinstance(data, MultiValueDict):
         strange = {key: values for key, values in data.lists() if any(map(_is_unstorable, values))}
         copy = data.copy() if strange else data

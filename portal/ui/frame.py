@@ -2,7 +2,7 @@
 
 A context processor passes one lazy object to the templates, so that a fragment without a frame costs nothing.
 Middleware sets ``request.can`` (whether the person may do an action), ``request.health`` (a state and its words) and
-``request.waiting`` (the number of items that wait on an area's page).
+``request.waiting`` (the number of waiting items by area).
 """
 
 from collections.abc import Callable
@@ -21,14 +21,14 @@ from portal.ui.help import NEWS_COOKIE, VERSION
 
 
 class Area(NamedTuple):
-    """One of the areas of the product, as its navigation entry."""
+    """One area of the product, as a navigation entry."""
 
     label: str
     icon: str
     url_name: str
     act: str
     key: str
-    """The key that opens it after ``g``."""
+    """The key that opens it, pressed after ``g``."""
 
 
 AREAS = {
@@ -76,11 +76,11 @@ class Link:
     key: str
     is_current: bool
     waiting: int = 0
-    """The number of items that wait there."""
+    """The number of waiting items there."""
 
 
 class Frame:
-    """Read by ``base.html`` and ``base_plain.html`` as ``frame``; each value is computed when used."""
+    """The values that ``base.html`` and ``base_plain.html`` read as ``frame``, each computed when used."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -97,19 +97,19 @@ class Frame:
 
     @property
     def zone(self) -> str:
-        """The zone of displayed times, in words if its abbreviation is unambiguous."""
+        """The time zone of displayed times, in words if its abbreviation is unambiguous."""
         zone = timezone.get_current_timezone_name()
         abbreviation = timezone.localtime().tzname() or zone
         return ZONE_NAMES.get(abbreviation, zone) if zone.startswith(US_ZONES) else zone
 
     @cached_property
     def areas(self) -> tuple[Area, ...]:
-        """The areas that this person may enter."""
+        """The areas that this person may open."""
         return tuple(area for areas in AREAS.values() for area in areas if self.can(area.act))
 
     @cached_property
     def nav(self) -> list[tuple[str, list[Link]]]:
-        """The groups of the navigation with their links; groups without any are left out."""
+        """The navigation groups with their links, without empty groups."""
         groups = (
             (group, [self._link(area) for area in areas if area in self.areas])
             for group, areas in AREAS.items()
@@ -132,7 +132,7 @@ class Frame:
 
     @property
     def has_news(self) -> bool:
-        """Whether this browser hasn't opened the news of this version."""
+        """Whether this browser hasn't yet opened the news of this version."""
         return self._request.COOKIES.get(NEWS_COOKIE) != VERSION
 
     @property
@@ -149,7 +149,7 @@ class Frame:
 
     @property
     def upload_limit(self) -> int:
-        """The most megabytes of one file."""
+        """The largest upload in megabytes."""
         return settings.UPLOAD_LIMIT_MB
 
     @property

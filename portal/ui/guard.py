@@ -1,6 +1,6 @@
-"""Keeps EIN and SSN out of free text: a form refuses what is one, and asks once about any other nine digits.
+"""Keeps EIN and SSN out of free text: a form rejects certain ones, and asks once about any other nine digits.
 
-Hides which fields are free text, and how an answer is recognized later without keeping the digits it was about.
+Hides which fields are free text, and how an answer is recognized later without storing the digits.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from servicing.masking import tax_numbers
 REFUSAL = "Remove the SSN or EIN. It can’t be stored here."
 QUESTION = "Is this an SSN or EIN? If so, remove it."
 ANSWER = "keep_number"
-"""The name under which a page posts the digests of the digits that are neither SSN nor EIN."""
+"""The field in which a page posts digests of digits that are neither SSN nor EIN."""
 
 number_found = Signal()
-"""Sent with ``digest``, ``answered`` (whether the form brings the answer) and ``field``.
+"""Sent with ``digest``, ``answered`` (whether this form has the answer) and ``field``.
 
 A receiver returns whether the answer is on record.
 """
@@ -27,14 +27,14 @@ A receiver returns whether the answer is on record.
 
 @dataclass(frozen=True)
 class NumberProblem:
-    """Why a text can't be kept; ``digests`` of the digits to ask about, empty where it is refused."""
+    """Why a text can't be saved; ``digests`` of the digits to ask about, empty if it is rejected."""
 
     text: str
     digests: str = ""
 
 
 def number_problem(text: str, *, answers: str = "", field: str = "") -> NumberProblem | None:
-    """Why a text can't be kept. ``answers`` are digests that came with it."""
+    """Check whether a text can be saved. ``answers`` are the digests posted with it."""
     if holds_tax_number(text):
         return NumberProblem(REFUSAL)
     found = [one for one in tax_numbers(text) if not one.is_routing_number]
@@ -49,7 +49,7 @@ def holds_tax_number(text: str) -> bool:
 
 
 def digest_of(digits: str) -> str:
-    """The same nine digits always have the same digest, which tells nobody what they are."""
+    """A digest of nine digits: the same for the same digits, without revealing them."""
     return salted_hmac("portal.ui.guard", digits, algorithm="sha256").hexdigest()
 
 
@@ -59,7 +59,7 @@ def _is_on_record(digest: str, answered: bool, field: str) -> bool:
 
 
 def is_free_text(field: forms.Field) -> bool:
-    """Whether a field keeps what people type as they typed it, the name of a file included."""
+    """Whether a field's value is saved as typed, file names included."""
     if isinstance(field, forms.FileField):
         return True
     is_other = isinstance(field, forms.JSONField) or isinstance(field.widget, forms.PasswordInput)
@@ -72,14 +72,14 @@ class GuardedForm(forms.BaseForm):
     """Base of every form that people type into."""
 
     guards_text = True
-    """False where nothing of the form is kept, as in a search."""
+    """False if nothing of the form is saved, as in a search."""
     asks_about_numbers = False
-    """Whether its page can ask; another one refuses what may be an SSN or EIN."""
+    """Whether its page can ask; if not, anything that may be an SSN or EIN is rejected."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.number_questions: dict[str, str] = {}
-        """For each field the digests to post under :data:`ANSWER` with “No, keep it”."""
+        """By field: the digests to post as :data:`ANSWER` with “No, keep it”."""
 
     def _clean_fields(self) -> None:
         super()._clean_fields()  # type: ignore[misc]
@@ -94,7 +94,7 @@ class GuardedForm(forms.BaseForm):
         readable = getattr(field, "readable", str)
         text = bound.data.name if hasattr(bound.data, "name") else readable(bound.data or "")
         if name in self.errors and not holds_tax_number(text):
-            return None  # It isn't kept anyway, and its own error says more.
+            return None  # It isn't saved anyway, and its own error says more.
         problem = number_problem(text, answers=self._answers, field=str(bound.label))
         can_ask = self.asks_about_numbers and not bound.is_hidden and not isinstance(field, forms.FileField)
         if problem and problem.digests and can_ask:

@@ -1,4 +1,4 @@
-"""The pages of Help by their address, and what is new in this version, read from the changelog."""
+"""The Help pages by address, and the news of this version from the changelog."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from portal.ui import wording
 from servicing.version import __version__
 
-# An area's page has the area's name; templates/home/help_pages.html holds each under its address.
+# An area's page has the area's name. templates/home/help_pages.html has each page under its address.
 HELP_PAGES = {
     "first-day": "First day",
     "home": "Home",
@@ -28,7 +28,7 @@ HELP_PAGES = {
     "keyboard": "Keyboard shortcuts",
     "news": "What’s new",
 }
-# “static/help/<address>.webp”, taken by tests/pictures.py: what it shows.
+# What each picture shows: “static/help/<address>.webp”, taken by tests/pictures.py.
 PICTURES = {
     "home": "Home: items that need attention by kind, with their sums",
     "borrowers": "A borrower’s page: contact details, a data check and what is past due",
@@ -44,14 +44,14 @@ PICTURES = {
     "operations": "Integration status: each group of calls with its response times",
 }
 NEWS_COOKIE = "news"
-"""Holds the version whose news this person's browser opened last."""
+"""The cookie with the version whose news this browser opened last."""
 NEWS_COOKIE_SECONDS = 365 * 24 * 60 * 60
 VERSION = __version__
 
 
 @cache
 def read_news() -> list[tuple[str, SafeString]]:
-    """The newest two parts of the changelog, each with its title and its entries for staff."""
+    """The latest two sections of the changelog, each with its title and its entries for staff."""
     parts = re.split(r"(?m)^## ", (settings.BASE_DIR / "CHANGELOG.md").read_text())[1:]
     news = []
     for part in parts[:2]:
@@ -66,6 +66,6 @@ def read_news() -> list[tuple[str, SafeString]]:
 
 
 def _marked_up(entry: str) -> SafeString:
-    """An entry with its bold words and code."""
+    """An entry as HTML with bold words and code."""
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(" ".join(entry.split())))
     return mark_safe(re.sub(r"`(.+?)`", r"<code>\1</code>", text))  # noqa: S308 - escaped above

@@ -1,4 +1,4 @@
-"""Responses of views: one rule for page or fragment, and how a finished action answers with and without HTMX."""
+"""View responses: one rule for page or fragment, and the response to a finished action with and without HTMX."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
@@ -11,7 +11,7 @@ from django_htmx.http import HttpResponseClientRedirect, trigger_client_event
 
 
 class Htmx(Protocol):
-    """The attributes used here of the object that django-htmx puts on every request."""
+    """The attributes used here of django-htmx's ``request.htmx``."""
 
     boosted: bool
     history_restore_request: bool
@@ -64,7 +64,7 @@ def _htmx(request: HttpRequest) -> Htmx:
 
 
 def requested_partial(request: HttpRequest, partials: tuple[str, ...]) -> str | None:
-    """The one of these parts of a page that an HTMX request aims at."""
+    """The one of these partials that an HTMX request targets."""
     htmx = _htmx(request)
     is_fragment = htmx and not htmx.boosted and not htmx.history_restore_request
     return htmx.target if is_fragment and htmx.target in partials else None

@@ -1,7 +1,7 @@
-"""The icons in use: the only list. The sprite in ``static/vendor/icons`` is made from it.
+"""The one list of icons in use, from which the sprite in ``static/vendor/icons`` is made.
 
-A name is that of a Tabler outline icon; ``-filled`` at the end asks for the filled drawing. After a change,
-run ``python3 docker/vendor.py``.
+A name is that of a Tabler outline icon; the suffix ``-filled`` selects the filled version. After a change, run
+``python3 docker/vendor.py``.
 """
 
 ICONS = (

@@ -1,7 +1,7 @@
 """JSON for people: one numbered and colored line per value, always escaped.
 
-Each line carries its path and depth, so that a script can fold it and copy its path. Hides how long values and
-documents are cut off, which the page says.
+Each line has its path and depth, so that a script can fold it and copy its path. Hides how long values and documents
+are cut off; the page says when they are.
 """
 
 import json
@@ -69,7 +69,7 @@ def _scalar(value: Any) -> SafeString:
 
 
 def _text(text: str) -> str:
-    """Write a text as JSON; characters that change the text direction are escaped."""
+    """A text as JSON, with characters that change the text direction escaped."""
     left = len(text) - MAX_TEXT_CHARACTERS
     written = json.dumps(text[:MAX_TEXT_CHARACTERS], ensure_ascii=False)
     plain = "".join(f"\\u{ord(sign):04x}" if sign in _BIDI_CONTROLS else sign for sign in written)

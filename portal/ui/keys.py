@@ -1,4 +1,4 @@
-"""Primary keys in addresses and forms. Hides how large a number a database accepts."""
+"""Primary keys in addresses and forms. Hides how large a number databases accept."""
 
 from typing import Final
 

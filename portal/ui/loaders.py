@@ -1,4 +1,4 @@
-"""Loads our templates without the indentation of their lines, a tenth of a compressed page."""
+"""Loads our templates without indentation, which would be a tenth of a compressed page."""
 
 import re
 
@@ -9,7 +9,7 @@ _INDENTATION = re.compile(r"\n[ \t]+")
 
 
 class Loader(filesystem.Loader):
-    """Loads from ``DIRS``. Lines keep their numbers; no template indents text that is shown as it is written."""
+    """Loads from ``DIRS``. Lines keep their numbers. No template may indent preformatted text."""
 
     def get_contents(self, origin: Origin) -> str:
         return _INDENTATION.sub("\n", super().get_contents(origin))

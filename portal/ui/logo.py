@@ -1,4 +1,4 @@
-"""The organization's logo, from the file that the setting LOGO names."""
+"""The organization's logo, from the file named by the setting LOGO."""
 
 from base64 import b64encode
 from functools import cache
@@ -17,12 +17,12 @@ class Logo(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Its address, which differs for another file, so that browsers can keep it."""
+        """Its address. Another file has another address, so that browsers can cache it."""
         return f"{reverse('operations:logo')}?v={sha256(self.content).hexdigest()[:8]}"
 
     @property
     def data_url(self) -> str:
-        """Its content as an address, for documents, which load nothing from elsewhere."""
+        """The logo as a data URL, for documents, which load nothing from elsewhere."""
         return f"data:{self.media_type};base64,{b64encode(self.content).decode()}"
 
 
@@ -31,7 +31,7 @@ def _read(path: str) -> Logo | None:
     media_type = "image/svg+xml" if path.lower().endswith(".svg") else "image/png"
     try:
         return Logo(Path(path).read_bytes(), media_type)
-    except OSError:  # It was there at the start; pages and error pages do without it.
+    except OSError:  # It existed at the start. Pages and error pages must work without it.
         return None
 
 
@@ -41,6 +41,6 @@ def logo() -> Logo | None:
 
 
 def icon_url() -> str:
-    """The address of the icon of a browser's tab: the logo, or the product's mark."""
+    """The address of the browser tab's icon: the logo, or the product's mark."""
     found = logo()
     return found.url if found else static("icon.svg")

@@ -1,4 +1,4 @@
-"""Query strings of lists: links that change one thing, and the filters that are set, as chips."""
+"""Query strings of lists: links that change one parameter, and active filters as chips."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from django.http import QueryDict
 
-# What belongs to one visit of a list, not to what it shows.
+# Parameters of one visit, which don't affect what a list shows.
 TRANSIENT_PARAMS = ("page", "panel", "choose", "payment")
 
 
@@ -20,7 +20,7 @@ class Chip:
 
 
 def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **changes: str | None) -> str:
-    """The state with some changes, without empty values and what is ``transient`` unless it is given."""
+    """The state with some changes, without empty values; ``transient`` parameters are dropped unless given."""
     result = QueryDict(mutable=True)
     for name, values in state.lists():
         if name not in transient and name not in changes and any(values):
@@ -31,7 +31,7 @@ def query_string(state: QueryDict, transient: Collection[str] = ("page",), /, **
 
 @lru_cache(256)
 def canonical_query(query: str) -> str:
-    """A query string without its page and empty values, in one order."""
+    """A query string without page and empty values, in a fixed order."""
     state, result = QueryDict(query.removeprefix("?")), QueryDict(mutable=True)
     for name in sorted(state):
         if name != "page" and (values := list(filter(None, state.getlist(name)))):

@@ -1,4 +1,4 @@
-"""Size limits of request bodies: a view declares how many files it accepts, and a longer body is rejected unread."""
+"""Size limits of request bodies: a view declares how many files it accepts, and a larger body is rejected unread."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -7,16 +7,16 @@ from django.conf import settings
 
 View = TypeVar("View", bound=Callable[..., Any])
 MAX_FORM_BYTES: Final = 4 * 1024 * 1024
-"""Limit for the form fields, without files."""
+"""The limit for form fields, without files."""
 
 
 def max_file_bytes() -> int:
-    """Limit for one file."""
+    """The limit for one file."""
     return settings.UPLOAD_LIMIT_MB * 1024 * 1024
 
 
 def too_large_message() -> str:
-    """Say that a file is over the limit."""
+    """The error for a file over the limit."""
     return f"The file is larger than {settings.UPLOAD_LIMIT_MB} MB."
 
 

@@ -1,4 +1,4 @@
-"""The component page, living documentation of the interface; the project includes it only in DEBUG."""
+"""The address of the component page, the living documentation of the interface; included only under DEBUG."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The component page: every piece of the interface in all its states, in both themes side by side."""
+"""The component page: every part of the interface in all its states, in both themes side by side."""
 
 from datetime import date
 from decimal import Decimal

@@ -1,7 +1,7 @@
-"""How values read on a page: money, rates, days, moments, ages, phone numbers, the service's enumerations.
+"""Values as text: money, rates, days, moments, ages, phone numbers, the service's enumerations.
 
-Plain functions from values to text, without HTML. ``None`` in gives ``None`` out: the template tags alone
-decide what is shown for a value that the service did not provide.
+Plain functions without HTML. ``None`` gives ``None``: the template tags alone decide what is shown for a value that
+the service did not provide.
 """
 
 import re
@@ -18,7 +18,7 @@ from servicing.figures import PastDue
 
 MINUS = "−"
 MASK = "••••"
-# Of the two ends of a filter.
+# The labels of a range filter's two ends.
 DATES_REVERSED = "The end is before the start."
 AMOUNTS_REVERSED = "Must be at least the minimum."
 
@@ -50,7 +50,7 @@ WORDS = {
 
 
 class Status(NamedTuple):
-    """How a status looks: its state (ok, waiting, warn, bad, neutral), word and icon."""
+    """The look of a status: its state (ok, waiting, warn, bad, neutral), word and icon."""
 
     state: str
     word: str
@@ -69,7 +69,7 @@ STATUSES = {
     "FAILED_AFTER_SUCCESS": Status("bad", "Returned after posting", "arrow-back-up"),
     "RETURNED": Status("bad", "Returned", "arrow-back-up"),
     "REJECTED": Status("bad", "Rejected", "alert-circle"),
-    # What this desk says of its own writes and calls.
+    # The portal's own statuses of writes and calls.
     "SENDING": Status("waiting", "Sending", "clock"),
     "ANSWERED": Status("ok", "Responded", "check"),
     "CONFIRMED": Status("ok", "Confirmed", "check"),
@@ -86,14 +86,14 @@ STATUSES = {
 
 
 def money(value: Decimal | int | None) -> str | None:
-    """Always two places and the currency sign; the minus is a minus, not a hyphen."""
+    """An amount with two decimals and the currency sign; the minus is a real minus, not a hyphen."""
     if value is None:
         return None
     return f"{MINUS if value < 0 else ''}${abs(value):,.2f}"
 
 
 def rate(value: Decimal | int | None) -> str | None:
-    """As sent, with at most four places, and the unit that is configured."""
+    """A rate as sent, with at most four decimals and the configured unit."""
     if value is None:
         return None
     exponent = Decimal(value).as_tuple().exponent
@@ -102,7 +102,7 @@ def rate(value: Decimal | int | None) -> str | None:
 
 
 def day(value: Any, *, weekday: bool = False) -> str | None:
-    """A calendar day, never moved by a zone; of a moment, the day where the person is. Anything else stays as it is."""
+    """A calendar day, never moved by a time zone; for a moment, the day in the viewer's zone. Others stay unchanged."""
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value[:10])
@@ -116,30 +116,30 @@ def day(value: Any, *, weekday: bool = False) -> str | None:
 
 
 def moment(value: datetime) -> str:
-    """A moment in the zone of the person who looks, to the second."""
+    """A moment in the viewer's time zone, to the second."""
     local = timezone.localtime(value)
     return f"{day(local)}, {time_of_day(local, seconds=True)} {local:%Z}"
 
 
 def time_of_day(value: datetime | time, *, seconds: bool = False) -> str:
-    """A time on a 12-hour clock, in whatever zone it is."""
+    """A time on a 12-hour clock, in its own time zone."""
     return f"{value.hour % 12 or 12}:{value:%M}{f':{value:%S}' if seconds else ''} {value:%p}"
 
 
 def not_provided(call: str, at: datetime) -> str:
-    """Why a value is missing: the service was asked by this call then, and left it out."""
+    """Why a value is missing: the call that didn't provide it, and when."""
     return f"Not provided by the service ({call}, {moment(at)})"
 
 
 def clock(value: datetime, *, seconds: bool = False) -> str:
-    """Only the time of day while that is enough, else the day too."""
+    """The time of day, with the date unless it is today."""
     local = timezone.localtime(value)
     time_words = time_of_day(local, seconds=seconds)
     return time_words if local.date() == timezone.localdate() else f"{day(local)}, {time_words}"
 
 
 def ago(value: datetime | date | None) -> str | None:
-    """How far a moment or a calendar day is from now."""
+    """The time between now and a moment or a calendar day."""
     if value is None:
         return None
     if not isinstance(value, datetime):
@@ -150,7 +150,7 @@ def ago(value: datetime | date | None) -> str | None:
 
 
 def phone(value: str | None) -> str | None:
-    """Ten digits, with or without the country code, in the usual notation; anything else as it is."""
+    """Ten digits, with or without the country code, in the usual US format; anything else unchanged."""
     if not value:
         return None
     found = re.fullmatch(r"(?:\+?1)?([0-9]{3})([0-9]{3})([0-9]{4})", value)
@@ -158,12 +158,12 @@ def phone(value: str | None) -> str | None:
 
 
 def human(value: str | None) -> str | None:
-    """A value of one of the service's enumerations in words; an unknown one raw."""
+    """An enumeration value of the service in words; an unknown one raw."""
     return WORDS.get(value.upper(), value) if value else None
 
 
 def status(value: str) -> Status:
-    """An unknown status is neutral and raw."""
+    """Look up a status; an unknown one is neutral and raw."""
     return STATUSES.get(value.upper(), Status("neutral", value, "circle-dot"))
 
 
@@ -173,7 +173,7 @@ def whole_percent(share: Decimal | None) -> int | None:
 
 
 def past_due(total: PastDue) -> str | None:
-    """What is past due over several accounts, naming what is not known: "$310.00, plus one loan not known"."""
+    """A past due total over several accounts with its unknown parts: "$310.00, plus one loan not known"."""
     unknown = _counted(total.unknown_loans, total.unknown_lines)
     if total.amount is not None:
         return f"{money(total.amount)}, plus {unknown} not known" if unknown else money(total.amount)
@@ -188,20 +188,20 @@ def _counted(loans: int, lines: int) -> str:
 
 
 def with_full_stop(text: object) -> str:
-    """The last words of a sentence: names may end in a full stop themselves."""
+    """The end of a sentence with exactly one period; names may end in one themselves."""
     words = str(text)
     return words if words.endswith((".", "!", "?", "…")) else f"{words}."
 
 
 def monogram(name: str) -> str:
-    """Two letters for a name."""
+    """Up to two initials of a name."""
     words = [word for word in re.split(r"[\W_]+", name) if word]
     letters = [word[0] for word in words[:2]] if len(words) > 1 else words[:1]
     return "".join(letters)[:2].upper()
 
 
 def differences(old: str, new: str) -> list[tuple[str, bool]]:
-    """The pieces of ``new``, word by word, each with whether it is not in ``old``."""
+    """The parts of ``new``, each with whether it differs from ``old``."""
     before, after = _words(old), _words(new)
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     return [("".join(after[start:end]), tag != "equal") for tag, _, _, start, end in blocks if end > start]

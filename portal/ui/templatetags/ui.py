@@ -1,6 +1,6 @@
-"""Template tags and filters of the interface (loaded everywhere): values, badges, icons, small pieces.
+"""Template tags and filters for values, badges, icons and small parts (available in every template).
 
-It alone decides what is shown for a value that the lending service did not provide.
+This module alone decides what is shown for a value that the lending service did not provide.
 """
 
 import re
@@ -70,39 +70,39 @@ def _or_dash(text: str | None) -> str:
 
 @register.filter
 def or_dash(value: Any) -> Any:
-    """Any value as it is, or the mark of one that the service did not provide. Zero and False are values."""
+    """The value itself, or the mark of a missing value. Zero and False are values."""
     return NOT_PROVIDED if value is None or value in ("", (), []) else value
 
 
 @register.filter
 def breakable(value: Any) -> SafeString:
-    """A text, long addresses in which rather break after an @ or before a dot than within a word."""
+    """A text whose long email addresses break after an @ or before a dot, not within a word."""
     parts = _BREAKS.split(str(value))
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in parts))  # our own tag
 
 
 @register.simple_tag
 def unknown(until: str) -> SafeString:
-    """A value that nobody asked the service for yet: ``{% unknown "the loan is read" %}``."""
+    """The mark of a value that isn't loaded yet: ``{% unknown "the loan is read" %}``."""
     return format_html('<span class="sd-null">unknown until {}</span>', until)
 
 
 @register.filter
 def money(value: Any) -> str:
-    """An amount; where the service put something else in its place, that is shown as it came."""
+    """An amount; anything else that the service sent in its place is shown as is."""
     number = decimal_or_none(value)
     return _or_dash(wording.money(number)) if value in (None, "") or number is not None else str(value)
 
 
 @register.filter
 def known_money(value: Any) -> str:
-    """An amount that is owed: one that is not known says so, because a dash may be taken for nothing."""
+    """An amount owed. If it is unknown it says so, because a dash may be read as zero."""
     return NOT_KNOWN if value is None else money(value)
 
 
 @register.filter
 def past_due_words(total: PastDue) -> tuple[str, str, str]:
-    """What is past due, a comma, and what of it isn't known."""
+    """The past due amount, then a comma and the parts that are unknown."""
     return (wording.past_due(total) or "").partition(", ")
 
 
@@ -113,25 +113,25 @@ def rate(value: Decimal | int | str | None) -> str:
 
 @register.filter
 def day(value: date | str | None, form: str = "") -> str:
-    """``{{ loan.opening_date|day }}``; with the weekday where someone must act: ``|day:"weekday"``."""
+    """A day: ``{{ loan.opening_date|day }}``, or ``|day:"weekday"`` if someone must act on it."""
     return _or_dash(wording.day(value or None, weekday=form == "weekday"))
 
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """A moment with its zone, and UTC on hover."""
+    """A moment with its time zone, and UTC on hover."""
     return NOT_PROVIDED if value is None else _time(value, wording.moment(value))
 
 
 @register.filter
 def clock(value: datetime | None, form: str = "") -> str:
-    """The time of day, with the day if it is another one; ``|clock:"seconds"`` where their order matters."""
+    """The time of day, with the date unless it is today; ``|clock:"seconds"`` if the order matters."""
     return NOT_PROVIDED if value is None else _time(value, wording.clock(value, seconds=form == "seconds"))
 
 
 @register.filter
 def ago(value: datetime | date | None) -> str:
-    """How long ago, kept true while the page is open; a calendar day only says how many days."""
+    """How long ago, updated while the page is open; for a calendar day, in days."""
     if not isinstance(value, datetime):
         return _or_dash(wording.ago(value))
     return format_html('<time data-ago datetime="{}">{}</time>', _iso(value), wording.ago(value))
@@ -139,7 +139,7 @@ def ago(value: datetime | date | None) -> str:
 
 @register.filter
 def remote_time(value: Any) -> str:
-    """A time as the service told it: converted only where its zone is certain, else its own words."""
+    """A time from the service, converted if its time zone is certain, else as sent."""
     if value is None:
         return NOT_PROVIDED
     if value.at is None:
@@ -154,7 +154,7 @@ def phone(value: str | None) -> str:
 
 @register.filter
 def human(value: str | None) -> str:
-    """An enumeration in words, its raw value on hover."""
+    """An enumeration value in words, raw on hover."""
     return _in_words(value, wording.human(value or None))
 
 
@@ -169,7 +169,7 @@ def event_words(value: str | None, count: int = 1) -> str:
 
 @register.filter
 def country(value: str | None) -> str:
-    """The name of the country of a two-letter code; the code on hover."""
+    """The country's name for a two-letter code, with the code on hover."""
     return _in_words(value, COUNTRIES.get(value.upper(), value) if value else None)
 
 
@@ -186,7 +186,7 @@ def yes_no(value: bool | None) -> str:
 
 @register.filter
 def masked(value: Any) -> SafeString:
-    """Says that there is a value and never what it is."""
+    """Shows that there is a value, never the value."""
     html = '<span class="sd-nowrap">{} masked</span>'
     return format_html(html, wording.MASK) if value else NOT_PROVIDED
 
@@ -209,14 +209,14 @@ def _iso(value: datetime) -> str:
 
 
 def explain_missing(html: SafeString, why: Callable[[], str]) -> SafeString:
-    """Let missing values say why. Escaped text cannot be mistaken for the mark, as it holds no quotation marks."""
+    """Add the reason to missing values. Escaped text has no quotation marks, so it can't be mistaken for their mark."""
     if UNSOURCED not in html or not (reason := why()):
         return html
     return mark_safe(html.replace(UNSOURCED, format_html('title="{}"', reason)))  # noqa: S308 - both are safe
 
 
 class Nulls(template.Node):
-    """A part of a page whose missing values say which call left them out, and when."""
+    """A part of a page whose missing values say which call didn't provide them, and when."""
 
     def __init__(self, nodelist: template.NodeList, why: template.base.FilterExpression) -> None:
         self.nodelist = nodelist
@@ -229,7 +229,7 @@ class Nulls(template.Node):
 
 @register.tag
 def nulls(parser: template.base.Parser, token: template.base.Token) -> Nulls:
-    """``{% nulls record.why_null %} … {% endnulls %}``: what a missing value in here says on hover."""
+    """``{% nulls record.why_null %} … {% endnulls %}``: add this hover text to the missing values inside."""
     why = parser.compile_filter(token.split_contents()[1])
     nodelist = parser.parse(["endnulls"])
     parser.delete_first_token()
@@ -241,7 +241,7 @@ def nulls(parser: template.base.Parser, token: template.base.Token) -> Nulls:
 
 @register.filter
 def highlight(text: str, terms: str | Sequence[str]) -> SafeString:
-    """The text with every occurrence of a search term, or of any of several, marked; of a short one as words begin."""
+    """Mark every occurrence of one or several search terms; short ones only at the beginning of words."""
     wanted = sorted([terms] if isinstance(terms, str) else terms, key=len, reverse=True)
     found = "|".join(
         rf"(?<!\w){re.escape(term)}" if len(term) < SHORT else re.escape(term) for term in wanted if term
@@ -252,14 +252,14 @@ def highlight(text: str, terms: str | Sequence[str]) -> SafeString:
 
 @register.filter
 def removed(old: str, new: str) -> SafeString:
-    """The old text of a change, with the words that went."""
+    """The old text of a change, with the removed words marked."""
     mark = '<del class="sd-removed"><span class="visually-hidden">removed: </span>{}</del>'
     return _marked(wording.differences(new, old), mark)
 
 
 @register.filter
 def added(new: str, old: str) -> SafeString:
-    """The new text of a change, with the words that came."""
+    """The new text of a change, with the added words marked."""
     mark = '<ins class="sd-added"><span class="visually-hidden">added: </span>{}</ins>'
     return _marked(wording.differences(old, new), mark)
 
@@ -270,7 +270,7 @@ def _marked(pieces: Any, mark: str) -> SafeString:
 
 
 def _mark(text: str, mark: str) -> SafeString:
-    """The words marked, not the space and the line ends around them."""
+    """Mark the words without the space and the line ends around them."""
     before, words, after = text.partition(text.strip() or text)
     return format_html("{}{}{}", before, format_html(mark, breakable(words)), after)
 
@@ -281,7 +281,7 @@ def _mark(text: str, mark: str) -> SafeString:
 @register.simple_tag
 @cache
 def icon(name: str, size: int = 16) -> SafeString:
-    """An icon of the sprite, of 13, 16 or 18 pixels; always decoration, so the words stand beside it."""
+    """An icon of the sprite, 13, 16 or 18 pixels wide. It is decoration, so it needs words beside it."""
     if name not in ICONS:
         raise template.TemplateSyntaxError(
             f"No icon {name!r}: add it to portal/ui/icons.py and run docker/vendor.py."
@@ -302,7 +302,7 @@ def badge(state: str, words: str, icon_name: str = "") -> SafeString:
 
 @register.filter
 def status_badge(value: str | None) -> SafeString:
-    """A status of the service as a badge; one never seen before is neutral and raw."""
+    """A status of the service as a badge; an unknown one is neutral and raw."""
     if not value:
         return NOT_PROVIDED
     look = wording.status(value)
@@ -312,13 +312,13 @@ def status_badge(value: str | None) -> SafeString:
 
 @register.filter
 def with_full_stop(text: object) -> str:
-    """The last words of a sentence, with one full stop."""
+    """The end of a sentence with exactly one period."""
     return wording.with_full_stop(text)
 
 
 @register.filter
 def with_commas(number: int) -> str:
-    """A count with its digits in groups."""
+    """A count with thousands separators."""
     return f"{number:,}"
 
 
@@ -330,7 +330,7 @@ def status_word(value: str) -> str:
 
 @register.filter
 def short_id(value: Any) -> SafeString:
-    """The first eight characters of an id, and a button that copies all of it."""
+    """The first eight characters of an ID, and a button that copies all of it."""
     if not value:
         return NOT_PROVIDED
     text = str(value)
@@ -348,13 +348,13 @@ def copy_button(text: str, what: str = "the ID") -> SafeString:
 @register.simple_tag
 @cache
 def render_once(template_name: str) -> SafeString:
-    """A part of the frame that is the same for everybody, rendered once per process."""
+    """A part of the frame that is the same for everyone, rendered once per process."""
     return render_to_string(template_name)
 
 
 @register.simple_tag
 def toast_link(message: Message | str) -> str:
-    """The one link of a toast: see ``portal.ui.htmx.toast``."""
+    """The link of a toast; see ``portal.ui.htmx.toast``."""
     url, _, words = (getattr(message, "extra_tags", "") or "").partition(" ")
     return format_html('<a href="{}">{}</a>', url, words) if words else ""
 
@@ -363,7 +363,7 @@ def toast_link(message: Message | str) -> str:
 def meter(
     used: Decimal | None, limit: Decimal | None, label: str = "Principal of the limit"
 ) -> dict[str, Any]:
-    """A share as a bar with marks where it is high; no bar for what the service did not provide."""
+    """A share as a bar with marks at the high thresholds; no bar if a value is missing."""
     percent = wording.whole_percent(percent_of_limit(used, limit))
     if percent is None:
         return {"percent": None}
@@ -375,14 +375,14 @@ def meter(
 
 @register.inclusion_tag("ui/panels.html#page-links")
 def page_links(page: Page[Any], target: str, total: str = "") -> dict[str, Any]:
-    """The foot of a list: which rows these are, and the links that swap ``target`` for its other pages.
+    """The footer of a list: the range of rows, and links that replace ``target`` with other pages.
 
-    Where not all were counted, ``total`` says so.
+    If not all rows were counted, ``total`` says so.
     """
     return {"page": page, "target": target, "total": total or with_commas(page.paginator.count)}
 
 
 @register.filter
 def json_view(value: Any, label: str = "JSON") -> SafeString:
-    """Decoded JSON as numbered, coloured lines, in a region with this name."""
+    """Decoded JSON as numbered, colored lines, in a region with this name."""
     return json_lines.render(value, label)
