@@ -22,9 +22,9 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except (DatabaseError, FileNotFoundError):
-        from portal.runtime.database import away_database, lacking_database, missing_folder
+        from portal.runtime.database import find_connection_problem, find_folder_problem, find_setup_problem
 
-        if not (problem := missing_folder() or away_database() or lacking_database()):
+        if not (problem := find_folder_problem() or find_connection_problem() or find_setup_problem()):
             raise
         sys.exit(problem)
 

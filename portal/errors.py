@@ -154,7 +154,7 @@ class FailureMiddleware(MiddlewareMixin):
             case Http404():
                 return page_404(request, error)
             case DatabaseFailure() if is_unavailable(error):
-                return database_away(request)
+                return database_unavailable(request)
             case CacheUnavailable():  # Sign-in throttling needs the cache.
                 return error_page(request, "503.html", HTTPStatus.SERVICE_UNAVAILABLE)
             case RecordBusy():
@@ -228,8 +228,8 @@ def write_result_page(
     )
 
 
-def database_away(request: HttpRequest) -> HttpResponse:
-    """The page for a database that is away, locked, full or read-only."""
+def database_unavailable(request: HttpRequest) -> HttpResponse:
+    """The page for a database that is down, locked, full or read-only."""
     watchers: list[Watcher] = getattr(request, "watchers", [])
     intent = next((watcher.intent for watcher in watchers if watcher.intent), None)
     context: dict[str, Any] = {"intent": intent, "only_reads": request.method in ("GET", "HEAD")}

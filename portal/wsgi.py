@@ -15,14 +15,14 @@ from django.db import Error, connection  # noqa: E402  (what follows needs the s
 
 from portal.audit import view_log, writes  # noqa: E402
 from portal.gateway import client  # noqa: E402
-from portal.runtime.database import lacking_database, mark_in_use  # noqa: E402
+from portal.runtime.database import find_setup_problem, mark_in_use  # noqa: E402
 from servicing import ConfigurationError  # noqa: E402
 
 try:
     client()
 except ConfigurationError as error:
     stop(f"a SERVICING_ setting is invalid. {error.message}")
-if problem := lacking_database():
+if problem := find_setup_problem():
     stop(problem, topic="Database")
 mark_in_use()
 writes.prepare_spool()

@@ -42,7 +42,7 @@ from portal.operations.readiness import pending_migrations, trail_status
 from portal.registry.models import Kind, Record
 from portal.runtime import environment, tracing
 from portal.runtime.clocks import is_recent
-from portal.runtime.database import away_database, missing_folder
+from portal.runtime.database import find_connection_problem, find_folder_problem
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
@@ -148,7 +148,7 @@ def static_files() -> Findings:
 
 def database() -> Findings:
     """Check that the database answers, is of this version, and lets this role read and write."""
-    if problem := missing_folder() or away_database():
+    if problem := find_folder_problem() or find_connection_problem():
         yield bad(problem)
         return
     try:

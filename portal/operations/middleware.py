@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
-from portal.errors import database_away, error_page
+from portal.errors import database_unavailable, error_page
 from portal.operations import logs, tallies
 from portal.runtime import clocks, tracing
 from portal.ui.uploads import is_body_too_long
@@ -48,7 +48,7 @@ class RequestMiddleware:
             with tracing.span(kind="server", parent=parent) as span:
                 response = self.get_response(request)
                 if getattr(request, "is_database_away", False):
-                    response = database_away(request)
+                    response = database_unavailable(request)
                 response["X-Request-ID"] = request.request_id
                 if not _is_part_of_page(request, response):
                     response["Permissions-Policy"] = settings.PERMISSIONS_POLICY

@@ -1,6 +1,7 @@
-"""The cache on Redis, Valkey or a database table, any of which may fail while people work. While it is down, reads
-find nothing, writes are dropped, and values are computed again. What only the cache knows, such as the number of
-failed sign-ins, raises :class:`CacheUnavailable`.
+"""The cache on Redis, Valkey or a database table, any of which may fail while people work.
+
+While it is down, reads find nothing, writes are dropped, and values are computed again. What only the cache knows,
+such as the number of failed sign-ins, raises :class:`CacheUnavailable`.
 """
 
 import logging

@@ -1,5 +1,7 @@
-"""Compares stored times with a clock that may have been set back since. A time impossibly far in the future was stored
-before the clock was set back, so nothing waits for it. Hides how far the clocks of two machines may differ.
+"""Compares stored times with a clock that may have been set back since.
+
+A time impossibly far in the future was stored before the clock was set back, so nothing waits for it. Hides how far
+the clocks of two machines may differ.
 """
 
 import time

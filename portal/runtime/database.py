@@ -38,7 +38,8 @@ PAUSED_WAIT_SECONDS = 0.1
 """How long they wait during that pause: longer than a short transaction takes."""
 # SQLite: busy, locked, out of memory, read-only, I/O error, full, cannot be opened, locking protocol.
 _SQLITE_CODES = {5, 6, 7, 8, 10, 13, 14, 15}
-# PostgreSQL: connection, read-only, deadlock, resources and disk, lock not available, canceled, system error.
+# PostgreSQL: connection, read-only, deadlock, resources and disk, lock not available, ended by an operator, system
+# error.
 _POSTGRES_STATES = ("08", "25006", "40", "53", "55P03", "57", "58")
 
 # Sessions of other portal processes. Settings name them, so this process's pool and an operator's psql don't match.
@@ -211,8 +212,8 @@ def index_values(rows: str, column: str, limit: int) -> list[str]:
         return [value for (value,) in cursor.fetchall()]
 
 
-def missing_folder() -> str:
-    """The command that fixes a missing or read-only folder of the SQLite database; empty if it is fine."""
+def find_folder_problem() -> str:
+    """Why the SQLite database's folder can't be used, with the command that fixes it; empty if it can."""
     folder = Path(connection.settings_dict["NAME"]).parent
     if connection.vendor != "sqlite" or os.access(folder, os.W_OK):
         return ""
@@ -220,17 +221,19 @@ def missing_folder() -> str:
     return f"{settings.DATABASE_PLACED_BY} points to the folder {folder}, where this user can’t write. {fix}"
 
 
-def lacking_database() -> str:
-    """The command that prepares the database; empty if it is prepared or doesn't answer."""
+def find_setup_problem() -> str:
+    """Why the database isn't set up, with the command to type; empty if it is, or if it doesn't answer."""
     try:
-        if (problem := missing_folder()) or "django_migrations" in connection.introspection.table_names():
+        if (
+            problem := find_folder_problem()
+        ) or "django_migrations" in connection.introspection.table_names():
             return problem
     except DatabaseError:
         return ""
     return "The database has no tables yet. Type: .venv/bin/python manage.py upgrade"
 
 
-def away_database() -> str:
+def find_connection_problem() -> str:
     """Why the database doesn't answer; empty if it does. A pool would retry for a while and give no reason."""
     single = connection.copy()
     if single.settings_dict["OPTIONS"].pop("pool", None):

@@ -51,13 +51,13 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     def _is_server_there(self) -> bool:
         try:
-            with self._knock() as probe:
+            with self._open_probe() as probe:
                 probe.sendall(_SSL_REQUEST)
                 return bool(probe.recv(1))
         except OSError:
             return False
 
-    def _knock(self) -> socket.socket:
+    def _open_probe(self) -> socket.socket:
         host, port, seconds = self.info.hostaddr or self.info.host, self.info.port, _within(PROBE_SECONDS)
         if not host.startswith(("/", "@")):
             return socket.create_connection((host, port), seconds)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from portal.jobs import worker
-from portal.runtime.database import lacking_database, mark_in_use
+from portal.runtime.database import find_setup_problem, mark_in_use
 
 
 class Command(BaseCommand):
@@ -17,7 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("--batch", action="store_true", help="stop when no jobs are left")
 
     def handle(self, *args: Any, batch: bool, **options: Any) -> None:
-        if problem := lacking_database():
+        if problem := find_setup_problem():
             raise CommandError(problem)
         if batch:
             worker.run_waiting_jobs()

@@ -17,7 +17,7 @@ from portal.audit.integrity import verify_chain
 from portal.audit.models import Actor
 from portal.operations import rights
 from portal.operations.backups import BackupError, restore, scratch_database
-from portal.runtime.database import away_database, exclusive_use, missing_folder
+from portal.runtime.database import exclusive_use, find_connection_problem, find_folder_problem
 
 NEXT_STEP = (
     "The checkpoints may be newer than this copy; every check of the audit trail fails until you confirm that this is "
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     ) -> None:
         if not (check or replace):
             raise CommandError("The current data would be lost. Add --replace to confirm.")
-        if problem := missing_folder():
+        if problem := find_folder_problem():
             raise CommandError(problem)
         if not file.is_file():
             raise CommandError(f"{file} doesn’t exist. manage.py backup FILE creates one.")
@@ -83,7 +83,7 @@ class Command(BaseCommand):
                     check=False,
                 )
         except (DatabaseError, OSError) as problem:
-            why = away_database() or f"The temporary database can’t be created: {problem}".strip()
+            why = find_connection_problem() or f"The temporary database can’t be created: {problem}".strip()
             raise CommandError(why) from None
         if done.returncode:
             why = done.stderr.strip().splitlines()[-1].removeprefix("CommandError: ")

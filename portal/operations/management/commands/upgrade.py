@@ -15,7 +15,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
 from portal.operations import rights
-from portal.runtime.database import missing_folder
+from portal.runtime.database import find_folder_problem
 
 _POSTGRES_LOCK = 7_231_905
 PAUSE_SECONDS = 0.2
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
-        if problem := missing_folder():
+        if problem := find_folder_problem():
             raise CommandError(problem)
         with alone():
             try:
