@@ -57,7 +57,7 @@ def client() -> Client:
 
 def build_client(circuit_breaker: Gate | None) -> Client:
     """A client from the settings; without a breaker it always calls."""
-    chosen: Any = settings  # one of a closed list each, checked where they are read
+    chosen: Any = settings  # Each is one of a fixed list, checked when read.
     return Client(
         settings.SERVICING_URL,
         client_id=settings.SERVICING_CLIENT_ID,

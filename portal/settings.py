@@ -1,6 +1,6 @@
 """All settings of the portal, read from the environment (or ``.env``), each with a safe default.
 
-Of our own code nothing is imported here but what reads them.
+This module imports none of our own code except what reads settings.
 """
 
 import os
@@ -37,10 +37,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def make_private(database: str) -> None:
-    """Create a new SQLite file for its owner alone; SQLite gives its journals the same mode."""
+    """Create a new SQLite file that only its owner can read; SQLite gives its journals the same mode."""
     file = Path(database)
     if database == ":memory:" or not file.parent.is_dir():
-        return  # Where the folder is missing, the commands that need it say what to type.
+        return  # If the folder is missing, the commands that need it say what to type.
     if file.exists():
         if not os.access(file.parent, os.W_OK):
             stop(f"{DATABASE_PLACED_BY} points to the folder {file.parent}, where this user can’t write.")
@@ -55,20 +55,20 @@ ENV_FILE = Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env")
 if "ENV_FILE" in os.environ and not ENV_FILE.exists():
     stop(f"ENV_FILE points to a file that doesn’t exist: {ENV_FILE}")
 read_file(ENV_FILE)
-# British before 0.10.
+# Spelled the British way before 0.10.
 for name in ("ORGANIZATION", "UTILIZATION_WARN", "UTILIZATION_BAD"):
     rename(name.replace("IZATION", "ISATION"), name)
 
 #: Local use only: demo defaults, detailed error pages. `make run` turns it on.
 DEBUG = flag("DEBUG", False)
-stop_if_invalid()  # What is needed depends on it.
+stop_if_invalid()  # It decides which settings are required.
 #: Folder for the SQLite database and for `spool/`, where results wait while the database is down. Default:
 #: `.data` in the checkout.
 DATA_DIR = Path(matching("DATA_DIR", str(BASE_DIR / ".data"), ".+", EMPTY))
 
 
 def is_logo(path: Path) -> bool:
-    """Whether a file can be read, is not too large, and begins as a PNG or holds an SVG."""
+    """Whether a file is readable, small enough, and a PNG or an SVG."""
     try:
         content = path.read_bytes() if path.stat().st_size <= 100_000 else b""
     except OSError:
@@ -78,7 +78,7 @@ def is_logo(path: Path) -> bool:
 
 
 def outside_debug(default: str) -> str | None:
-    """A default that exists only for local use: without DEBUG the setting must be given."""
+    """A default for local use only: without DEBUG the setting is required."""
     return default if DEBUG else None
 
 
@@ -102,7 +102,7 @@ SERVICING_CLIENT_ID = text("SERVICING_CLIENT_ID", outside_debug("sandbox-client"
 SERVICING_SECRET = text("SERVICING_SECRET", outside_debug("6f0d1a52-7c3e-4b98-a1d4-52e90b7c8f13"))
 #: Token for `SERVICING_AUTH=bearer`.
 SERVICING_TOKEN = text("SERVICING_TOKEN")
-#: Key that encrypts EIN and SSN in requests:16, 24 or 32 characters, not counting dashes. Default: derived from
+#: Key that encrypts EIN and SSN in requests: 16, 24 or 32 characters, not counting dashes. Default: derived from
 #: `SERVICING_SECRET`.
 SERVICING_FIELD_KEY = text("SERVICING_FIELD_KEY")
 #: Header names for client ID, signature, epoch and digest, in this order.
@@ -178,7 +178,7 @@ if len((SERVICING_FIELD_KEY or SERVICING_SECRET).replace("-", "").encode()) not 
 SECRET_KEY = text("SECRET_KEY", outside_debug("for-local-use-only-" + "0" * 40))
 #: Previous keys during a key change; see SECURITY.md.
 SECRET_KEY_FALLBACKS = comma_separated("SECRET_KEY_FALLBACKS")
-#: Host names this portal answers to. The first one is printed on documents, with the address to verify them.
+#: Host names this portal answers to. The first one is printed on documents as the address to verify them.
 ALLOWED_HOSTS = comma_separated("ALLOWED_HOSTS", outside_debug("127.0.0.1,localhost"))
 #: Origins that forms may be posted from, such as `https://desk.example.com`.
 CSRF_TRUSTED_ORIGINS = comma_separated("CSRF_TRUSTED_ORIGINS")
@@ -199,7 +199,7 @@ CLOSED_STATUSES = frozenset(
     status.upper()
     for status in comma_separated("CLOSED_STATUSES", "CLOSED,PAID_OFF,CHARGED_OFF,CANCELED,CANCELLED")
 )
-#: Business days after its date on which a promised payment still keeps the promise.
+#: Business days after its due date on which a payment still keeps a promise.
 PROMISE_GRACE_DAYS = at_least("PROMISE_GRACE_DAYS", 0, 1)
 #: What the portal is called on screens and at sign-in.
 PRODUCT_NAME = matching("PRODUCT_NAME", "Servicing Desk", ".+", EMPTY)
@@ -355,34 +355,35 @@ DATABASES = {
         ["sqlite", "postgres", "postgresql"],
     )
 }
-#: Most PostgreSQL connections that each process keeps.
+#: Maximum number of PostgreSQL connections per process.
 pool_size = at_least("DATABASE_POOL", 2, 20)
 if DATABASES["default"]["NAME"] in ("", ":memory:") and ":memory:" not in text("DATABASE_URL"):
     reject("DATABASE_URL", "has no database name. Use postgres://host:5432/name, or sqlite:/// and the file.")
-# What to look at where there is none.
+# The setting to name if there is no database.
 DATABASE_PLACED_BY = "DATABASE_URL" if text("DATABASE_URL") else "DATA_DIR"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # IMMEDIATE: read-then-write transactions fail with "database is locked" under load otherwise.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
-        # Whoever waits for a page is told within five seconds that the database is locked.
+        # A page says within five seconds that the database is locked.
         "timeout": 3,
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA mmap_size=134217728;"
-        # Pages that several transactions change are carried over once; 6,000 are about as long as the file stays.
+        # A checkpoint copies a page once, however many transactions changed it. 6,000 pages are about the WAL's usual
+        # length.
         "PRAGMA journal_size_limit=27103364;PRAGMA wal_autocheckpoint=6000;"
         "PRAGMA cache_size=-20000;PRAGMA recursive_triggers=ON;",
     }
-    # To open one costs as much as a small page; after a minute what it holds in memory is given back.
+    # Opening a connection costs as much as a small page. After a minute its memory is released.
     DATABASES["default"]["CONN_MAX_AGE"] = 60
     cache_url = "locmemcache://"
-    # Two databases never share their checkpoints.
+    # Two databases must never share checkpoints.
     checkpoint_dir = f"{DATABASES['default']['NAME']}.checkpoints"
 else:
     from portal.runtime.postgres import WatchedConnection  # SQLite needs no driver.
 
-    # One pool for all threads of a process: those that read side by side come and go. While the server is away it
-    # pauses longer after each try; begun anew every few seconds, it finds a server that is back at once. Nobody waits
-    # longer than three seconds for a connection, be the server away or the pool in use.
+    # One pool for all threads of a process, because threads that read in parallel come and go. While the server is
+    # down, the pool pauses longer after each try; starting over every few seconds, it soon finds a server that is
+    # back. Nobody waits longer than three seconds for a connection, whether the server is down or the pool is busy.
     DATABASE_POOL = {
         "pool": {
             "connection_class": WatchedConnection,
@@ -392,21 +393,21 @@ else:
             "reconnect_timeout": 5,
         }
     }
-    # PostgreSQL's defaults are for discs that turn: on others, and in memory, an index is worth its steps sooner; and
-    # compiling a query takes longer than any page may. A page that waits for two locks still comes within five seconds.
+    # PostgreSQL's cost defaults are for spinning disks; on SSDs and in memory an index pays off sooner. Compiling a
+    # query takes longer than a page may. A page that waits for two locks still arrives within five seconds.
     PLANNED = {"options": "-c random_page_cost=1.1 -c jit=off -c lock_timeout=2000"}
     NAMED = {"application_name": f"servicing-{secrets.token_hex(4)}"}
     DATABASES["default"]["OPTIONS"] = (
         PLANNED | DATABASES["default"].get("OPTIONS", {}) | NAMED | DATABASE_POOL
     )
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    # Processes that share a server share their cache in a table of it, unless something faster is named.
+    # Processes that share a database server share a cache table in it, unless a faster cache is configured.
     cache_url = "dbcache://operations_cache?MAX_ENTRIES=10000"
     checkpoint_dir = str(DATA_DIR / "checkpoints")
 ED25519_KEY = r"[A-Za-z0-9+/]{43}="
-# Given to the worker alone where processes can be told apart; empty in one that must not sign.
-#: Folder for signed checkpoints of the audit trail; every worker uses the same one. Set it to empty in processes
-#: that must not sign. Default: beside the SQLite file, or `checkpoints` in `DATA_DIR` with PostgreSQL.
+# If processes have separate settings, only workers get these; they are empty in processes that must not sign.
+#: Folder for signed checkpoints of the audit trail; every worker uses the same one. Set it to an empty value in
+#: processes that must not sign. Default: beside the SQLite file, or `checkpoints` in `DATA_DIR` with PostgreSQL.
 AUDIT_CHECKPOINT_DIR = text("AUDIT_CHECKPOINT_DIR", checkpoint_dir)
 #: Ed25519 key that signs checkpoints; give it to workers only. `manage.py verify_audit --new-key` prints one.
 #: Default: created once in that folder.
@@ -420,7 +421,7 @@ AUDIT_CHECKPOINT_KEY = matching(
 AUDIT_CHECKPOINT_FORMER_KEYS = comma_separated("AUDIT_CHECKPOINT_FORMER_KEYS")
 if not all(re.fullmatch(ED25519_KEY, key, re.ASCII) for key in AUDIT_CHECKPOINT_FORMER_KEYS):
     reject("AUDIT_CHECKPOINT_FORMER_KEYS", "must be public Ed25519 keys, separated by commas.")
-# An audit row written before a remote write must survive the exception that follows it.
+# An audit row committed before a remote write must survive a later exception, so requests are no transactions.
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 #: Cache for sign-in throttling and short-lived counts: `redis://…` (Valkey too), `rediss://…`,
 #: `dbcache://operations_cache` or `locmemcache://`. Default: memory of each process, or a table in PostgreSQL.
@@ -485,7 +486,7 @@ PORTAL_URL = (
 MAIL_NAMES = flag("MAIL_NAMES", False)
 #: Addresses that get mail about outages, workers that died, a failed audit check, and messages that are behind.
 OPERATOR_EMAILS = comma_separated("OPERATOR_EMAILS")
-#: Minutes the lending service is down until operators get mail.
+#: Minutes of an outage of the lending service until operators get mail.
 OUTAGE_MAIL_MINUTES = at_least("OUTAGE_MAIL_MINUTES", 1, 10)
 MAIL_MINUTES = 5 if HAS_MAIL else 0
 if HAS_MAIL and (not EMAIL_HOST or mail_server["EMAIL_FILE_PATH"]):
@@ -505,7 +506,7 @@ if OPERATOR_EMAILS and not HAS_MAIL:
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
-# Scrypt makes guessing cost memory as well as time and needs no further package; others are known to be upgraded.
+# Scrypt makes guessing cost memory as well as time, without another package. The others are listed for upgrades.
 PASSWORD_HASHERS = [
     f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Scrypt", "PBKDF2", "PBKDF2SHA1")
 ]
@@ -523,7 +524,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = False
-# Of these the second is asked for a name and an address, or for somebody's codes once the password was right.
+# "login_failed" counts by name and address, or by person for second-factor codes.
 ACCOUNT_RATE_LIMITS = {
     "login": "300/m/ip",
     "login_failed": "5/5m/key",
@@ -609,12 +610,12 @@ if OIDC_URL:
 
 #: Minutes without activity until a session ends.
 SESSION_IDLE_MINUTES = at_least("SESSION_IDLE_MINUTES", 5, 30)
-#: Hours until a session ends in any case.
+#: Hours until a session ends even with activity.
 SESSION_HOURS = at_least("SESSION_HOURS", 1, 12)
-SESSION_COOKIE_AGE = (SESSION_HOURS + 24) * 60 * 60  # Longer than a session, to tell an ended one from none.
+SESSION_COOKIE_AGE = (SESSION_HOURS + 24) * 60 * 60  # To tell an expired session from none.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
-if not DEBUG:  # Browsers take such names from this very host alone, over TLS.
+if not DEBUG:  # Browsers accept such names only from this host over TLS.
     SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "portal.errors.csrf_failure"
@@ -638,11 +639,11 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-# Without a fingerprint in its name a file is asked for again after this long, and not with every page.
+# Browsers request files without a fingerprint in their name again after this long, not with every page.
 WHITENOISE_MAX_AGE = 60
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
-# Uploads stay in memory: reports never touch the disk. Each view has a limit for its whole body, which is below this.
+# Uploads stay in memory, because reports must never touch the disk. Each view limits its whole body to less than this.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 FILE_UPLOAD_MAX_MEMORY_SIZE = (4 * UPLOAD_LIMIT_MB + 4) * 1024 * 1024
 
@@ -657,13 +658,13 @@ CONTENT_SECURITY_POLICY = {
         "font-src": [SELF],
         "connect-src": [SELF],
         "frame-src": [SELF],
-        # A browser asks here too when the answer to a form leads on to the identity provider.
+        # Browsers also check this when a form's response redirects to the identity provider.
         "form-action": [SELF, oidc_origin[1], *OIDC_ORIGINS] if oidc_origin else [SELF],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
     }
 }
-# What a page may use of the machine: the clipboard to copy an ID, passkeys to sign in.
+# Browser features that pages may use: the clipboard to copy an ID, passkeys to sign in.
 NO_PAGE_MAY_USE = """
     accelerometer autoplay camera clipboard-read display-capture encrypted-media geolocation gyroscope hid
     idle-detection magnetometer microphone midi payment picture-in-picture screen-wake-lock serial usb
@@ -685,7 +686,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS_PROX
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 #: Redirect plain HTTP to HTTPS. Default: `on`.
 SECURE_SSL_REDIRECT = flag("SECURE_SSL_REDIRECT", not DEBUG)
-# Platforms ask the processes themselves, inside the house.
+# Platforms check processes directly, over plain HTTP.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 #: Lifetime of HSTS in seconds.
 hsts_seconds = at_least("SECURE_HSTS_SECONDS", 0, 31_536_000)
@@ -731,7 +732,7 @@ OTEL_TRACES_SAMPLER = one_of(
 OTEL_TRACES_SAMPLER_ARG = matching(
     "OTEL_TRACES_SAMPLER_ARG", "1", r"0?\.\d+|[01](\.0*)?", "must be a number from 0 to 1, such as 0.1."
 )
-# The SDK reads these itself. Each page would fail with one that it can't use, or its traces would be lost.
+# The SDK reads these itself. With an invalid one, every page would fail or lose its traces.
 matching("OTEL_BSP_SCHEDULE_DELAY", "", r"[1-9]\d{0,8}", "must be a whole number, 1 or more.")
 for name in (
     "ATTRIBUTE_COUNT", "ATTRIBUTE_VALUE_LENGTH", "EVENT_ATTRIBUTE_COUNT", "LINK_ATTRIBUTE_COUNT",
@@ -758,16 +759,16 @@ LOGGING = {
         "terminal": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["redaction"]},
     },
     "root": {"handlers": ["terminal"], "level": LOG_LEVEL},
-    # Django's own handlers would write past the redaction.
+    # Django's own handlers would bypass the redaction.
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL},
         "django.server": {"handlers": []},
-        # It would tell of a collector that is away every few seconds; portal.runtime.tracing tells once.
+        # It would log every few seconds that the collector is down; portal.runtime.tracing logs it once.
         "opentelemetry.exporter": {"level": "CRITICAL"},
     },
 }
 
-# --- All settings are read: what is wrong is told, or else what they name is made ---
+# --- All settings are read: report invalid ones, else create what they name ---
 
 stop_if_invalid()
 if DEBUG:
