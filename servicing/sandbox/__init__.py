@@ -48,9 +48,9 @@ class Sandbox:
     ``none``. ``port=0`` chooses a free port, which a restart keeps. ``today`` sets the service's date.
     ``auth_headers`` names the headers of client ID, signature, epoch and digest.
 
-    The other arguments settle what the interface leaves open. ``offset`` is what the message list's offset counts:
-    ``pages`` (from 0), ``pages-from-1`` or ``rows``; ``filters`` is where its parameters are read: ``query``,
-    ``body`` or ``both``. A page has at most ``page_cap`` messages; a larger limit is rejected, or lowered if
+    The other arguments decide what the interface leaves open. ``offset`` is what the message list's offset counts:
+    ``pages`` (from 0), ``pages-from-1`` or ``rows``; ``filters`` is where its parameters are read: ``query``, ``body``
+    or ``both``. A page has at most ``page_cap`` messages; a larger limit is rejected, or lowered if
     ``refuses_larger_pages`` is False. ``json_type_breaks_reads`` is the header rule of section 4,
     ``unknown_path_status`` the status for unknown paths, ``clock_skew`` the seconds by which the service's clock is
     fast.

@@ -175,7 +175,7 @@ def offers(amount: Decimal) -> list[Terms]:
 
 
 def _terms(amount: Decimal, months: int) -> Terms:
-    """The terms for a number of months; smaller amounts and longer terms cost more."""
+    """The terms for a number of months. Smaller amounts and longer terms cost more."""
     base = Decimal("11.25") if amount < 10_000 else Decimal("8.75") if amount < 100_000 else Decimal("7.5")
     rate = base + Decimal(months) / 48
     fee = money(amount * Decimal("0.01") if months <= 24 else amount * Decimal("0.015"))

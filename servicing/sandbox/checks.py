@@ -52,7 +52,7 @@ class Invalid(Exception):
 
     @classmethod
     def because(cls, reason: str) -> "Invalid":
-        """A single problem with the value itself."""
+        """One problem with the value itself."""
         return cls([("", reason)])
 
 

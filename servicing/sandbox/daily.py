@@ -52,7 +52,7 @@ def pass_day(world: "World") -> None:
 
 
 def _process_payment(world: "World", payment: Record, now: datetime) -> None:
-    """Settle, bounce or return a payment that is due today."""
+    """Complete, fail or return a payment that is due today."""
     number = world.account(payment.owner).private["payments"] + 1
     outcome = payment.private.get("outcome") or _outcome(number)
     if payment.body["status"] == "SUCCEEDED" or outcome == "fail":
@@ -64,7 +64,7 @@ def _process_payment(world: "World", payment: Record, now: datetime) -> None:
 
 
 def _outcome(number: int) -> PaymentOutcome:
-    """What becomes of an account's payment with this number."""
+    """The outcome of an account's payment with this number."""
     if number % PAYMENTS_PER_FAILURE == 0:
         return "fail"
     return "return" if number % PAYMENTS_PER_RETURN == 0 else "succeed"

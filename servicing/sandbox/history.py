@@ -135,7 +135,7 @@ class History:
         self._world.store.update(line)
 
     def _make_busy_month(self, uuid: str, start: date, end: date) -> None:
-        """Make enough small purchases for a statement of three pages."""
+        """Make enough small purchases to fill a three-page statement."""
         line = self._world.account(uuid)
         step = Decimal((end - start).days - 1) / BUSY_MONTH_DRAWS
         for index in range(BUSY_MONTH_DRAWS):

@@ -158,7 +158,7 @@ def apply_line_payment(line: Record, amount: Decimal, on: date) -> Split:
 
 
 def _reverse_line_payment(line: Record, split: Split, on: date) -> None:
-    """Add everything that the payment paid back to the balances, due at once."""
+    """Add everything that the payment had paid back to the balances, due immediately."""
     body = line.body
     amount = split.interest + split.principal + split.suspense
     body["interest_balance"] = money(body["interest_balance"] + split.interest)

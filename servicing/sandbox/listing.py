@@ -1,4 +1,4 @@
-"""The IDs in a sandbox, as a lender has them in its own records. Hides how labels are written."""
+"""The IDs in a sandbox, as a lender's own records would list them. Hides how labels are written."""
 
 from collections.abc import Iterator
 from datetime import date

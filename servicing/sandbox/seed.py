@@ -55,7 +55,7 @@ LINES = (
 LINE_COUNT = 44
 OVERPAID_LINE = 20
 
-# Accounts with something unusual, by their place in the order in which they are created.
+# Unusual accounts, by their number in order of creation.
 FROZEN_LINE = 5
 PARTLY_PAID_LOAN = 6
 CURED_LOAN = 18
@@ -67,22 +67,22 @@ UNKNOWN_LATE_LOAN = 42
 CONTRADICTORY_LOAN = 43
 LOAN_STATUSES = {PAID_OFF_LOAN: "PAID_OFF", 22: "CHARGED_OFF", 30: "FORBEARANCE", 34: "CLOSED"}
 
-# What happens on the last of the days that pass before the portfolio is shown, and shortly before it: the kind and
-# the number of an account, days before the last one, and the outcome of its payment.
+# Payments on the last day of the seeded past or shortly before it: kind and number of the account, days before the
+# last one, and the payment's outcome.
 LAST_PAYMENTS: tuple[tuple[str, int, int, PaymentOutcome], ...] = (
     ("line", 39, 5, "return"),
     ("line", 15, 0, "succeed"),
     ("line", 28, 0, "succeed"),
     ("loan", 33, 0, "fail"),
 )
-# The number of a business whose profile changes, and days before the last one.
+# Profile changes: the number of a business, and days before the last one.
 LAST_CHANGES = ((23, 6), (40, 4), (12, 2), (31, 1))
 
 
 def seed(world: World, *, days_ago: int = 0) -> None:
-    """Fill an empty store with the demo portfolio as of so many days ago; a store with data stays unchanged.
+    """Fill an empty store with the demo portfolio as of this many days ago; a store with data stays unchanged.
 
-    Once the days have passed, the last one has at least two payments that succeeded, and one that failed.
+    Once the days have passed, the last one has at least two successful payments and a failed one.
     """
     if not world.store.is_empty():
         return
@@ -242,7 +242,7 @@ class Portfolio:
         return str(loan["uuid"])
 
     def _days_into_month(self) -> int:
-        """How many days ago a month of an account began; none ends on the last day, which has payments of its own."""
+        """How many days ago an account's month began. No month ends on the last day, which has its own payments."""
         days = self._random.randint(2, 26)
         return days - 4 if self._days_left and days + self._days_left in range(28, 32) else days
 
@@ -275,7 +275,7 @@ class Portfolio:
         return str(line["uuid"])
 
     def _add_exceptions(self, loans: list[str], lines: list[str]) -> None:
-        """Make some accounts unusual: frozen, partly paid, cured, returned, without due dates, of another status."""
+        """Make some accounts unusual: frozen, partly paid, cured, returned, without due dates, or of another status."""
         self._world.freeze(lines[FROZEN_LINE])
         self._pay_installment(loans[PARTLY_PAID_LOAN], part=Decimal("0.4"), days_ago=5)
         for days in (4, 3):
@@ -284,7 +284,7 @@ class Portfolio:
         self._world.hide_due_dates(loans[UNDATED_LOAN], start=20)
         self._world.hide_due_dates(loans[UNKNOWN_LATE_LOAN], start=7)
         missed = ledger.next_installment(self._world.account(loans[CONTRADICTORY_LOAN]))
-        if missed:  # Part of it was paid on its very due date, so the schedule and the repayments disagree.
+        if missed:  # Part of it was paid on its due date, so the schedule and the repayments disagree.
             days_ago = (self._today - missed.due).days
             self._pay_installment(loans[CONTRADICTORY_LOAN], part=Decimal("0.5"), days_ago=days_ago)
         payment = self._pay_installment(loans[RETURNED_LOAN], days_ago=4)
@@ -297,7 +297,7 @@ class Portfolio:
             self._world.amend(loans[number], status=status)
 
     def _add_new_loan(self, borrower: Wire) -> None:
-        """Create a loan that was boarded in an odd time zone and is due in a month."""
+        """Create a loan that was boarded in an unusual time zone and is due in a month."""
         day = self._today - timedelta(days=3)
         boarded = stamp(self._history.moment(day).astimezone(ZONES["IST"]), "IST")
         loan = self._world.loan(
@@ -306,7 +306,7 @@ class Portfolio:
         self._history.of_loan(loan["uuid"], paid=0)
 
     def _arrange_last_days(self, accounts: dict[str, list[str]], businesses: list[Wire]) -> None:
-        """Schedule what the last days bring."""
+        """Schedule the events of the last days."""
         last_day = self._today + timedelta(days=self._days_left)
         for kind, number, days_before, outcome in LAST_PAYMENTS:
             account = self._world.account(accounts[kind][number])
@@ -325,9 +325,9 @@ class Portfolio:
             self._world.store.update(user)
 
     def _pay_installment(self, loan: str, *, part: Decimal = Decimal(1), days_ago: int) -> str:
-        """Pay the oldest unpaid installment of a loan, or a part of it, and return the payment's uuid.
+        """Pay the oldest unpaid installment of a loan or a part of it; return the payment's uuid.
 
-        In the future it is scheduled.
+        A future payment is scheduled.
         """
         account, day = self._world.account(loan), self._today - timedelta(days=days_ago)
         row = ledger.next_installment(account)
@@ -342,7 +342,7 @@ class Portfolio:
         self._world.amend(payment, effective_date=day.isoformat(), payment_type="SINGLE_PAYMENT")
         if days_ago >= 0:
             self._world.settle_payment(payment, at=self._history.moment(day))
-            account = self._world.account(loan)  # As of that day; what is late is late today.
+            account = self._world.account(loan)  # As of the payment's day; lateness is as of today.
             ledger.update_account(account, self._today)
             self._world.store.update(account)
         return str(payment)
@@ -350,7 +350,7 @@ class Portfolio:
     # Applications
 
     def _add_applications(self, businesses: list[Wire]) -> None:
-        """Create applications with every kind of answer: rejected, one to four offers, details of any shape."""
+        """Create applications with every kind of answer: rejected, one to four offers, details of various shapes."""
         self._add_line_application(businesses[1], "750000.00", purpose="Expansion")
         self._add_comparable_offers(businesses[2])
         for number, borrower in enumerate(businesses[3:16]):

@@ -139,7 +139,7 @@ class Handler(WSGIRequestHandler):
             print(f"{self.log_date_time_string()} {self.command} {self.path} {code}", file=sys.stderr)
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Print nothing else: callers hang up all the time."""
+        """Print nothing else, because clients hang up all the time."""
 
 
 class Server(ThreadedWSGIServer):

@@ -1,9 +1,9 @@
-"""What the service does on its own: accounts, payments, statements, messages, and the passing of time.
+"""What the service does on its own: accounts, payments, statements, messages, and passing days.
 
 Hides how data are stored. Tests, the seed and the command line use it; the interface has no endpoints for it.
 
-Builders return the object of the interface (money as ``Decimal``) with its uuid. ``overrides`` replace fields of
-that object, or add fields that the interface does not have. Amounts can be text, int or Decimal.
+Builders return the object of the interface (money as ``Decimal``) with its uuid. ``overrides`` replace fields of that
+object, or add fields that the interface does not have. Amounts can be text, int or Decimal.
 """
 
 import uuid as uuids
@@ -258,7 +258,7 @@ class World:
             self.store.update(line)
 
     def freeze(self, line_uuid: str) -> None:
-        """Stop a line from being drawn on: nothing is available, whatever it owes."""
+        """Freeze a line: nothing is available, whatever is owed."""
         with self.store.write_transaction():
             line = self.store.require("line", line_uuid)
             line.private["is_frozen"] = True
@@ -266,7 +266,7 @@ class World:
             self.store.update(line)
 
     def hide_due_dates(self, loan_uuid: str, *, start: int) -> None:
-        """Leave out the due dates of a loan's installments from this number on, as of a payment plan under review."""
+        """Remove the due dates of a loan's installments from this number on, as for a payment plan under review."""
         with self.store.write_transaction():
             loan = self.store.require("loan", loan_uuid)
             loan.private["undated_from"] = start - 1
@@ -334,7 +334,7 @@ class World:
             return payment.body
 
     def advance(self, days: int) -> None:
-        """Let days pass: payments succeed or bounce, lines are billed, debts age."""
+        """Let days pass: payments succeed or bounce, lines are billed, debt ages."""
         with self.store.write_transaction():
             for _ in range(days):
                 daily.pass_day(self)
@@ -351,7 +351,7 @@ class World:
         zone: str = "US/Pacific",
         uuid: str = "",
     ) -> Wire:
-        """Add a webhook message from the time ``at`` (aware; default now), written in one of ``ZONES``."""
+        """Add a webhook message with the time ``at`` (aware; default now), written in one of ``ZONES``."""
         at = at or self.clock.now()
         created_at = stamp(at.astimezone(ZONES[zone]), zone)
         body = shapes.message(
@@ -376,7 +376,7 @@ class World:
         """Remove a message from the list."""
         self.store.remove_message(uuid)
 
-    # Within
+    # Internals
 
     def new_uuid(self) -> str:
         """A random uuid from this world's source of randomness."""
