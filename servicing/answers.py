@@ -1,4 +1,4 @@
-"""The meaning of an answer: its JSON, or the error that it stands for.
+"""Turns an HTTP answer into its JSON, or into the error that it means.
 
 Hides which status, body or header distinguishes a rejection from a failure, and the many shapes of reasons.
 """
@@ -42,7 +42,7 @@ _FIELD_NAMES: Final = ("field", "path", "name")
 # A rejection may contain these fields besides its reasons.
 _ENVELOPE_FIELDS: Final = frozenset({*_REASONS, "status", "statuscode", "status_code", "code", "success", "ok", "type",
                             "title", "timestamp", "path", "request_id", "requestid"})  # fmt: skip
-# The service, or a proxy in front of it, gave up on the request and does not say whether it was carried out.
+# The service or a proxy gave up on the request without saying whether it was carried out.
 _UNDECIDED_STATUSES: Final = frozenset({408, 425, 499})
 _NOT_FOUND_REASON: Final = re.compile(r".*\bnot found\W*", re.IGNORECASE | re.DOTALL)
 _MARKUP: Final = re.compile(r"<(script|style|title)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -168,7 +168,7 @@ def _is_refused_write(value: Any) -> bool:
 
 
 def _holds_only_reasons(value: Any) -> bool:
-    """Whether a body holds reasons and, besides them, only the fields of a rejection."""
+    """Whether a body holds reasons and otherwise only fields of a rejection."""
     if not isinstance(value, dict) or not any(_has_content(value.get(key)) for key in _REASONS):
         return False
     return all(item is None or key.casefold() in _ENVELOPE_FIELDS for key, item in value.items())
@@ -199,7 +199,7 @@ def _reasons(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _reasons_of_object(value: dict[str, Any], depth: int) -> Iterator[str]:
-    """The reasons in the known fields; without any, each field is read as the reasons against it."""
+    """The reasons in the known fields; if there are none, every value counts as reasons against its field."""
     reason_items = [value[key] for key in _REASONS if value.get(key)]
     if not reason_items:
         for name, item in value.items():

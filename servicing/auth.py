@@ -16,7 +16,7 @@ from requests.auth import AuthBase
 from servicing.errors import ConfigurationError
 
 HEADER_NAMES: Final = ("X-Client-Id", "X-Signature", "Epoch", "Content-MD5")
-# The digest ignores these characters as white space. Python's `\s` matches a different set.
+# The white space that the digest ignores. Python's `\s` matches a different set.
 _WHITE_SPACE: Final = [
     *range(0x09, 0x0E), 0x20, 0xA0, 0x1680, *range(0x2000, 0x200B),
     0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF,

@@ -29,7 +29,7 @@ MAX_SECONDS: Final = 86_400
 class Client:
     """A client of one lending service.
 
-    Each argument with a default settles a point that the interface leaves open, or sets a limit:
+    Each argument with a default decides a point that the interface leaves open, or sets a limit:
 
     - `auth` is the scheme: `hmac` needs `client_id` and `secret`, `bearer` a `token`. `auth_headers` names the
       four signature headers (client ID, signature, time, digest), `epoch_unit` the unit of the time.
@@ -149,7 +149,7 @@ class Client:
         )
 
     def with_watcher(self, watcher: Watcher | None, *, request_id: str = "") -> Self:
-        """A cheap copy that reports its calls to `watcher` and shares connections.
+        """A lightweight copy that reports its calls to `watcher` and shares connections.
 
         With `request_id`, the ID of the request that causes the calls, the ID of each call begins with it.
         """
@@ -165,7 +165,7 @@ class Client:
         return clone
 
     def preview(self, make_write: Callable[[Self], object]) -> Call:
-        """The write that `make_write` would make, checked and masked but not sent.
+        """The write that `make_write` would send, checked and masked but not sent.
 
         `client.preview(lambda it: it.borrowers.update(borrower_id, email=...)).body` is the JSON to show.
         """

@@ -27,7 +27,7 @@ from msgspec import UNSET, Struct
 from servicing.errors import ConfigurationError, ProtocolError
 from servicing.masking import Sensitive, scrub
 
-# Larger numbers make no sense in lending, and printing one could exhaust the memory.
+# Larger numbers make no sense in lending, and printing one could exhaust memory.
 MAX_EXPONENT: Final = 20
 MIN_EXPONENT: Final = -30
 MAX_DIGITS: Final = 60
@@ -166,7 +166,7 @@ def read(cls: type[M], raw: object, budget: Budget | None = None) -> M:
 
 
 def read_list(cls: type[M], raws: list[Any], budget: Budget | None = None) -> list[M]:
-    """Records from parsed JSON, converted in batches, so that a malformed one slows down only its batch."""
+    """Records from parsed JSON, converted in batches so that a malformed record slows down only its batch."""
     budget = budget or _unlimited()
     budget.take_records(len(raws))
     models: list[M] = []
@@ -361,7 +361,7 @@ def _read_other(kind: Any, source: Any) -> Any:
 
 def exact_decimal(value: object) -> Decimal:
     """The exact number in a JSON value, which may be text; `ValueError` if there is none."""
-    if type(value) is not Decimal:  # Nearly always it is: a schedule has thousands.
+    if type(value) is not Decimal:  # It nearly always is one, and a schedule has thousands.
         if isinstance(value, bool | float) or (isinstance(value, str) and not _NUMBER.fullmatch(value)):
             raise ValueError("is not an exact number")
         if not isinstance(value, str | int | Decimal):

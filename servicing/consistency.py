@@ -22,7 +22,7 @@ CENT: Final = Decimal("0.01")
 # Databases that keep 15 digits store smaller amounts to the cent.
 MAX_AMOUNT: Final = Decimal(10) ** 13
 OUT_OF_RANGE: Final = "An amount is $10 trillion or more: lists show it as not known"
-# Statements further apart than this are a mistake in a date.
+# A longer gap between statements means a wrong date.
 MAX_STATEMENT_GAP_YEARS: Final = 100
 
 
@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     """The contradiction, in a few words for staff."""
     severity: Literal["notice", "warn"]
     tolerance: Decimal
-    """The deviation that is still fine: dollars, points of a rate, days or cases."""
+    """The largest acceptable deviation: dollars, percentage points, days or cases."""
     measure: Callable[..., Decimal | int | None]
     """The deviation; None if the rule does not apply."""
 
@@ -175,7 +175,7 @@ def _delinquent_without_overdue(loan: Loan, _: Schedule, today: date) -> int:
 
 
 def _overdue_without_delinquent(loan: Loan, schedule: Schedule, today: date) -> int | None:
-    """The rows that are overdue, whatever the others lack."""
+    """The overdue rows, whatever data the others lack."""
     if loan.delinquent is None:
         return None
     return 0 if loan.delinquent else sum(row.total is not None for row in schedule.overdue(today))
@@ -212,7 +212,7 @@ LOAN_RULES: Final = (
 
 
 def check_loan_repayments(loan: Loan, repayments: Iterable[Repayment], today: date) -> list[Rule]:
-    """The rules that a loan's schedule and its repayments break together."""
+    """The rules that a loan's schedule and repayments break together."""
     paid = [
         one for one in repayments if is_same_word(one.status or "", "SUCCEEDED") and (one.amount or ZERO) > 0
     ]

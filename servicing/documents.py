@@ -1,12 +1,12 @@
-"""Downloads of statement documents from links that are not trusted.
+"""Downloads statement documents from untrusted links.
 
-Hides how links are parsed, which hosts are allowed, how names are resolved and redirects followed, and the limits
-of time and size. An attacker who controls a link or a server must not be able to reach internal addresses through
-this machine, to keep it busy, or to pass on anything but a PDF.
+Hides how links are parsed, which hosts are allowed, how names are resolved and redirects followed, and the limits of
+time and size. An attacker who controls a link or a server must not be able to reach internal addresses through this
+machine, keep it busy, or deliver anything but a PDF.
 
 Each redirect is checked like a first link: the link is normalized, its host must be allowed, the name is resolved
-once, every address must be public, and the connection goes to one of those addresses.
-Nothing is logged, because the query of a link may be enough to read the document.
+once, every address must be public, and the connection goes to one of those addresses. Nothing is logged, because the
+query of a link may be enough to read the document.
 """
 
 import functools
@@ -279,7 +279,7 @@ class DocumentFetcher:
         if self._auth and link.origin == self._service:
             request = self._auth(request)
         connection = HTTPConnection(link.origin.host, link.origin.port)
-        # The connection stays open until the answer, too, is closed.
+        # The connection stays open until the answer is closed, too.
         with self._connect(link.origin, deadline) as connection.sock:
             headers = {"Host": link.netloc, **request.headers}
             connection.request("GET", request.path_url, headers=headers)

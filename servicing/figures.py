@@ -20,7 +20,7 @@ from servicing.values import is_same_word
 
 NOTHING: Final = Decimal(0)
 FOREVER: Final = date.max
-"""The last good date of figures that no passing day changes."""
+"""The ``good_through`` of figures that no passing day changes."""
 ONE_DAY: Final = timedelta(days=1)
 
 
@@ -72,7 +72,7 @@ class Figures:
     why_not_known: NotKnown | None = None
     """Why ``past_due`` is None."""
     is_late: bool = False
-    """Whether it is past due: an amount above zero, or one that is not known although the service calls it late."""
+    """Whether it is past due: by an amount above zero, or by an unknown amount if the service calls it late."""
     oldest_unpaid_due: date | None = None
     """Of a loan: the earliest due date that is past due. Days past due are counted from it."""
     reported_days: int | None = None
@@ -140,7 +140,7 @@ def line_figures(line: Statement, today: date) -> Figures:
 
 
 def account_figures(answer: Loan | Statement | None, today: date, *, closed: Collection[str] = ()) -> Figures:
-    """The figures of a loan or a line; nothing is known of one that was never read."""
+    """The figures of a loan or a line; all unknown for one that was never read."""
     match answer:
         case Loan():
             return loan_figures(answer, today, closed=closed)
@@ -150,14 +150,14 @@ def account_figures(answer: Loan | Statement | None, today: date, *, closed: Col
 
 
 def is_closed_status(status: str | None, closed: Collection[str]) -> bool:
-    """Whether a status is one of those that mean closed, however it is written."""
+    """Whether a status means closed, in any spelling of upper and lower case."""
     return bool(status) and (status or "").strip().upper().replace(" ", "_").replace("-", "_") in closed
 
 
 def days_past_due(
     past_due: Decimal | None, oldest_unpaid_due: date | None, reported_days: int | None, today: date
 ) -> int | None:
-    """A line's days as reported, or those since a loan's oldest unpaid due date; None if they are not known."""
+    """A line's days as reported, or the days since a loan's oldest unpaid due date; None if unknown."""
     if reported_days is not None:
         return reported_days
     if oldest_unpaid_due is not None:
@@ -166,7 +166,7 @@ def days_past_due(
 
 
 def aging(past_due: Decimal | None, days: int | None) -> Aging:
-    """The aging bucket of an account; not known where the amount and the days contradict each other."""
+    """The aging bucket of an account; unknown if the amount and the days contradict each other."""
     if days is None or days < 0 or (past_due is not None and (past_due > 0) != (days > 0)):
         return Aging.UNKNOWN
     return next(
@@ -182,7 +182,7 @@ def percent_of_limit(principal: Decimal | None, limit: Decimal | None) -> Decima
 
 
 def is_partly_paid(oldest_unpaid_due: date | None, repayments: Iterable[Repayment]) -> bool:
-    """Whether a repayment succeeded after the oldest unpaid due date: it may have paid a part that no field shows."""
+    """Whether a repayment succeeded after the oldest unpaid due date. It may have paid a part that no field shows."""
     return oldest_unpaid_due is not None and any(
         is_same_word(one.status, "SUCCEEDED")
         and one.effective_date
@@ -226,7 +226,7 @@ class PastDue:
 
     @property
     def amount(self) -> Decimal | None:
-        """The sum of what is known; None without open accounts, and if all that is known is zero."""
+        """The sum of the known amounts; None without open accounts, or if some are unknown and the rest are zero."""
         return self.known if self.known or (self.loans + self.lines > self.unknown == 0) else None
 
 
@@ -297,7 +297,7 @@ def _loan_principal(loan: Loan, schedule: Schedule, today: date) -> Decimal | No
 
 
 def _loan_good_through(loan: Loan, schedule: Schedule, today: date) -> date:
-    """The day before the schedule gives another figure: something falls due, is paid, or repayments start."""
+    """The day before the figures change: something falls due, is paid, or repayments start."""
     days = [row.due_date for row in schedule.rows if row.is_owed and row.due_date and row.due_date >= today]
     days += [row.paid_on - ONE_DAY for row in schedule.rows if row.paid_on and row.paid_on > today]
     starts = loan.repayments_start_date

@@ -1,6 +1,6 @@
-"""A check of how a service handles the points that its interface leaves open, by reads alone.
+"""Checks how a service handles the points that its interface leaves open, with reads only.
 
-Hides which calls show what. A point that the calls cannot decide is reported as open, never guessed.
+Hides which calls show what. A point that the calls can't decide is reported as open, never guessed.
 """
 
 import uuid

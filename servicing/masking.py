@@ -37,7 +37,8 @@ _SENSITIVE_NAME: Final = re.compile(
 _OTHER_NAME: Final = re.compile(
     r"social_(?:media|links?|urls?|profiles?)|birth_?(?:place|city|state|country)"
 )
-# These hold digits that only look like an EIN or SSN. Pages need them; staff type some of them, but none of the first.
+# Fields with digits that only look like an EIN or SSN, which pages need. Staff type values of the second kind, never
+# of the first.
 _ID_NAME: Final = re.compile(r"_ids?$")
 _REFERENCE_NAME: Final = re.compile(
     r"(?:^|_)(?:uuids?|ids?|zip(?:_code)?|postal_code|phone(?:_number)?|fax|urls?"
@@ -78,7 +79,7 @@ _FIELD_IN_TEXT: Final = re.compile(
     r"""(?(open)(?:(?!(?P=quote))[^\\])*|(?!null\b|\[hidden\])[^"'\\,}\]\s]+)"""
 )
 _ESCAPED: Final = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-# How texts hide a character: entities, percent signs, and the escapes of logs and JSON.
+# Ways to escape a character: HTML entities, percent encoding, and the escapes of logs and JSON.
 _ODD: Final = re.compile(
     r"&(?:amp;)*(?P<entity>#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});"
     r"|(?P<percent>(?:%(?:25)*[0-9a-fA-F]{2})+)"
@@ -86,8 +87,8 @@ _ODD: Final = re.compile(
     r"|[^\x00-\x7f]"
 )
 _INVISIBLE: Final = "\u200b"
-"""What every invisible character is read as."""
-# Characters that look like nothing, which Unicode does not call formatting.
+"""The replacement for every invisible character."""
+# Invisible characters that Unicode does not classify as formatting.
 _BLANK_CHARACTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 # Letters that look like a dash, such as the one beside the digits of a Japanese keyboard.
 _DASH_LETTERS: Final = frozenset("\u0640\u1173\u30fc\u3161\u4e00")
@@ -98,7 +99,7 @@ _SIZE: Final = re.compile(r"\[[\d,]+ characters\]")
 _ALPHANUMERIC: Final = re.compile(r"[^\W_]")
 
 _GAP: Final = r"[\W_]{1,12}"
-# Nine digits, with anything but letters between them. Anything less, and the slower patterns are skipped.
+# Nine digits with anything but letters between them. Without a match, the slower patterns are skipped.
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?=[aZ +]|$)")
 _NINE_DIGITS: Final = re.compile(r"\d(?:[\W_]{0,12}+\d){8}")
 # An SSN or EIN with its usual groups.
@@ -108,7 +109,7 @@ _USUAL_GROUPS: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"\d+")
 _ANY_GAP: Final = re.compile(r"[\W_]{1,20}")
-# Between the groups of a number that nobody calls an SSN or EIN.
+# The separators of a number without a word that names it.
 _NARROW_GAP: Final = re.compile(r"""(?:[^\w\n,"']|_){1,3}|,""")
 # A word that names an SSN or EIN, also inside a longer one ("mySSNis…").
 _STRONG_WORD: Final = re.compile(
@@ -117,11 +118,11 @@ _STRONG_WORD: Final = re.compile(
     r"|(?<![A-Z])(?:F?EIN|I?TIN)(?![A-Z])|(?<=[a-z])(?:Fein|Ein|Itin|Tin)(?![a-z])"
     r"|[sS][sS][nN](?![eE][sS][sS]|[aA][mM])"
 )
-# A word that does so only beside digits that are nothing else.
+# A word that names one only beside digits that can't be anything else.
 _WEAK_WORD: Final = re.compile(r"(?<![^\W\d_])tax(?:es|payers?)?(?![^\W\d_])", re.IGNORECASE)
 _WORD_REACH: Final = 20
 _MAX_STRAY_LETTERS: Final = 2
-"""With more letters attached to them, nine digits are a code even beside such a word."""
+"""With more letters attached, nine digits are a code even beside such a word."""
 
 _DAY, _MONTH, _YEAR, _DASH = (
     r"(?:0?[1-9]|[12]\d|3[01])",
@@ -151,7 +152,7 @@ _AMOUNT_OR_CODE: Final = re.compile(
 )
 _ONLY_AMOUNT: Final = re.compile(_AMOUNT)
 _BIRTH_WORDS: Final = ("birth", "born", "dob", "d.o.b")
-# A day in any order, within a few characters after a word that says whose.
+# A date in any order, a few characters after a word that marks it as a birth date.
 _BIRTH_DATE: Final = re.compile(
     rf"(?P<word>(?<![^\W_])(?:(?:date|day)[\W_]?of[\W_]?)?(?:birth(?:[\W_]?(?:date|day)s?)?|born|dob|d\.o\.b)(?![a-z])\D{{0,{_WORD_REACH}}}?)"
     rf"(?:\d{{1,4}}(?P<gap>[-/. \u2010-\u2015\u2212])\d{{1,2}}(?P=gap)\d{{2,4}}|\d{{8}}|{_NAMED_DAY}"
@@ -160,7 +161,7 @@ _BIRTH_DATE: Final = re.compile(
 )
 
 
-# What may stand for another character, quote a field, or is NUL.
+# Escapes, quotation marks of a field, and NUL.
 _MARK: Final = re.compile(r"""["'&%\\\0]""")
 _BIRTH_WORD: Final = re.compile("|".join(map(re.escape, _BIRTH_WORDS)), re.IGNORECASE)
 
@@ -194,11 +195,11 @@ class TaxNumber(NamedTuple):
 
 
 class _Reading:
-    """A text as people read it, and where its parts are in the original."""
+    """A text as people read it, with the positions of its parts in the original."""
 
     def __init__(self, original: str, invisible: str) -> None:
         self._parts: list[tuple[int, int, int]] = []
-        """Where a part begins as read, and the start and end of what it stands for; a plain part has no length."""
+        """For each part: its start as read, and its start and end in the original. A plain part has no length."""
         if original.isascii() and not any(mark in original for mark in "&%\\"):
             self.text = original
             return
@@ -215,7 +216,7 @@ class _Reading:
         self.text = "".join(pieces) + original[position:]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where a part of the reading is in the original, with whole entities and escapes."""
+        """The position of a part in the original, with whole entities and escapes."""
         return self._origin(start)[0], self._origin(end - 1)[1]
 
     def _origin(self, index: int) -> tuple[int, int]:
@@ -226,7 +227,7 @@ class _Reading:
 
 
 def _read(found: re.Match[str]) -> str:
-    """What people read for an entity, an escape or a character outside ASCII."""
+    """The characters that people read for an entity, an escape or a character outside ASCII."""
     if entity := found["entity"]:
         text = html.unescape(f"&{entity};")
         return found[0] if text.startswith("&") and len(text) > 1 else "".join(map(_read_character, text))
@@ -246,7 +247,7 @@ def _read_character(character: str) -> str:
         return str(digit)
     match unicodedata.category(character):
         case "Mn" | "Me" if character not in _BLANK_CHARACTERS:
-            return ""  # A mark on the character before it, such as the frame of a keycap.
+            return ""  # A combining mark on the character before it, such as the frame of a keycap.
         case "Cf":
             return _INVISIBLE
     if character in _BLANK_CHARACTERS:
@@ -261,7 +262,7 @@ def tax_numbers(text: str) -> Iterator[TaxNumber]:
     for invisible in (
         _INVISIBLE,
         "",
-    ):  # Invisible characters separate groups, or are strewn among the digits.
+    ):  # Invisible characters may separate groups or be scattered among the digits.
         reading = _Reading(text, invisible)
         if _NINE_DIGITS.search(reading.text):
             for start, end, is_certain in _tax_numbers(reading.text):
@@ -319,7 +320,7 @@ def _nine_digits(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _look_like_one(gaps: list[str], outer: set[str]) -> bool:
-    """Whether gaps are those of one number, to which the digits before and after it don't belong."""
+    """Whether these gaps are those of one number, separate from the digits before and after it."""
     if not all(map(_NARROW_GAP.fullmatch, gaps)):
         return False
     if len(set(gaps)) <= 1:
@@ -407,7 +408,7 @@ def _masked_field(kind: Kind, value: Any, depth: int) -> Any:
 def masked_text(text: str) -> str:
     """A text with possible EINs and SSNs masked, and without NUL, which databases reject."""
     if text.isascii() and not (_MARK.search(text) or _NINE_DIGITS.search(text) or _BIRTH_WORD.search(text)):
-        return text  # Nearly every text of an answer, found in a tenth of the time.
+        return text  # Nearly every text ends here, in a tenth of the time.
     text = text.replace("\0", "\ufffd")
     if "\\u00" in text:
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
@@ -456,7 +457,7 @@ def scrub(value: Any, check_time: Callable[[], None] = lambda: None) -> None:
 
 
 def _scrub_field(name: str, objects: list[dict[str, Any]]) -> Iterator[tuple[Kind, list[Any]]]:
-    """Hide what one field of these objects must not show; what is inside it, to be searched next."""
+    """Hide the secrets in one field of these objects; return the values inside it, to search next."""
     kind = _kind_of(name)
     if kind in (Kind.SENSITIVE, Kind.REPORT):
         for node in objects:

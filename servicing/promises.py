@@ -46,7 +46,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class SeenRepayment:
-    """A repayment, and when it was seen first."""
+    """A repayment and the time it was first seen."""
 
     repayment: Repayment
     first_seen_at: datetime
@@ -62,7 +62,7 @@ class Decision:
     counted: Sequence[Repayment] = ()
     scheduled: Sequence[Repayment] = ()
     returned: Sequence[Repayment] = ()
-    """Repayments in its time that were returned, and so don't count."""
+    """Repayments in time that were returned, and so don't count."""
 
 
 @dataclass
@@ -155,7 +155,7 @@ def _is_counted_type(repayment: Repayment) -> bool:
 
 
 def _is_in_time(seen: SeenRepayment, promise: Promise, deadline: date) -> bool:
-    """Whether it is dated after the promise was logged; on the same day it must have been seen later, too."""
+    """Whether it is dated after the promise was logged; on the same day, it must also have been seen later."""
     day = seen.repayment.effective_date
     if day is None or not promise.logged_on <= day <= deadline:
         return False
@@ -166,7 +166,7 @@ def _is_in_time(seen: SeenRepayment, promise: Promise, deadline: date) -> bool:
 
 
 def business_day_after(day: date, number: int) -> date:
-    """The day that so many business days later is."""
+    """The day this many business days later."""
     while number:
         day += ONE_DAY
         number -= is_business_day(day)

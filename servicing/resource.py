@@ -84,7 +84,7 @@ class Page(Struct, Generic[R], frozen=True, kw_only=True):
     pagination: Pagination
     data: list[R]
     filters_ignored: bool = False
-    """Whether a record does not fit the filters that were sent, so the service cannot have used them."""
+    """Whether a record does not match the filters that were sent, so the service can't have used them."""
 
     def __iter__(self) -> Iterator[R]:
         return iter(self.data)
@@ -161,7 +161,7 @@ def iterate_pages(
         if new:
             pages_without_new = 0
         elif len(page) >= len(previous):
-            # If offsets count rows, the pages at the end of the list get shorter; these do not count.
+            # If offsets count rows, the last pages get shorter; these don't count.
             pages_without_new += 1
         total = page.pagination.total
         if total is not None and len(seen) > total and not has_shrunk:

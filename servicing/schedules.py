@@ -91,13 +91,13 @@ class Installment(NamedTuple):
     loan_amount: Decimal | None = None
     is_paid: bool = False
     has_known_marker: bool = False
-    """Whether the service says in a way we recognize that the row is paid, or that it isn't."""
+    """Whether the service says recognizably that the row is paid or unpaid."""
     extra: Mapping[str, Any] = {}
     """The values, as received, that belong to no known field or could not be read as its type."""
 
     @property
     def is_owed(self) -> bool:
-        """Whether the row is unpaid and asks for money: rows of zero or less don't."""
+        """Whether the row is unpaid and above zero."""
         return not self.is_paid and (self.total is None or self.total > 0)
 
     def value(self, column: Column) -> Any:
@@ -153,7 +153,7 @@ class Schedule(NamedTuple):
 def schedule_of(loan: Loan, today: date) -> Schedule:
     """The schedule of a loan as of a day; without rows if the service lists no installments.
 
-    A row that is to be paid after that day isn't paid yet. The loan keeps its last one.
+    A row with a payment date after that day isn't paid yet. The loan caches its latest schedule.
     """
     kept: tuple[date, Schedule] | None = loan.__dict__.get("_schedule")
     if kept is None or kept[0] != today:
@@ -208,7 +208,7 @@ def _state(row: Installment, today: date, following: Installment | None) -> Stat
 
 
 def _guess_form(values: Sequence[Any]) -> Form:
-    """The form that the values of an unknown key fit. A number may not be money, so it stays a number."""
+    """The type that fits all values of an unknown key. A number may not be money, so it stays a number."""
     present = [value for value in values if value is not None]
     if present and all(
         not isinstance(value, str) and decimal_or_none(value) is not None for value in present

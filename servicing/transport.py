@@ -252,7 +252,7 @@ class Transport:
             reply = self._send(call, payload, progress)
             budget = Budget(self._max_values, self._max_records, progress.deadline)
             result = _read_or_error(call, reply, read, budget)
-        except BaseException:  # The process is ending, and a call that was started still needs an outcome.
+        except BaseException:  # The process is ending, but a started call still needs an outcome.
             reply = Reply(None, {}, b"", "the call was interrupted", not progress.sent)
             with suppress(AnswerNotSaved):
                 self._notify(call, progress, reply, _attach_call(_no_answer_error(call, reply), call, reply))

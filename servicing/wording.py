@@ -17,7 +17,7 @@ INVISIBLE: Final = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _CHARACTER_NAMES = {" ": "a space", "\t": "a tab", "\n": "a line break", "\r": "a line break"}
 _CHARACTER_NAMES |= dict.fromkeys("“”„", "a curly quotation mark")
 
-# These characters need a replacement that removing an accent does not give.
+# Replacements that removing an accent would not give.
 _REPLACEMENTS = {
     "&": "and",
     "ß": "ss",
