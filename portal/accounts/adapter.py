@@ -20,7 +20,7 @@ from servicing.masking import tax_numbers
 
 
 def account_with_second_factor(name: str) -> User | None:
-    """The active account that signs in under a name, if it has a second factor."""
+    """The active account with this sign-in name, if it has a second factor."""
     account = User.objects.filter(username__iexact=name, is_active=True).first()
     kinds = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
     return account if account and is_mfa_enabled(account, kinds) else None
@@ -33,16 +33,16 @@ def is_below_limit(request: HttpRequest, action: str, key: str = "", *, dry_run:
 
 
 def forget_wrong_passwords(request: HttpRequest, name: str) -> None:
-    """Let a person who has a new password sign in at once from this address."""
+    """Reset the throttle, so that a person with a new password can sign in immediately from this address."""
     key = get_adapter(request)._get_login_attempts_cache_key(request, username=name)
     ratelimit.clear(request, app="allauth.account", action="login_failed", key=key)
 
 
 class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Need an account? Ask your administrator.
+    """Sign-in for accounts that only administrators create.
 
-    Wrong passwords count by name and address, so that nobody can lock out a person from elsewhere. Whoever has a second
-    factor and the right password is never refused; after too many wrong ones nothing but both together gets an answer.
+    Wrong passwords count by name and address, so that nobody can lock out a person from elsewhere. The right password
+    together with a second factor always works; after too many wrong passwords, only both together get an answer.
     """
 
     error_messages = DefaultAccountAdapter.error_messages | {
@@ -51,18 +51,18 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Never: administrators create accounts."""
+        """Return False: administrators create accounts."""
         return False
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        """Nobody with a deactivated account, who sees the same message as after a wrong password."""
+        """Authenticate active accounts only. Others see the same message as after a wrong password."""
         user = super().authenticate(request, **credentials)
         if not user and self.is_over_limit:
             raise self.validation_error("too_many_login_attempts")
         return user if user and user.is_active else None
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Past a limit, check the password only of an account with a second factor."""
+        """Past a limit, check the password only if the account has a second factor."""
         self.is_over_limit = not is_below_limit(request, "login_failed_by_address")
         try:
             super().pre_authenticate(request, **credentials)
@@ -72,7 +72,7 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             raise self.validation_error("too_many_login_attempts")
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        """Count a wrong password against the name, whatever its address."""
+        """Count a wrong password against the name, from any address."""
         is_below_limit(request, "login_failed_by_name", str(credentials.get("username", "")).casefold())
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
@@ -80,14 +80,14 @@ class StaffAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return f"{name}:{self.get_client_ip(request)}"
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """The address that throttling goes by; all browsers share one where the server listens on a file."""
+        """The address used for throttling; all browsers share one if the server listens on a socket file."""
         try:
             return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
         except ValueError:
             return "0.0.0.0"  # noqa: S104  # Nothing is bound to it.
 
     def is_safe_url(self, url: str) -> bool:
-        """Not with an SSN or EIN in it: it would be stored with the session until the second factor is entered."""
+        """Reject addresses with an SSN or EIN: the session would store them until the second factor is entered."""
         return bool(super().is_safe_url(url)) and not any(tax_numbers(unquote_plus(url)))
 
     def get_logout_redirect_url(self, request: HttpRequest) -> str:

@@ -1,4 +1,4 @@
-"""The Django admin: only what is registered on this site exists in it, and rights there come from the role alone."""
+"""The Django admin. It contains only what is registered on this site, and permissions come from the role alone."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,21 +28,21 @@ Choices = Mapping[str, tuple[str, Q]]
 
 
 class StaffAdminSite(admin.AdminSite):
-    """An admin of our own tables. Packages register theirs on Django's default site, which no address leads to."""
+    """An admin site for our own tables. Packages register theirs on Django's default site, which has no address."""
 
     site_header = site_title = f"{settings.PRODUCT_NAME} administration"
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Administrators and those who oversee may open the admin; each model decides the rest.
+        """Admit the roles that administer or oversee; each model decides the rest.
 
-        Others who signed in are refused at the address they asked for, which the trail then holds.
+        Other signed-in people are refused at the requested address, so that the audit trail has it.
         """
         if request.user.is_authenticated and not can(request.user, "audit.index"):
             raise RoleMissing("audit.index")
         return request.user.is_authenticated
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Django's list, with the words of each table."""
+        """Django's list with a description of each table."""
         apps = super().get_app_list(request, app_label)
         for table in (table for app in apps for table in app["models"]):
             page: Any = self.get_model_admin(table["model"])
@@ -84,13 +84,13 @@ class AdminFilter(admin.SimpleListFilter):
     def has_output(self) -> bool:
         return True
 
-    def typed(self) -> str:
-        """The value as a database can compare it."""
+    def parsed_value(self) -> str:
+        """The value in a form that a database can compare."""
         return (self.value() or "").replace("\0", "").strip()[:200]
 
 
 def choice_filter(name: str, label: str, every: str, choices: Callable[[], Choices]) -> type[AdminFilter]:
-    """A filter with these choices: words and condition by value."""
+    """Create a filter with these choices: words and condition by value."""
 
     class Choice(AdminFilter):
         parameter_name, title, prompt = name, label, every
@@ -99,14 +99,14 @@ def choice_filter(name: str, label: str, every: str, choices: Callable[[], Choic
             return [(value, words) for value, (words, _) in choices().items()]
 
         def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-            found = choices().get(self.typed())
+            found = choices().get(self.parsed_value())
             return queryset.filter(found[1]) if found else queryset
 
     return Choice
 
 
 class FramedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Lists in the product's frame, with its own foot."""
+    """Lists in the product's frame, with its own footer."""
 
     title: str
     purpose: str
@@ -125,7 +125,7 @@ class FramedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def message_user(
         self, request: HttpRequest, message: Any, level: int | str = messages.INFO, *args: Any, **kwargs: Any
     ) -> None:
-        """What Django says after a form or an action, in the product's words."""
+        """Show Django's messages in the product's words."""
         if level == messages.SUCCESS:
             message = "Account saved."
         elif level == messages.WARNING:
@@ -133,7 +133,7 @@ class FramedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         super().message_user(request, message, level, *args, **kwargs)
 
     def list_context(self, request: HttpRequest, cl: Any) -> dict[str, Any]:
-        """What a list shows besides Django's own."""
+        """What a list shows beyond Django's own."""
         return {}
 
 
@@ -196,13 +196,13 @@ class StaffAdmin(FramedAdmin, UserAdmin):  # type: ignore[type-arg]
     has_module_permission = has_add_permission = has_change_permission = has_view_permission
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """Accounts are deactivated, not deleted: their work stays attributable."""
+        """Return False: accounts are deactivated, so that their work stays attributable."""
         return False
 
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[User], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
-        """Run the chosen action; IDs that no account can have, which Django would fail on, choose nobody."""
+        """Run the chosen action. IDs that no account can have, on which Django would fail, are dropped."""
         chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
         if any(row_key(one) is None for one in chosen):
             messages.error(request, "A selected account no longer exists. Nothing was changed.")

@@ -1,6 +1,7 @@
-"""Encrypted text, for what has to wait somewhere and only the portal may read.
+"""Encrypts text that is stored for later and that only the portal may read.
 
-Hides that the key comes from ``SECRET_KEY``, and that text encrypted with one of ``SECRET_KEY_FALLBACKS`` can be read.
+Hides that the key comes from ``SECRET_KEY``, and that text encrypted with one of ``SECRET_KEY_FALLBACKS`` can be
+decrypted.
 """
 
 import base64
@@ -17,12 +18,12 @@ class CannotDecrypt(ValueError):
 
 
 def encrypt(text: str) -> str:
-    """The text, readable only with the key."""
+    """Encrypt a text."""
     return _cipher().encrypt(text.encode()).decode()
 
 
 def decrypt(encrypted: str) -> str:
-    """The text again; :class:`CannotDecrypt` if it was not encrypted here."""
+    """Decrypt a text; raises :class:`CannotDecrypt` if it was not encrypted here."""
     try:
         return _cipher().decrypt(encrypted.encode()).decode()
     except InvalidToken as error:

@@ -19,7 +19,7 @@ RETYPED_FIELDS = ("password", "code", "credential", "csrf", "ssn", "ein")
 
 
 class ExpiredForm(NamedTuple):
-    """Where it was posted to, and what was in it."""
+    """The address and the fields of a posted form."""
 
     user_id: int
     path: str
@@ -28,7 +28,7 @@ class ExpiredForm(NamedTuple):
 
 
 def save_expired_form(request: Any) -> bool:
-    """Store what was posted, if this session just expired and the form was this browser's own."""
+    """Store a posted form if this session just expired and the form came from this browser."""
     is_plain = request.content_type == "application/x-www-form-urlencoded"
     if not request.expired_user or not is_plain or not _is_own(request):
         return False
@@ -50,7 +50,7 @@ def save_expired_form(request: Any) -> bool:
 
 
 def take_expired_form(request: Any, person: User) -> ExpiredForm | None:
-    """What this person posted too late; it can be read once."""
+    """Return and delete this person's expired form."""
     encrypted = request.session.pop(SESSION_KEY, "")
     try:
         form = ExpiredForm(*json.loads(decrypt(encrypted))) if encrypted else None
@@ -61,6 +61,6 @@ def take_expired_form(request: Any, person: User) -> ExpiredForm | None:
 
 
 def _is_own(request: Any) -> bool:
-    """Whether the form carries the browser's token, also where a view looks at that itself."""
+    """Whether the form carries the browser's CSRF token, also if the view checks that itself."""
     check = CsrfViewMiddleware(lambda _: None)  # type: ignore[arg-type]
     return check.process_view(request, View.as_view(), (), {}) is None

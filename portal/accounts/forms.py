@@ -1,4 +1,4 @@
-"""Forms of a person's preferences, of staff accounts in the admin, of signing in and of passkeys."""
+"""Forms for preferences, staff accounts in the admin, signing in and passkeys."""
 
 import zoneinfo
 from typing import Any
@@ -25,7 +25,7 @@ MAIL_SWITCHES = ["mail_approvals", "mail_follow_ups", "mail_promises", "mail_dig
 
 
 class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
-    """How pages address the person, and how they look."""
+    """The person's name, mail and display preferences."""
 
     time_zone = forms.ChoiceField(required=False)
 
@@ -43,24 +43,24 @@ class PreferencesForm(StaffForm, forms.ModelForm):  # type: ignore[type-arg]
 
     @property
     def mail_fields(self) -> list[forms.BoundField]:
-        """Which mail the person gets."""
+        """The fields that choose the person's mail."""
         return [self[name] for name in MAIL_SWITCHES if name in self.fields]
 
     @property
     def settings_fields(self) -> list[forms.BoundField]:
-        """Everything else."""
+        """All other fields."""
         return [self[name] for name in self.fields if name not in MAIL_SWITCHES]
 
 
 class ThemeForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Light, dark or as the system has it."""
+    """Light, dark or matching the system."""
 
     class Meta:
         model = User
         fields = ["theme"]
 
 
-# Label and hint of the fields that Django brings; None keeps its label.
+# Label and hint of Django's own fields; None keeps Django's label.
 _ADMIN_WORDS = {
     "username": (None, "Up to 150 letters, digits and @ . + - _"),
     "email": ("Email", ""),
@@ -73,7 +73,7 @@ _ADMIN_WORDS = {
 
 
 class AdminWords(forms.BaseForm):
-    """Our words for the fields that Django brings."""
+    """Our labels and hints for Django's own fields."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -88,7 +88,7 @@ class StaffPasswordForm(AdminWords, AdminPasswordChangeForm):  # type: ignore[ty
 
 
 class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ignore[type-arg]
-    """A new account, in the admin; its person can be sent a link to set the password."""
+    """A new account in the admin, optionally with a link by email to set the password."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -101,7 +101,7 @@ class StaffAddForm(AdminWords, GuardedForm, AdminUserCreationForm):  # type: ign
             choice.initial = "link"
 
     def clean_usable_password(self) -> str:
-        """Django knows two choices: until the link is used, the account has no password."""
+        """Map our third choice to Django's "no password", which the account has until the link is used."""
         chosen: str = self.cleaned_data["usable_password"]
         self.sends_link = chosen == "link"
         return "false" if self.sends_link else chosen
@@ -123,7 +123,7 @@ class ForgottenPasswordForm(GuardedForm, forms.Form):
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]
-    """Name and password; after 100 wrong passwords for a name in an hour also the code, before either is checked."""
+    """Name and password. After 100 wrong passwords for a name in an hour, also the code, before either is checked."""
 
     code = forms.CharField(label="Code", required=False, max_length=64)
     user: User | None
@@ -153,7 +153,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]
         return typed
 
     def login(self, request: HttpRequest, redirect_url: str | None = None) -> HttpResponse:
-        """Sign in, past the page that would ask for the code again."""
+        """Sign in without the page that would ask for the code again."""
         response: HttpResponse = super().login(request, redirect_url=redirect_url)
         stage = LoginStageController.enter(request, AuthenticateStage.key) if self.factor else None
         if stage is None or self.factor is None:
@@ -167,7 +167,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]
 
 
 class MalformedCredentialMixin:
-    """Makes a credential that no browser would send an error of the form; the library expects a well-formed one."""
+    """Turns a malformed credential into a form error; the library expects a well-formed one."""
 
     def clean_credential(self) -> Any:
         return self._validated("clean_credential", self.cleaned_data["credential"])  # type: ignore[attr-defined]

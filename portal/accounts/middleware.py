@@ -1,7 +1,7 @@
-"""What happens to every request before a view: its address, the limits of its session, a required second factor.
+"""What happens to every request before its view: client address, session limits, a required second factor.
 
-Hides that a session expires (idle too long, or too old), that requests a page makes by itself don't extend it, and that
-a form that arrives too late waits, encrypted, for the same person to sign in again.
+Hides that a session expires (idle too long, or too old), that background requests of a page don't extend it, and that
+a form posted too late is stored encrypted until the same person signs in again.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ GetResponse = Callable[[Any], HttpResponse]
 
 
 class AddressMiddleware:
-    """The address of the browser, where trusted proxies pass it on, and its name without anything like an EIN or SSN.
+    """Sets the browser's address, as trusted proxies report it, and masks EIN and SSN in its user agent.
 
-    Throttling goes by the address; sessions and the audit trail keep both.
+    Throttling goes by the address; sessions and the audit trail store both.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -48,7 +48,7 @@ class AddressMiddleware:
 
 
 class SessionMiddleware:
-    """Ends sessions that expired, tells every page how long its session lasts, and forbids caching."""
+    """Ends expired sessions, tells every page how long its session lasts, and forbids caching."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -69,7 +69,7 @@ class SessionMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Ask a person to confirm who they are; what they posted is not stored, so they type it again."""
+        """Ask the person to confirm their identity. What they posted is not stored, so they type it again."""
         if not isinstance(error, ReauthenticationRequired):
             return None
         methods = get_adapter().get_reauthentication_methods(request.user)
@@ -78,7 +78,7 @@ class SessionMiddleware:
 
 
 class SignInMiddleware(LoginRequiredMiddleware):
-    """Lets only signed-in people through, and brings them back to their page after signing in."""
+    """Requires signing in, and returns people to their page afterwards."""
 
     def process_view(
         self, request: Any, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
@@ -98,7 +98,7 @@ class SignInMiddleware(LoginRequiredMiddleware):
             return super().handle_no_permission(request, view_func)
         try:
             page = request.htmx.current_url_abs_path
-        except ValueError:  # The header holds no address at all.
+        except ValueError:  # The header holds no valid address.
             page = None
         return redirect_whole_page(
             request, self._sign_in(request, view_func, page or resolve_url("home:index"))
@@ -111,15 +111,15 @@ class SignInMiddleware(LoginRequiredMiddleware):
 
 
 def redirect_whole_page(request: Any, url: str) -> HttpResponse:
-    """Redirect the whole page, also if htmx asked for a fragment."""
+    """Redirect the whole page, even if htmx asked for a fragment."""
     return HttpResponseClientRedirect(url) if request.htmx else HttpResponseRedirect(url)
 
 
 def lacks_second_factor(request: Any) -> bool:
-    """Whether this person must set up a second factor; single sign-on has its own."""
+    """Whether this person must set up a second factor; single sign-on has its own checks."""
     person: User = request.user
     required = settings.SECOND_FACTOR_REQUIRED
     if "all" not in required and person.role not in required:
         return False
     kinds = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
-    return not sessions.came_by_single_sign_on(request) and not is_mfa_enabled(person, kinds)
+    return not sessions.is_single_sign_on(request) and not is_mfa_enabled(person, kinds)

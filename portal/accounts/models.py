@@ -1,6 +1,6 @@
 """Staff accounts: Django's user with a role and preferences.
 
-Hides that every change of an account is announced in its own transaction, whichever way it is made.
+Hides that every change of an account sends a signal in its own transaction, however it is made.
 """
 
 import zoneinfo
@@ -24,10 +24,10 @@ RECORDED = [
 
 
 class UserQuerySet(models.QuerySet["User"]):
-    """Accounts; changes in bulk are announced too."""
+    """Accounts. Bulk changes are announced too."""
 
     def update(self, **values: Any) -> int:
-        # A migration brings a model of its own, with the fields of its time.
+        # A migration uses its own model, with the fields of its time.
         if self.model is not User or not set(values) & set(RECORDED):
             return super().update(**values)
         with transaction.atomic():
@@ -57,7 +57,7 @@ class UserManager(DjangoUserManager["User"].from_queryset(UserQuerySet)):  # typ
 
 
 def check_zone(name: str) -> None:
-    """Accept only a time zone that this machine knows, because every page of the person needs it."""
+    """Accept only a time zone known to this machine, because every page of the person needs it."""
     if name not in zoneinfo.available_timezones():
         raise ValidationError("Unknown time zone. Use a name like America/New_York.")
 
@@ -104,10 +104,10 @@ class User(AbstractUser):
 
     _is_rehashing = False
     changed_by = ""
-    """What changes this account where no person does; named in the audit trail."""
+    """The command or task that changes this account, for the audit trail."""
 
     def display_name(self) -> str:
-        """The name that an administrator gave, else the sign-in name."""
+        """The full name, else the sign-in name."""
         return self.get_full_name() or self.username
 
     def audit_name(self) -> str:
@@ -116,15 +116,15 @@ class User(AbstractUser):
         return f"{name} ({self.username})" if name else self.username
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
-        """Never: rights come from the role alone, whatever Django's own flags and permissions say."""
+        """Return False: permissions come from the role alone, whatever Django's flags say."""
         return False
 
     def has_module_perms(self, app_label: str) -> bool:
-        """Never, as above."""
+        """Return False, as :meth:`has_perm` does."""
         return False
 
     def check_password(self, raw_password: str | None) -> bool:
-        """Check a password; replacing an outdated hash on the way does not change the password."""
+        """Check a password. Replacing an outdated hash meanwhile is not announced as a password change."""
         self._is_rehashing = True
         try:
             return super().check_password(raw_password)
@@ -132,7 +132,7 @@ class User(AbstractUser):
             self._is_rehashing = False
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save, and announce what changed in the same transaction."""
+        """Save, and announce the changes in the same transaction."""
         saved = kwargs.get("update_fields")
         if self._is_rehashing or (saved is not None and not set(saved) & set(RECORDED)):
             super().save(*args, **kwargs)
@@ -144,7 +144,7 @@ class User(AbstractUser):
             self.announce_changes(before)
 
     def announce_changes(self, before: dict[str, Any] | None) -> None:
-        """Send what differs from ``before``, passwords without their hashes; ``None`` for a new account."""
+        """Announce what differs from ``before`` (``None`` for a new account), without password hashes."""
         old = before or dict.fromkeys(RECORDED, "")
         after = type(self)._base_manager.values(*RECORDED).get(pk=self.pk)
         changes = {name: [old[name], after[name]] for name in RECORDED if old[name] != after[name]}
@@ -155,7 +155,7 @@ class User(AbstractUser):
 
 
 class OutgoingMail(models.Model):
-    """One message to one address, which leaves at most once."""
+    """One message to one address, sent at most once."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"

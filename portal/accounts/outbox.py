@@ -1,7 +1,7 @@
-"""Mail: kept in the database until a worker sent it. Each message has a key and leaves at most once.
+"""Outgoing mail, stored in the database until a worker sends it. Each message has a key and is sent at most once.
 
-Hides that the server may be slow or down. A message that surely did not leave is tried again for a day. One whose
-outcome is unknown, because the server or the worker went silent while it was handed over, is not.
+Hides that the server may be slow or down. A message that was certainly not sent is retried for a day. A message with
+an unknown outcome, because the server or the worker went silent while sending it, is not.
 """
 
 import json
@@ -25,14 +25,14 @@ from portal.runtime.clocks import match_future, match_recent
 State = OutgoingMail.State
 MAX_AGE = timedelta(days=1)
 MIN_PAUSE, MAX_PAUSE = timedelta(minutes=1), timedelta(hours=1)
-# Longer than the server may take for every step of one message.
+# Longer than all steps of sending one message may take.
 MAX_HANDOVER = timedelta(seconds=15 * settings.EMAIL_TIMEOUT)
 KEPT = timedelta(days=30)
 REPORTED = timedelta(days=7)
 
 
-def put(key: str, address: str, subject: str, text: str) -> bool:
-    """Have a message sent. False if there was one with this key, or none can be sent."""
+def queue_mail(key: str, address: str, subject: str, text: str) -> bool:
+    """Queue a message. False if there is one with this key, or mail isn't configured."""
     if not (settings.HAS_MAIL and address):
         return False
     sealed = encrypt(json.dumps([" ".join(subject.split()), text]))
@@ -44,7 +44,7 @@ def put(key: str, address: str, subject: str, text: str) -> bool:
 
 @job("accounts.send_mail", label="Send email", single=True, every="MAIL_MINUTES")
 def send_mail(progress: Progress) -> None:
-    """Send what is due; while the server is down, try only one message."""
+    """Send messages that are due; while the server is down, try only one."""
     give_up()
     is_due = ~match_future("due_at", MAX_PAUSE)
     due = OutgoingMail.objects.filter(is_due, state=State.WAITING)
@@ -57,19 +57,19 @@ def send_mail(progress: Progress) -> None:
         try:
             server.open()
         except (OSError, smtplib.SMTPException) as error:
-            try_later(mail, error)
+            postpone(mail, error)
             break
-        if not hand_over(mail, server):
+        if not send_one(mail, server):
             break
         progress.step()
     try:
         server.close()
     except (OSError, smtplib.SMTPException):
-        pass  # What was sent is sent.
+        pass  # The messages are sent already.
 
 
-def hand_over(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
-    """Give one message to the server. False if the connection can't be used any more."""
+def send_one(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
+    """Send one message to the server. False if the connection can't be used any more."""
     try:
         subject, text = json.loads(decrypt(mail.sealed))
     except CannotDecrypt:
@@ -80,20 +80,23 @@ def hand_over(mail: OutgoingMail, server: BaseEmailBackend) -> bool:
     try:
         EmailMessage(subject, text, to=[mail.address], headers=headers, connection=server).send()
     except (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, ValueError) as error:
-        try_later(mail, error)
+        postpone(mail, error)
         return isinstance(error, smtplib.SMTPRecipientsRefused | ValueError)
     except (OSError, smtplib.SMTPException) as error:
-        finish(mail, State.UNKNOWN, name_of(error))
+        finish(mail, State.UNKNOWN, describe_error(error))
         return False
     finish(mail, State.SENT)
     return True
 
 
-def try_later(mail: OutgoingMail, error: Exception) -> None:
-    """Wait longer after each attempt."""
+def postpone(mail: OutgoingMail, error: Exception) -> None:
+    """Schedule another attempt, with a longer pause each time."""
     pause = min(MIN_PAUSE * 2 ** min(mail.attempts, 10), MAX_PAUSE)
     OutgoingMail.objects.filter(pk=mail.pk, state=State.SENDING).update(
-        state=State.WAITING, attempts=mail.attempts + 1, due_at=timezone.now() + pause, problem=name_of(error)
+        state=State.WAITING,
+        attempts=mail.attempts + 1,
+        due_at=timezone.now() + pause,
+        problem=describe_error(error),
     )
 
 
@@ -103,14 +106,14 @@ def finish(mail: OutgoingMail, state: str, problem: str = "") -> None:
     )
 
 
-def name_of(error: Exception) -> str:
-    """What happened, without the text of the server, which may repeat an address."""
+def describe_error(error: Exception) -> str:
+    """Describe an error without the server's text, which may repeat an address."""
     code = getattr(error, "smtp_code", "")
     return f"{type(error).__name__} {code}".strip()
 
 
 def give_up() -> None:
-    """End what could not be sent for a day, and what a worker left behind while it was handed over."""
+    """Close messages that could not be sent for a day or whose worker died while sending them."""
     old = OutgoingMail.objects.filter(state=State.WAITING, created_at__lt=timezone.now() - MAX_AGE)
     old.update(state=State.FAILED, sealed="")
     left = OutgoingMail.objects.filter(~match_recent("due_at", MAX_HANDOVER), state=State.SENDING)
@@ -118,12 +121,12 @@ def give_up() -> None:
 
 
 def forget_old_mail() -> int:
-    """Delete what was sent or given up long ago."""
+    """Delete messages that were sent or given up long ago."""
     return OutgoingMail.objects.filter(created_at__lt=timezone.now() - KEPT).delete()[0]
 
 
 def problems() -> Iterator[str]:
-    """What operators should know, a sentence each: mail that waits, that was given up, that may not have arrived."""
+    """Report mail that is waiting, was given up or may not have arrived, a sentence each."""
     late = OutgoingMail.objects.filter(state=State.WAITING, attempts__gt=0)
     if count := late.count():
         yield f"{count} message{pluralize(count)} can’t be sent and will be retried: {late[0].problem}."

@@ -1,6 +1,6 @@
 """Links by email to set a first password or to replace a forgotten one.
 
-Hides who has an account: a request for a link does the same work for every address, and a worker looks for accounts
+Hides who has an account: a request for a link does the same work for every address, and a worker looks up accounts
 later. A link works once, for a day, and only while the person's password, email and last sign-in stay as they were.
 """
 
@@ -21,7 +21,7 @@ from portal.jobs.queue import start_job
 
 LINK_HOURS = settings.PASSWORD_RESET_TIMEOUT // 3600
 PAUSE_SECONDS = 600
-"""Within this time a person who forgot a password gets one link, however often it is asked for."""
+"""Within this time a person gets only one link, however often it is requested."""
 
 
 def are_enabled() -> bool:
@@ -30,7 +30,7 @@ def are_enabled() -> bool:
 
 
 def request_link(request: HttpRequest, address: str) -> None:
-    """Have a link sent to the accounts with this email address, if there are any."""
+    """Request a link for the accounts with this email address, if there are any."""
     with transaction.atomic():
         password_link_requested.send(sender=User, request=request, address=address)
         start_job(send_requested_links, sealed=encrypt(address))
@@ -38,7 +38,7 @@ def request_link(request: HttpRequest, address: str) -> None:
 
 @job("accounts.send_password_links", label="Send password links")
 def send_requested_links(progress: Progress, sealed: str) -> None:
-    """Mail a link to each active account with the address that may use a password."""
+    """Send a link to each active account with this address that may use a password."""
     period = int(timezone.now().timestamp()) // PAUSE_SECONDS
     for person in User.objects.filter(email__iexact=decrypt(sealed), is_active=True):
         if person.has_usable_password():
@@ -46,14 +46,14 @@ def send_requested_links(progress: Progress, sealed: str) -> None:
 
 
 def send_link_for_admin(person: User) -> bool:
-    """Mail a link because an administrator wants it. False if the account can't have one."""
+    """Send a link on behalf of an administrator. False if the account can't have one."""
     return bool(person.is_active and person.email) and send_link(
         person, f"set-up:{person.pk}:{timezone.now():%Y%m%d%H%M%S%f}"
     )
 
 
 def send_link(person: User, key: str) -> bool:
-    """Queue the message and record it. False if there is one with this key."""
+    """Queue and record the message. False if there is one with this key."""
     address = reverse("account_choose_password", args=[person.pk, default_token_generator.make_token(person)])
     if person.has_usable_password():
         subject = "Choose a new password"
@@ -65,7 +65,7 @@ def send_link(person: User, key: str) -> bool:
         f"The link works once, for {LINK_HOURS} hours.\n"
     )
     with transaction.atomic():
-        is_new = outbox.put(key, person.email, f"{settings.PRODUCT_NAME}: {subject}", text)
+        is_new = outbox.queue_mail(key, person.email, f"{settings.PRODUCT_NAME}: {subject}", text)
         if is_new:
             password_link_sent.send(sender=User, user=person)
     return is_new

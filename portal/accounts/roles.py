@@ -1,4 +1,4 @@
-"""Who may do what: the five roles and the whole permission table in one place."""
+"""The five roles and the whole table of permissions."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -30,14 +30,14 @@ _OVERSIGHT = frozenset({Role.SUPERVISOR, Role.AUDITOR, Role.ADMIN})
 
 
 class Act(NamedTuple):
-    """What a role may let somebody do."""
+    """An action that needs a role."""
 
     words: str
-    """The end of "was not allowed to …"."""
+    """Completes "was not allowed to …"."""
     roles: frozenset[Role]
 
 
-# Administrators manage staff and settings; they do not lend.
+# Administrators manage staff and settings; they do no loan servicing.
 ACTS: dict[str, Act] = {
     "home.index": Act("open Home", _EVERYONE),
     "home.help": Act("open help", _EVERYONE),
@@ -92,12 +92,12 @@ ACTS: dict[str, Act] = {
     "accounts.profile": Act("open their own settings", _EVERYONE),
     "accounts.staff": Act("manage accounts", frozenset({Role.ADMIN})),
 }
-# Acts on what somebody began: to that of others these alone may do them.
+# Actions on something that a person began. Only these roles may do them to what others began.
 OF_OTHERS: dict[str, frozenset[Role]] = {"operations.cancel": frozenset({Role.SUPERVISOR, Role.ADMIN})}
 
 
 class RoleMissing(PermissionDenied):
-    """A signed-in person asked for an act that their role does not include, at all or to what others began."""
+    """The person's role does not include the act, at all or on what others began."""
 
     def __init__(self, act: str, reason: str = "") -> None:
         super().__init__(reason or reason_for(act))
@@ -105,18 +105,18 @@ class RoleMissing(PermissionDenied):
 
 
 def can(user: "User | AnonymousUser", act: str) -> bool:
-    """Whether this person's role includes the act. An act that is not in the table is a mistake in the code."""
+    """Whether this person's role includes the act. An act missing from the table is a mistake in the code."""
     roles = ACTS[act].roles
     return user.is_authenticated and user.is_active and user.role in roles
 
 
 def reason_for(act: str) -> str:
-    """Why a button is disabled, as words beside it."""
+    """Why a button is disabled, to show beside it."""
     return _needs(ACTS[act].roles)
 
 
-def why_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> str:
-    """Why this person may not do an act to what somebody began; empty if they may."""
+def reason_not_to(user: "User | AnonymousUser", act: str, began_by: int | None) -> str:
+    """Why this person may not do an act on what somebody began; empty if they may."""
     if not can(user, act):
         return reason_for(act)
     is_theirs = began_by == user.pk or getattr(user, "role", "") in OF_OTHERS[act]

@@ -1,6 +1,6 @@
 """How long people stay signed in: an idle limit and a limit for the whole session, both from settings.
 
-Each session has a row of allauth, which its owner sees in a list and can end from anywhere.
+Each session has a row of allauth's, which its owner sees in a list and can end from anywhere.
 """
 
 import re
@@ -19,15 +19,15 @@ from portal.runtime.database import write_if_possible
 
 SAVE_INTERVAL = timedelta(minutes=1)
 BACKGROUND_HEADER = "X-Background"
-"""The header of requests that a page makes without a person."""
+"""The header of requests that a page makes by itself."""
 
 
 def seconds_left(request: Any) -> float:
-    """How long the session lasts from now on; a request that a person made extends it."""
+    """The seconds until the session expires; a request made by a person extends it."""
     row = session_row(request)
     now = timezone.now()
     idle = timedelta(minutes=settings.SESSION_IDLE_MINUTES)
-    # After the clock was set back, a session that seems to start in the future starts now.
+    # After the clock was set back, a session with a start in the future starts now.
     set_back = {name: now for name in ("created_at", "last_seen_at") if getattr(row, name) > now + SKEW}
     if set_back:
         _save_moments(row, set_back)
@@ -62,7 +62,7 @@ def end_session(request: Any) -> None:
 
 
 def end_other_sessions(request: Any, user: Any, rows: Iterable[UserSession], why: str) -> int:
-    """End these sessions of a person, and announce it; how many there were."""
+    """End and announce these sessions of a person; return how many there were."""
     ended = list(rows)
     for row in ended:
         row.end()
@@ -70,8 +70,8 @@ def end_other_sessions(request: Any, user: Any, rows: Iterable[UserSession], why
     return len(ended)
 
 
-def came_by_single_sign_on(request: Any) -> bool:
-    """Whether the identity provider vouched for this session."""
+def is_single_sign_on(request: Any) -> bool:
+    """Whether this session was started by single sign-on."""
     methods = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
     return any(one.get("method") == "socialaccount" for one in methods)
 
@@ -87,7 +87,7 @@ SYSTEMS = {
 
 
 def browser_in_words(user_agent: str) -> str:
-    """A browser and its system, as in "Firefox on Windows"."""
+    """The browser and its operating system, as in "Firefox on Windows"."""
     name, system = (
         next((words for mark, words in known.items() if re.search(mark, user_agent)), "")
         for known in (BROWSERS, SYSTEMS)

@@ -1,6 +1,6 @@
-"""The pages of signing in, most of them allauth's under our addresses: what is not listed here does not exist.
+"""Addresses of the sign-in pages, most of them allauth's views; other allauth pages don't exist here.
 
-Whatever needs a person is behind an act like every other view.
+Pages that need a signed-in person require an act like every other view.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from portal.accounts.roles import requires
 
 
 def own_page(address: str, view: Callable[..., Any], name: str) -> URLPattern:
-    """A page about the account of whoever is signed in."""
+    """A page about the signed-in person's own account."""
     return path(f"accounts/{address}", requires("accounts.profile")(view), name=name)
 
 

@@ -1,8 +1,7 @@
-"""What happens to staff accounts, for whoever records it.
+"""Signals about staff accounts, for recording.
 
-``staff_changed``: ``user``, ``changes`` (field to before and after), ``created``.
-``session_ended``: ``request``, ``user``, ``count``, ``why``.
-``password_link_requested``: ``request``, ``address``. ``password_link_sent``: ``user``.
+``staff_changed``: ``user``, ``changes`` (field to before and after), ``created``. ``session_ended``: ``request``,
+``user``, ``count``, ``why``. ``password_link_requested``: ``request``, ``address``. ``password_link_sent``: ``user``.
 """
 
 from django.dispatch import Signal

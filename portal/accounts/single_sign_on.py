@@ -1,4 +1,5 @@
-"""Single sign-on: the identity provider says who somebody is; whether they are staff, and as what, is decided here.
+"""Single sign-on: the identity provider says who somebody is; the portal decides whether they are staff, and their
+role.
 
 Hides which of a provider's claims count, and that providers differ in where they put them.
 """
@@ -26,11 +27,11 @@ from portal.accounts.roles import Role
 
 PROVIDER_ID = "sso"
 SESSION_KEY = "identity_token"
-"""Where a session holds its identity token, encrypted: providers ask for it at sign-out."""
+"""The session key of the encrypted identity token, which providers need at sign-out."""
 
 
 class Claims:
-    """What the provider said about a person, in the identity token and at its userinfo endpoint."""
+    """The provider's claims about a person, from the identity token and the userinfo endpoint."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.sources: list[dict[str, Any]] = [data.get(name) or {} for name in ("id_token", "userinfo")]
@@ -38,17 +39,17 @@ class Claims:
             raise PermissionDenied("The identity token and the userinfo endpoint name different people")
 
     def text(self, name: str) -> str:
-        """A claim, from the identity token if it is there."""
+        """A claim as text, preferably from the identity token."""
         values = (source.get(name) for source in self.sources)
         return next((value.strip() for value in values if isinstance(value, str) and value.strip()), "")
 
     def email(self) -> str:
-        """The email address, if it is verified or its provider is trusted; otherwise empty."""
+        """The email address, if it is verified or the provider is trusted; otherwise empty."""
         having = [source for source in self.sources if source.get("email")]
         if len({str(source["email"]).casefold() for source in having}) != 1:
             return ""
         said = [source.get("email_verified") for source in having]
-        # Some providers write the flag as a text.
+        # Some providers send the flag as text.
         is_verified = [str(one).lower() == "true" for one in said if one is not None]
         if not all(is_verified) or not (is_verified or settings.OIDC_TRUST_EMAIL):
             return ""
@@ -66,7 +67,7 @@ class Claims:
 
 
 class SingleSignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]
-    """Sends a nonce along, which comes back in the identity token of this very sign-in."""
+    """Sends a nonce, which must come back in the identity token of this sign-in."""
 
     def redirect(self, request: HttpRequest, process: str, *args: Any, **kwargs: Any) -> Any:
         nonce = secrets.token_urlsafe(24)
@@ -77,17 +78,17 @@ class SingleSignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]
 
 
 class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Finds or creates the account of an identity, and gives it the role of its groups."""
+    """Finds or creates the account of an identity, and sets its role from its groups."""
 
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
     ) -> list[SocialApp]:
-        """Only identity providers from the settings; rows in the database don't count."""
+        """Return only identity providers from the settings, not from the database."""
         apps = super().list_apps(request, provider=provider, client_id=client_id)
         return [app for app in apps if app.pk is None]
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        """Never: an account that may be created exists before allauth asks."""
+        """Return False: an account that may be created exists before allauth asks."""
         return False
 
     def get_provider(
@@ -107,22 +108,22 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         claims = Claims(data)
         role = claims.role()
         if settings.OIDC_ROLES and not role:
-            refuse(request, claims, "no_role")
+            reject_sign_in(request, claims, "no_role")
         if not sociallogin.is_existing:
-            sociallogin.connect(request, account_of(request, claims, role))
+            sociallogin.connect(request, find_or_create_account(request, claims, role))
         person: User = sociallogin.user
         if role and person.is_active and person.role != role:
             person.role, person.changed_by = role, "single-sign-on"
             person.save(update_fields=["role"])
 
 
-def account_of(request: HttpRequest, claims: Claims, role: str) -> User:
-    """The one active account of a person who comes for the first time; a new one if the settings allow it."""
+def find_or_create_account(request: HttpRequest, claims: Claims, role: str) -> User:
+    """Find the one active account of a person at their first sign-in, or create one if the settings allow it."""
     by_email = settings.OIDC_MATCH == "email"
     key = claims.email() if by_email else claims.text(settings.OIDC_MATCH)
     if not key:
-        refuse(request, claims, "no_claim")
-    # Providers distinguish the case of nothing but "sub".
+        reject_sign_in(request, claims, "no_claim")
+    # Only "sub" is case-sensitive at providers.
     field = (
         "email__iexact" if by_email else "username" if settings.OIDC_MATCH == "sub" else "username__iexact"
     )
@@ -130,14 +131,14 @@ def account_of(request: HttpRequest, claims: Claims, role: str) -> User:
     if len(found) == 1:
         return found[0]
     if found or not settings.OIDC_CREATE:
-        refuse(request, claims, "no_account")
+        reject_sign_in(request, claims, "no_account")
     email = claims.email()
-    # A deactivated account, or one that may be someone else's, is not given away and not doubled.
+    # A deactivated account, or one that may be someone else's, is neither connected nor duplicated.
     if (
         User.objects.filter(username__iexact=key).exists()
         or (email and User.objects.filter(email__iexact=email).exists())
     ):  # fmt: skip
-        refuse(request, claims, "no_account")
+        reject_sign_in(request, claims, "no_account")
     person = User(
         username=key,
         email=email,
@@ -150,13 +151,13 @@ def account_of(request: HttpRequest, claims: Claims, role: str) -> User:
     try:
         person.full_clean()
     except ValidationError:
-        refuse(request, claims, "no_account")
+        reject_sign_in(request, claims, "no_account")
     person.save()
     return person
 
 
-def refuse(request: HttpRequest, claims: Claims, why: str) -> NoReturn:
-    """Record a sign-in that the provider vouched for and that leads to no account here, and say why."""
+def reject_sign_in(request: HttpRequest, claims: Claims, why: str) -> NoReturn:
+    """Record and explain a valid sign-in at the provider that leads to no account here."""
     who = claims.text(settings.OIDC_MATCH) or claims.text("email") or claims.text("sub")
     user_login_failed.send(
         sender=User, credentials={"username": who}, request=request, at=f"single sign-on: {why}"
@@ -169,7 +170,7 @@ def refuse(request: HttpRequest, claims: Claims, why: str) -> NoReturn:
 
 
 class ReturnAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
-    """Keeps the identity token as it came, for the sign-out."""
+    """Stores the raw identity token for signing out."""
 
     def parse_token(self, data: dict[str, Any]) -> Any:
         self.request.identity_token = data.get("id_token", "")
@@ -177,7 +178,7 @@ class ReturnAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
 
 def callback(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Come back from the identity provider."""
+    """Handle the return from the identity provider."""
     try:
         answer: HttpResponseBase = OAuth2CallbackView.adapter_view(ReturnAdapter(request, provider_id))(
             request
@@ -191,7 +192,7 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponseBase:
 
 
 def provider_sign_out(request: HttpRequest) -> str:
-    """Where a session that began at the identity provider ends there too; empty if it doesn't."""
+    """The address that ends the session at the identity provider too; empty if there is none."""
     sealed = request.session.get(SESSION_KEY)
     if not sealed or not settings.OIDC_SIGN_OUT:
         return ""
@@ -210,7 +211,7 @@ def provider_sign_out(request: HttpRequest) -> str:
 
 
 def discover(request: HttpRequest | None = None) -> dict[str, Any]:
-    """What the issuer publishes about itself."""
+    """Fetch the issuer's OpenID configuration."""
     provider = get_adapter(request).get_provider(request, PROVIDER_ID)
     config: dict[str, Any] = provider.get_oauth2_adapter(request).openid_config
     return config

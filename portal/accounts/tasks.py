@@ -1,4 +1,4 @@
-"""What accounts do in the background."""
+"""Background jobs for accounts."""
 
 from portal.accounts.outbox import send_mail
 from portal.accounts.password_links import send_requested_links

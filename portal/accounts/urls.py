@@ -1,4 +1,4 @@
-"""A person's own pages."""
+"""Addresses of a person's own pages."""
 
 from django.urls import path
 

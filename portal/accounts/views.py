@@ -1,4 +1,4 @@
-"""A person's own preferences and sessions, and what single sign-on and a late form lead to."""
+"""A person's preferences and sessions, password links, and pages after single sign-on and expired forms."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -39,7 +39,7 @@ from portal.ui.keys import row_key
 
 @requires("accounts.profile")
 def profile(request: HttpRequest) -> HttpResponse:
-    """Form of address, time zone, theme, density and shortcuts of the person who is signed in."""
+    """The signed-in person's name, time zone, theme, density and shortcuts."""
     person = cast(User, request.user)
     form = PreferencesForm(request.POST or None, instance=person)
     if form.is_valid():
@@ -52,7 +52,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 
 @requires("accounts.profile")
 def theme(request: HttpRequest) -> HttpResponse:
-    """Light, dark or as the system has it, from the menu of every page; goes back to where it was asked."""
+    """Save the theme chosen in the menu, and return to the same page."""
     form = ThemeForm(request.POST, instance=cast(User, request.user))
     if form.is_valid():
         form.save()
@@ -66,7 +66,7 @@ def theme(request: HttpRequest) -> HttpResponse:
 
 @requires("accounts.profile")
 def session(request: HttpRequest) -> HttpResponse:
-    """How long this session still lasts, and the token of its forms; a POST is how a person says they are there."""
+    """The time left in this session and a CSRF token; a POST means that the person is still there."""
     left: float = request.session_left  # type: ignore[attr-defined]
     return JsonResponse({"left": int(left), "token": get_token(request), "person": request.user.pk})
 
@@ -94,14 +94,14 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
 
 @requires("accounts.profile")
 def resume(request: HttpRequest) -> HttpResponse:
-    """The form that was posted after its session had ended, ready to be sent."""
+    """The form that was posted after its session expired, ready to send."""
     kept = expired_forms.take_expired_form(request, cast(User, request.user))
     return render_page(request, "accounts/resume.html", {"kept": kept})
 
 
 @requires("accounts.profile")
 def no_password(request: HttpRequest) -> HttpResponse:
-    """Where somebody would set a first password."""
+    """Say why a single sign-on account has no password, in place of allauth's page."""
     toast(request, "This account uses single sign-on. An administrator can set a password.")
     return finish_action(request, reverse("accounts:profile"))
 
@@ -111,7 +111,7 @@ def no_password(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def forgot_password(request: HttpRequest) -> HttpResponse:
-    """Ask for a link by email; the answer is the same whether the address has an account or not."""
+    """Request a link by email; the response is the same whether or not the address has an account."""
     if not password_links.are_enabled():
         raise Http404
     form = ForgottenPasswordForm(request.POST or None)
@@ -129,7 +129,7 @@ def forgot_password(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @login_not_required
 def choose_password(request: HttpRequest, pk: int, token: str) -> HttpResponse:
-    """Set a password with a link from a message."""
+    """Set a password with a link from an email."""
     if not password_links.are_enabled():
         raise Http404
     person = password_links.find_person(pk, token)
@@ -146,14 +146,14 @@ def choose_password(request: HttpRequest, pk: int, token: str) -> HttpResponse:
 
 
 def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """A page instead of a failure where the identity provider is away or answers nonsense."""
+    """Show a page instead of failing if the identity provider is down or sends an invalid answer."""
 
     @login_not_required
     @wraps(view)
     def guarded(request: HttpRequest, provider_id: str, **kwargs: Any) -> HttpResponseBase:
         try:
             return view(request, provider_id, **kwargs)
-        except (OSError, KeyError, ValueError) as error:  # OSError: whatever can happen on the way there.
+        except (OSError, KeyError, ValueError) as error:  # OSError covers all network failures.
             answer: HttpResponseBase = render_authentication_error(request, provider_id, exception=error)
             return answer
 
@@ -161,7 +161,7 @@ def single_sign_on(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
 
 
 def readable_passkeys(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Refuse where a stored passkey can't be read, which allauth fails on."""
+    """Show an error if a stored passkey can't be read; allauth would fail on it."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -38,11 +38,11 @@ class BorrowerFilter(AdminFilter):
     parameter_name, title, prompt, control = "borrower", "Borrower", "Borrower name or ID", "text"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if not self.typed():
+        if not self.parsed_value():
             return queryset
         if queryset.model is RemoteCall:
-            return queryset.filter(path__contains=f"/{self.typed()}")
-        return queryset.filter(of_borrower(self.typed()))
+            return queryset.filter(path__contains=f"/{self.parsed_value()}")
+        return queryset.filter(of_borrower(self.parsed_value()))
 
 
 class DayFilter(AdminFilter):
@@ -52,7 +52,7 @@ class DayFilter(AdminFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         try:
-            day = date.fromisoformat(self.typed())
+            day = date.fromisoformat(self.parsed_value())
             start, end = (
                 timezone.make_aware(datetime.combine(day + timedelta(days=number), time.min))
                 for number in (0, 1)

@@ -61,7 +61,9 @@ def write_mail() -> None:
 
 def send(notice: Notice, address: str, recipient: str) -> None:
     text = f"{notice.text}\n\n{settings.PORTAL_URL}{notice.url}\n"
-    outbox.put(f"{notice.key}:{recipient}", address, f"{settings.PRODUCT_NAME}: {notice.subject}", text)
+    outbox.queue_mail(
+        f"{notice.key}:{recipient}", address, f"{settings.PRODUCT_NAME}: {notice.subject}", text
+    )
 
 
 def notices_for(person: User) -> Iterator[Notice]:

@@ -307,7 +307,7 @@ def mail() -> Findings:
     try:
         server.open()
     except (OSError, SMTPException) as error:
-        found = bad(f"Can’t sign in to the mail server. Check EMAIL_URL. {outbox.name_of(error)}")
+        found = bad(f"Can’t sign in to the mail server. Check EMAIL_URL. {outbox.describe_error(error)}")
     with suppress(OSError):
         server.close()
     yield found

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from portal.accounts import outbox
-from portal.accounts.roles import RoleMissing, requires, why_not_to
+from portal.accounts.roles import RoleMissing, reason_not_to, requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.service_health import current_outage, measure_health
@@ -81,7 +81,7 @@ def job(request: StaffRequest, job_id: UUID) -> HttpResponse:
 def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
     """Take a job back, one's own or by role anybody's: at once if it waits, at its next step if it runs."""
     found = get_object_or_404(Job, pk=job_id)
-    if reason := why_not_to(request.user, "operations.cancel", found.actor_id):
+    if reason := reason_not_to(request.user, "operations.cancel", found.actor_id):
         raise RoleMissing("operations.cancel", reason)
     if found.cancel():
         append(Actor.of(request), "operations.cancel", subject_label=found.label)

@@ -117,7 +117,7 @@ def send() -> None:
 class TestServer:
     def test_a_message_is_sent_once_and_its_text_is_deleted(self, server: MailServer) -> None:
         for _ in range(2):
-            outbox.put("one:1", "ada@desk.example", "Two\nlines", "Text")
+            outbox.queue_mail("one:1", "ada@desk.example", "Two\nlines", "Text")
             send()
         (mail,) = server.received
         assert (mail["To"], mail["From"], mail["Subject"]) == (
@@ -142,12 +142,12 @@ class TestServer:
         server.start(tls_context=context, require_starttls=True, authenticator=let_in, auth_required=True)
         settings.EMAIL_USE_TLS, settings.EMAIL_HOST_USER = True, "desk"
         settings.EMAIL_HOST_PASSWORD = "walnut"
-        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         send()
         assert OutgoingMail.objects.get().problem == "SSLCertVerificationError"
         assert (states(), server.received, passwords) == (["waiting"], [], [])
         monkeypatch.setenv("SSL_CERT_FILE", str(own))
-        outbox.put("two:1", "ada@desk.example", "Two", "Text")
+        outbox.queue_mail("two:1", "ada@desk.example", "Two", "Text")
         send()
         assert (sorted(states()), server.subjects, passwords) == (["sent", "waiting"], ["Two"], [b"walnut"])
         assert next(doctor.mail()).grade == "ok"
@@ -156,19 +156,19 @@ class TestServer:
         assert (refused.grade, "SMTPAuthenticationError 535" in refused.words) == ("bad", True)
 
     def test_its_text_waits_encrypted(self, server: MailServer) -> None:
-        outbox.put("one:1", "ada@desk.example", "Subject", "Northwind")
+        outbox.queue_mail("one:1", "ada@desk.example", "Subject", "Northwind")
         assert "Northwind" not in OutgoingMail.objects.get().sealed
 
     def test_nothing_is_written_without_a_server(self, settings: LazySettings) -> None:
         settings.HAS_MAIL = False
-        outbox.put("one:1", "ada@desk.example", "Subject", "Text")
+        outbox.queue_mail("one:1", "ada@desk.example", "Subject", "Text")
         assert not OutgoingMail.objects.exists()
 
     def test_while_the_server_is_down_one_message_is_tried_later_and_later(self, server: MailServer) -> None:
         server.stop()
         with time_machine.travel(MONDAY_NOON, tick=False) as clock:
-            outbox.put("one:1", "ada@desk.example", "One", "Text")
-            outbox.put("two:1", "ada@desk.example", "Two", "Text")
+            outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
+            outbox.queue_mail("two:1", "ada@desk.example", "Two", "Text")
             pauses = []
             for _ in range(8):
                 send()
@@ -188,7 +188,7 @@ class TestServer:
     def test_after_a_day_it_is_given_up_which_doctor_says(self, server: MailServer) -> None:
         server.stop()
         with time_machine.travel(MONDAY_NOON, tick=False) as clock:
-            outbox.put("one:1", "ada@desk.example", "One", "Text")
+            outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
             send()
             clock.shift(timedelta(days=1, seconds=1))
             send()
@@ -202,7 +202,7 @@ class TestServer:
 
     def test_a_refused_message_is_tried_again(self, server: MailServer) -> None:
         server.refusal = "451 Later"
-        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         send()
         assert OutgoingMail.objects.get().problem == "SMTPDataError 451"
         server.refusal = ""
@@ -215,7 +215,7 @@ class TestServer:
     ) -> None:
         settings.EMAIL_TIMEOUT = 1
         server.may_answer.clear()
-        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         for _ in range(2):
             send()
         assert (server.subjects, states()) == (["One"], ["unknown"])
@@ -223,7 +223,7 @@ class TestServer:
         assert words in viewer.get("/status/").content.decode()
 
     def test_what_a_dead_worker_was_handing_over_is_not_sent_again(self, server: MailServer) -> None:
-        outbox.put("one:1", "ada@desk.example", "One", "Text")
+        outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
         OutgoingMail.objects.update(state="sending", due_at=timezone.now() - timedelta(hours=1))
         send()
         assert (server.subjects, states()) == ([], ["unknown"])
@@ -232,7 +232,7 @@ class TestServer:
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_send_one_message_through_a_slow_server(server: MailServer) -> None:
     server.may_answer.clear()
-    outbox.put("one:1", "ada@desk.example", "One", "Text")
+    outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
 
     def first() -> None:
         try:
@@ -429,8 +429,8 @@ def test_switches_are_on_the_profile_page_where_mail_can_be_sent(
 
 @pytest.mark.django_db
 def test_old_mail_is_forgotten(server: MailServer) -> None:
-    outbox.put("one:1", "ada@desk.example", "One", "Text")
-    outbox.put("two:1", "ada@desk.example", "Two", "Text")
+    outbox.queue_mail("one:1", "ada@desk.example", "One", "Text")
+    outbox.queue_mail("two:1", "ada@desk.example", "Two", "Text")
     OutgoingMail.objects.filter(key="one:1").update(created_at=timezone.now() - timedelta(days=31))
     call_command("forget_old", stdout=StringIO())
     assert OutgoingMail.objects.get().key == "two:1"

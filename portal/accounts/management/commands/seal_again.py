@@ -1,4 +1,4 @@
-"""Seals second factors with the present ``SECRET_KEY``, so that the former one can go."""
+"""Re-encrypts second factors with the current ``SECRET_KEY``, so that the previous one can be removed."""
 
 from typing import Any
 
