@@ -1,4 +1,4 @@
-"""Lets every call of the lending service be counted, whichever process makes it; names what a request failed with."""
+"""Counts every call to the lending service in each process, and names what a request failed with."""
 
 import sys
 from typing import Any
@@ -13,12 +13,12 @@ from portal.runtime.database import is_unavailable
 
 
 class OperationsConfig(AppConfig):
-    """How this desk is doing."""
+    """Monitoring and maintenance of this deployment."""
 
     name = "portal.operations"
 
     def ready(self) -> None:
-        """Listen to the calls as they are recorded, and to exceptions that nobody caught."""
+        """Listen for recorded calls and for uncaught exceptions."""
         if settings.LOG_FORMAT == "json":
             log_uncaught()
         post_save.connect(_count_call, sender="audit.RemoteCall")
@@ -33,12 +33,12 @@ def _count_call(*, instance: Any, created: bool, **_: Any) -> None:
 
 
 def _name_failure(*, request: Any, **_: Any) -> None:
-    """The type of an exception; its text may be about anybody."""
-    from django.contrib.auth.models import AnonymousUser  # Its module needs the apps.
+    """Save the exception's type for the log, not its text, which may be about a person."""
+    from django.contrib.auth.models import AnonymousUser  # This module needs loaded apps.
 
     error = sys.exception()
     request.failed_with = type(error).__qualname__
     if is_unavailable(error):
         request.is_database_away = True
-        # Django's page for developers would ask for the person again, and wait again.
+        # Django's debug page would load the user again, and wait again.
         request.user = AnonymousUser()

@@ -1,7 +1,7 @@
 """Backup and restore of the whole database as one file, on SQLite and on PostgreSQL.
 
-Hides the two engines' own tools. A backup is taken while everybody works, is of one moment, and only its owner can
-read it.
+Hides the two databases' own tools. A backup is taken while people work, is consistent, and is readable only by its
+owner.
 """
 
 import os
@@ -24,7 +24,7 @@ _DATED = re.compile(r"\d{8}T\d{6}Z\.copy")
 
 
 class BackupError(Exception):
-    """A backup or restore failed; the words say why."""
+    """A backup or restore failed; the message says why."""
 
 
 def back_up(file: Path) -> None:
@@ -46,7 +46,7 @@ def back_up(file: Path) -> None:
 
 
 def delete_oldest(folder: Path, keep: int) -> list[Path]:
-    """Delete all but the newest copies that a schedule made, told by their names."""
+    """Delete all but the newest scheduled backups, which are recognized by their names."""
     copies = sorted(file for file in folder.iterdir() if _DATED.fullmatch(file.name))
     for file in copies[:-keep]:
         try:
@@ -57,7 +57,7 @@ def delete_oldest(folder: Path, keep: int) -> list[Path]:
 
 
 def restore(file: Path) -> None:
-    """Replace the database by a backup, all of it or nothing. Web and workers must be stopped."""
+    """Replace the database with a backup, completely or not at all. Web and workers must be stopped."""
     if not file.is_file():
         raise BackupError(f"{file} doesn’t exist.")
     connection.close()
@@ -70,7 +70,7 @@ def restore(file: Path) -> None:
 
 @contextmanager
 def scratch_database() -> Iterator[dict[str, str]]:
-    """A new, empty database beside this one; gives the environment for a command that uses it."""
+    """Create a temporary, empty database beside this one; yield the environment for a command that uses it."""
     beside = Path(_database_name()).parent if connection.vendor == "sqlite" else None
     with TemporaryDirectory(dir=beside) as folder:
         url = Path(folder) / "url"
@@ -91,7 +91,7 @@ def scratch_database() -> Iterator[dict[str, str]]:
 
 
 def _database_name() -> str:
-    """The name of the database; on SQLite its path."""
+    """The database's name; on SQLite, its path."""
     return str(connection.settings_dict["NAME"])
 
 
@@ -152,14 +152,14 @@ def _restore_dump(file: Path) -> None:
 
 
 def _program(name: str) -> str:
-    """Find one of PostgreSQL's programs."""
+    """The path of one of PostgreSQL's programs."""
     if path := shutil.which(name):
         return path
     raise BackupError(f"{name} is missing. Install Debian's package postgresql-client.")
 
 
 def _environment() -> dict[str, str]:
-    """Build the environment with the address of the database, so that no process list shows the password."""
+    """The environment with the database's address, so that no process list shows the password."""
     address = connection.settings_dict
     names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
     return os.environ | {name: str(address[key]) for name, key in names.items() if address.get(key)}

@@ -1,7 +1,7 @@
 """The support bundle: what the lending service's support needs to know of recent calls, without personal data.
 
-Bodies keep their shape. Of their values only IDs, states and times stay; everything else becomes its type and length,
-and whatever still looks like a tax number is hidden.
+Bodies keep their structure but only the values of IDs, states and times. Other values become their type and length,
+and anything that still looks like a tax number is hidden.
 """
 
 import json
@@ -24,7 +24,7 @@ from servicing import __version__
 from servicing.masking import HIDDEN, masked, masked_text
 
 MAX_CALLS = 100
-# Fields that may be shown: they name a record, a state or a time, never a person.
+# Fields whose values may be shown: they identify a record, a state or a time, never a person.
 SHOWN_FIELDS = {
     "uuid", "user_uuid", "borrower_uuid", "loan_uuid", "status", "state", "decision", "product", "type", "event",
     "user_type", "entity", "created_at", "updated_at", "page", "limit", "offset", "total", "count", "code",
@@ -79,10 +79,10 @@ def _call(call: RemoteCall) -> Iterator[str]:
 
 
 def redacted(text: str) -> str:
-    """Replace the values of a recorded body by their type and length."""
+    """Replace the values of a recorded body with their type and length."""
     try:
         body = json.loads(text)
-    except ValueError:  # It was cut before it was recorded.
+    except ValueError:  # The body was truncated when it was recorded.
         return f"[{len(text):,} characters, cut]"
     return masked_text(json.dumps(_shape(masked(body)), ensure_ascii=False))[:4000]
 

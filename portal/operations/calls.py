@@ -1,6 +1,6 @@
-"""Recent calls of the lending service, filtered by the query string, and their failures in groups.
+"""Recent calls to the lending service, filtered by the query string, and their failures in groups.
 
-Hides that an address is shown as a pattern with names instead of IDs, and that a page begins after the last call of the
+Hides that addresses are shown as patterns with names instead of IDs, and that a page begins after the last call of the
 page before it, so that no table of millions is counted.
 """
 
@@ -58,11 +58,11 @@ class Calls:
 
 
 def find_calls(state: QueryDict) -> Calls:
-    """Find the calls that a query string asks for; the ones that failed if it asks for none in particular."""
+    """Find the calls that match a query string; without filters, the ones that failed."""
     chosen = {name: value for name in FILTERS if (value := _text(state.get(name, "")))}
     if not any(name in state for name in FILTERS):
         chosen = {"outcome": "failed"}
-    # One that is not understood matches nothing.
+    # An invalid value matches nothing.
     calls = RemoteCall.objects.filter(*(FILTERS[name](value) for name, value in chosen.items()))
     if (key := row_key(_text(state.get("before", "")))) is not None:
         calls = calls.filter(pk__lt=key)
@@ -113,7 +113,7 @@ class Failure:
 
     @property
     def query(self) -> str:
-        """The address of the calls that failed so."""
+        """The query string that lists these calls."""
         return f"?call={self.operation}&outcome={self.outcome}&status={self.status or 'none'}#calls"
 
 
@@ -129,7 +129,7 @@ def failures() -> list[Failure]:
 
 
 def operation_paths() -> dict[str, str]:
-    """Each operation as its last call showed it, ``GET /v1/users/{user}/loan/{loan}``, or in words."""
+    """The path of each operation from its last call, ``GET /v1/users/{user}/loan/{loan}``, else its name in words."""
     return cache.get_or_set("call-patterns", _operation_paths, 60) or {}
 
 
@@ -142,7 +142,7 @@ def _operation_paths() -> dict[str, str]:
 
 
 def path_pattern(path: str) -> str:
-    """Replace every ID of a path by a name."""
+    """Replace every ID in a path with a name."""
     return _ID_IN_PATH.sub(lambda found: f"{found[1]}/{{{found[1].removesuffix('s')}}}", path)
 
 

@@ -1,6 +1,6 @@
 """Checks a deployment, and says in plain words what is wrong and how to fix it.
 
-Hides where each thing is looked up. A check that fails is a finding, and the others still run.
+Hides where each thing is looked up. A check that crashes becomes a finding, and the others still run.
 """
 
 import os
@@ -46,13 +46,13 @@ from portal.runtime.database import find_connection_problem, find_folder_problem
 from servicing.masking import masked_text
 
 Grade = Literal["ok", "warn", "bad"]
-# The worker checks the trail once a day; one more day is no alarm.
+# The worker checks the trail once a day; one day late is no alarm.
 MAX_CHECK_AGE = timedelta(days=2)
 SECRETS = [
     "SECRET_KEY", "DATABASE_URL", "CACHE_URL", "EMAIL_URL", "OIDC_CLIENT_SECRET", "AUDIT_CHECKPOINT_KEY",
     "METRICS_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "SERVICING_SECRET", "SERVICING_TOKEN", "SERVICING_FIELD_KEY",
 ]  # fmt: skip
-# What to look at if the service does not accept our identity.
+# The settings to check if the service does not accept our credentials.
 IDENTITY_SETTINGS = {
     "hmac": "SERVICING_CLIENT_ID, SERVICING_SECRET, SERVICING_AUTH and this machine's clock",
     "bearer": "SERVICING_TOKEN and SERVICING_AUTH",
@@ -80,7 +80,7 @@ ok, warn, bad = partial(Finding, "ok"), partial(Finding, "warn"), partial(Findin
 
 
 def findings() -> Findings:
-    """Run all checks in the order in which one would fix things; some run only if the database is in order."""
+    """Run all checks in the order in which to fix problems; some run only if the database is in order."""
     for check in (configuration, setting_names, files, static_files, documents, metrics, traces):
         yield from run_check(check)
     found = list(run_check(database))
@@ -95,7 +95,7 @@ def findings() -> Findings:
 
 
 def run_check(check: Callable[[], Findings]) -> Findings:
-    """Run one check; its failure is a finding too."""
+    """Run one check; if it crashes, that is a finding."""
     try:
         yield from check()
     except Exception as error:
@@ -132,7 +132,7 @@ def files() -> Findings:
     database = Path(settings.DATABASES["default"]["NAME"]) if connection.vendor == "sqlite" else None
     named = [Path(given) for name in SECRETS if (given := os.environ.get(f"{name}_FILE"))]
     private = [path for path in (database, settings.ENV_FILE, *named) if path and path.is_file()]
-    # Nobody else in a container sees its mounted secrets, and the platform sets their mode.
+    # In a container nobody else sees mounted secrets, and the platform sets their mode.
     others = [path for path in private if MOUNTED_SECRETS not in path.parents and path.stat().st_mode & 0o077]
     for path in others:
         yield bad(f"Other users on this machine can read {path}. Type: chmod 600 {path}")
@@ -141,13 +141,13 @@ def files() -> Findings:
 
 
 def static_files() -> Findings:
-    """Check that styles and scripts were collected."""
+    """Check that static files were collected."""
     if not settings.DEBUG and not staticfiles_storage.exists("staticfiles.json"):
         yield bad("Styles and scripts aren’t collected, so pages will fail. Run manage.py collectstatic.")
 
 
 def database() -> Findings:
-    """Check that the database answers, is of this version, and lets this role read and write."""
+    """Check that the database answers, is migrated, and lets this role read and write."""
     if problem := find_folder_problem() or find_connection_problem():
         yield bad(problem)
         return
@@ -168,7 +168,7 @@ def database() -> Findings:
         return
     try:
         Tally.objects.filter(pk=0).update(count=0)
-    except DatabaseError as error:  # The role may not, or the server is a replica.
+    except DatabaseError as error:  # The role lacks permission, or the server is a replica.
         fix = GRANT if rights.is_lack_of_rights(error) else "Check DATABASE_URL."
         yield bad(f"The database can’t be written to. {fix} {first_line(error)}")
         return
@@ -185,7 +185,7 @@ def search_index() -> Findings:
 
 
 def keys() -> Findings:
-    """Check that second factors can be decrypted: under another SECRET_KEY none works."""
+    """Check that second factors can be decrypted; with another SECRET_KEY none works."""
     factors = Authenticator.objects.filter(type=Authenticator.Type.TOTP).order_by("-pk")[:20]
     if closed := sum(not can_decrypt(one.data["secret"]) for one in factors):
         yield bad(
@@ -203,7 +203,7 @@ def can_decrypt(encrypted: str) -> bool:
 
 
 def answers() -> Findings:
-    """Check that answers of writes can be spooled while the database is away, and that none still waits."""
+    """Check that answers of writes can be spooled while the database is down, and that none is still waiting."""
     try:
         ANSWERS.allocate()
         left = writes.replay_answers()
@@ -226,7 +226,7 @@ def answers() -> Findings:
 
 
 def service() -> Findings:
-    """Check that the service answers, accepts our identity and has our time: a signature is valid for a minute."""
+    """Check that the service answers, accepts our credentials and agrees on the time, which signatures depend on."""
     try:
         client_for(Actor.system("doctor"), ignore_breaker=True).messages.list(limit=1)
     except servicing.ServicingError as error:
@@ -266,7 +266,7 @@ def known_ids() -> dict[str, str]:
 
 
 def single_sign_on() -> Findings:
-    """Ask the identity provider what it publishes about itself, and compare it with the settings."""
+    """Compare the identity provider's OpenID configuration with the settings."""
     if not settings.OIDC_URL:
         yield ok("Single sign-on is off: OIDC_URL is not set.")
         return
@@ -298,7 +298,7 @@ def single_sign_on() -> Findings:
 
 
 def mail() -> Findings:
-    """Check that the mail server lets us in, and that mail gets through."""
+    """Check that we can sign in to the mail server, and that mail is delivered."""
     if not settings.HAS_MAIL:
         yield ok("Mail is off: EMAIL_URL is not set.")
         return
@@ -329,7 +329,7 @@ def worker() -> Findings:
 
 
 def documents() -> Findings:
-    """Check that PDFs can be created, in a process of its own: a missing font ends it."""
+    """Check that PDFs can be created, in a separate process because a missing font ends it."""
     command = [sys.executable, "-c", RENDER_SCRIPT]
     if subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603 - our own words
         yield bad("PDFs can’t be created. Install the packages in docker/system-packages.txt.")
@@ -338,11 +338,11 @@ def documents() -> Findings:
 
 
 def shared_cache() -> Findings:
-    """Check the cache, which several processes must share to count failed sign-ins."""
+    """Check that several processes share one cache, which failed sign-ins are counted in."""
     word = secrets.token_hex(8)
     try:
         is_stored = cache.add(f"doctor.{word}", word, 10) and cache.get(f"doctor.{word}") == word
-    except Exception as error:  # Each kind of cache has errors of its own.
+    except Exception as error:  # Each kind of cache has its own errors.
         yield bad(f"The cache isn’t responding. Check CACHE_URL. {first_line(error)}")
         return
     if not is_stored:
@@ -378,7 +378,7 @@ def traces() -> Findings:
 
 
 def trail() -> Findings:
-    """Check that the audit trail is protected, unbroken, and was checked and signed recently."""
+    """Check that the audit trail is protected, intact, and was recently checked and signed."""
     yield from (bad(words) for words in guard.find_differences(connection))
     if guard.owns_audit_table(connection):
         yield warn(guard.OWNER_WARNING)

@@ -1,7 +1,7 @@
-"""Log lines as JSON: one object a line, with the reference that a page shows when something fails.
+"""Log lines as JSON: one object a line, with the reference that an error page shows.
 
-Hides what is left out so that no line holds personal data: addresses with what was searched for, values inside the
-messages of exceptions, and whatever looks like an email address or a number of a person.
+Hides what is left out so that no line holds personal data: addresses with search terms, values in exception messages,
+and anything that looks like an email address or a personal number.
 """
 
 import json
@@ -22,16 +22,16 @@ logger = logging.getLogger(__name__)
 # The current request.
 current: ContextVar[HttpRequest | None] = ContextVar("current", default=None)
 
-# Bounded, so that a long text without spaces takes linear time.
+# Bounded, so that matching a long text without spaces takes linear time.
 _EMAIL = re.compile(r"[^\s@<>\"',;:()]{1,254}@[\w.-]{0,253}\w")
-# IDs of tasks, workers and records stay, but one without any letter is masked: it may be personal numbers.
+# IDs of tasks, workers and records stay. One without any letter is masked, as it may be a personal number.
 _NUMBER = re.compile(
     r"(?P<id>\b(?=[\d-]*[a-f])[\da-f]{8}(?P<dash>-?)(?:[\da-f]{4}(?P=dash)){3}[\da-f]{12}\b)"
     r"|[+(]?\d[\d ().-]{7,}\d"
 )
-# Django writes the address after these; the text before says what happened.
+# Django appends the address to these messages, so only the text before it is kept.
 _ADDRESS = re.compile(r"(: /| /|: https?://).*", re.DOTALL)
-# What a line may have beside its message.
+# Extra attributes that a line may have.
 EXTRA_FIELDS = ("view", "method", "status", "ms")
 
 
@@ -39,7 +39,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record without personal data; times are UTC."""
+        """Format a record without personal data, with times in UTC."""
         request = getattr(record, "request", None) or current.get()
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_uncaught() -> None:
-    """Log uncaught exceptions like everything else; Python would print them with their text."""
+    """Log uncaught exceptions as JSON; Python would print them with their text."""
 
     def log(kind: type[BaseException], error: BaseException | None, where: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
@@ -78,7 +78,7 @@ def _without_personal_data(record: logging.LogRecord) -> str:
 
 
 def _trace(where: Any) -> list[str]:
-    """The files and lines that an exception passed, without values."""
+    """The files and lines of a traceback, without values."""
     root = f"{settings.BASE_DIR}/"
     return [
         f"{one.filename.removeprefix(root)}:{one.lineno} {one.name}" for one in traceback.extract_tb(where)

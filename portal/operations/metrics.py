@@ -1,6 +1,7 @@
-"""The metrics page in Prometheus format. Every process gives the same answer, from the database.
+"""The metrics page in Prometheus format.
 
-Without the database a process reports that, and what it knows itself.
+Every process gives the same answer, from the database. Without the database, a process reports that and its own
+metrics.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ from portal.operations.models import Tally
 from portal.runtime import cache
 
 Samples = list[tuple[dict[str, str], float | int]]
-# Help text, and a function that returns samples, one value, or None if there is none.
+# Help text, and a function that returns samples, one value, or None.
 Metrics = dict[str, tuple[str, Callable[[], Samples | float | None]]]
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -102,7 +103,7 @@ def _count_open_writes() -> Samples:
 
 
 def _since(moment: datetime | None) -> float | None:
-    """The seconds since a time."""
+    """The seconds since a moment."""
     return max(0, round((timezone.now() - moment).total_seconds(), 3)) if moment else None
 
 
@@ -127,7 +128,7 @@ def _is_unbroken() -> int | None:
 
 
 def _process_metrics(has_database: bool) -> Metrics:
-    """Metrics that a process knows without the database."""
+    """The metrics that a process knows without the database."""
     up = "1 while the database responds; otherwise 0, without the figures that it holds."
     waiting = "Requests and calls counted by this process and not yet saved."
     return {

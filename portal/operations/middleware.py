@@ -22,14 +22,14 @@ logger = logging.getLogger("portal.requests")
 # Platforms call these every few seconds.
 CHECK_PATHS = {"/healthz", "/readyz", "/metrics"}
 STATIC_TEXTS = {"text/css", "text/javascript", "image/svg+xml"}
-# They run in pages, which have a policy of their own; with two dozen of them its length counts.
+# Pages have their own policy, and a page loads two dozen of these, so the header's length counts.
 PARTS_OF_PAGES = ("text/css", "text/javascript", "font/")
 
 
 class RequestMiddleware:
     """Outermost middleware: gives each request its reference, a log line, a count and a span, without personal data.
 
-    The reference is set first, so that a failure before the view can be found by it.
+    The reference is set first, so that a failure before the view can be found by its reference.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -43,7 +43,7 @@ class RequestMiddleware:
         if is_check:
             request.META.pop("HTTP_COOKIE", None)  # A session would need the database.
         try:
-            # A browser's own header is ignored.
+            # A browser's header is ignored.
             parent = request.headers.get("traceparent", "") if settings.TRUSTED_PROXIES else ""
             with tracing.span(kind="server", parent=parent) as span:
                 response = self.get_response(request)
@@ -67,7 +67,7 @@ class RequestMiddleware:
 
 
 def _is_part_of_page(request: HttpRequest, response: HttpResponse) -> bool:
-    """Whether a page loads it, which has its own permissions policy."""
+    """Whether a page loads this response, so that the page's permissions policy applies."""
     return "HX-Request" in request.headers or response.get("Content-Type", "").startswith(PARTS_OF_PAGES)
 
 
@@ -80,7 +80,7 @@ def _describe(span: tracing.Span, method: str, request: Any, response: HttpRespo
         "http.route": route,
         "http.response.status_code": response.status_code,
         "desk.request_id": request.request_id,
-        # Only a user that is loaded already: the failure may be the database.
+        # Only a user that is already loaded, since the database may be the failure.
         "desk.role": getattr(getattr(request, "_cached_user", None), "role", None),
     }
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -90,7 +90,7 @@ def _describe(span: tracing.Span, method: str, request: Any, response: HttpRespo
 class CompressionMiddleware(GZipMiddleware):
     """Compresses pages and their fragments; files and streams are sent as they are.
 
-    With ``DEBUG`` it compresses static files too; a deployment has them compressed on the disk.
+    With ``DEBUG`` it compresses static files too; deployments have compressed files on disk.
 
     Against attacks on compressed secrets, Django pads the length at random and masks the CSRF token in each response.
     """

@@ -1,10 +1,10 @@
-"""What is counted for the metrics, over all processes and for good: how often, how long, and in which span of time."""
+"""Permanent counts for the metrics over all processes: how often, and in which range of durations."""
 
 from django.db import models
 
 
 class Tally(models.Model):
-    """How often something of one kind ended in one way within one span of time; only ever grows."""
+    """How often one kind of thing ended in one way within one range of durations. It only grows."""
 
     kind = models.CharField(max_length=20, help_text="A request, or a call of the lending service.")
     name = models.CharField(max_length=100, help_text="The view, or the operation.")

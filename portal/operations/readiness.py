@@ -1,4 +1,4 @@
-"""Whether this deployment is in order: database, migrations, worker, audit trail, settings."""
+"""The state of this deployment: database, migrations, worker, audit trail, settings."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ CONNECT_SECONDS = 2
 def readiness() -> tuple[bool, list[str]]:
     """Whether this process may receive requests, with a line for each check.
 
-    It may without a cache and while writes are impossible: pages that only read work.
+    It may without a cache and while writes are impossible, because pages that only read still work.
     """
     try:
         require_database()
@@ -47,7 +47,7 @@ def can_write() -> bool:
 
 
 def require_database() -> None:
-    """Raise what a query would raise, but sooner than the pool of connections gives up."""
+    """Raise what a query would raise, but sooner than the connection pool gives up."""
     if connection.connection is None and (pool := getattr(connection, "pool", None)):
         with connection.wrap_database_errors:
             pool.open()
@@ -56,7 +56,7 @@ def require_database() -> None:
 
 
 def pending_migrations() -> int:
-    """How many migrations of this version the database lacks."""
+    """The number of this version's migrations that the database lacks."""
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
@@ -82,6 +82,6 @@ class TrailStatus:
 
 
 def trail_status() -> TrailStatus:
-    """Read the state of the trail; entries are numbered without gaps, so the last number is the count."""
+    """Read the trail's status. Entries are numbered without gaps, so the last number is the count."""
     last, signed = Entry.objects.first(), Entry.objects.filter(action="audit.checkpoint").first()
     return TrailStatus(last.pk if last else 0, last, last_check(), signed)

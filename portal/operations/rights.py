@@ -1,6 +1,6 @@
-"""What this database role may do: web and worker can have one that owns nothing (``docker/audit-roles.sql``).
+"""What this database role may do. Web and worker can use one that owns nothing (``docker/audit-roles.sql``).
 
-Hides where PostgreSQL stores it. SQLite has no roles: everything is allowed.
+Hides where PostgreSQL stores permissions. SQLite has no roles: everything is allowed.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ _GRANTS = """SELECT oid::regclass::text, string_agg(privilege_type, ', '),
 
 
 def is_lack_of_rights(error: DatabaseError) -> bool:
-    """Whether the database answered but refused this role."""
+    """Whether the database answered but denied this role."""
     return getattr(error.__cause__, "sqlstate", None) == "42501"
 
 
 def unreadable_tables() -> list[str]:
-    """List tables that the owner created since this role was granted anything."""
+    """List tables that the owner created after this role got its grants."""
     return [name for (name,) in _query(_UNREADABLE)]
 
 
@@ -43,7 +43,7 @@ def may_change_tables() -> bool:
 
 @contextmanager
 def preserved_grants() -> Iterator[bool]:
-    """Grant other roles again what they had on tables that the block replaces; yields whether there was anything."""
+    """Restore other roles' grants on tables that the block replaces; yield whether there were any."""
     grants = _query(_GRANTS)
     yield bool(grants)
     with transaction.atomic(), connection.cursor() as cursor:

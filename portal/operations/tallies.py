@@ -1,7 +1,7 @@
 """Counts requests and calls in this process, and adds the counts to a shared table every few seconds.
 
-Hides that no request waits for the database to be counted, and that a killed process loses its last seconds. Without
-``METRICS_TOKEN`` nothing is counted.
+Hides that counting makes no request wait for the database, and that a killed process loses the last few seconds.
+Without ``METRICS_TOKEN`` nothing is counted.
 """
 
 import atexit
@@ -40,7 +40,7 @@ def count(kind: str, name: str, outcome: str, milliseconds: int) -> None:
 
 
 def waiting() -> int:
-    """How much this process has counted and not written yet."""
+    """The number of counts not written yet."""
     with _lock:
         return sum(_counts.values())
 

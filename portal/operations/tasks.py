@@ -1,4 +1,4 @@
-"""What keeps this deployment tidy in the background."""
+"""Background jobs that maintain this deployment."""
 
 import io
 
@@ -12,7 +12,7 @@ from portal.registry.table_statistics import analyze
 
 @job("operations.forget_old", label="Delete expired records", single=True, every="FORGET_MINUTES")
 def forget_old(progress: Progress) -> None:
-    """As the command does; then the database counts anew what it plans by."""
+    """Delete old data as the command does, then update the database's statistics."""
     call_command("forget_old", stdout=io.StringIO())
     analyze()
 
@@ -21,7 +21,7 @@ def forget_old(progress: Progress) -> None:
     "operations.verify_audit", label="Check the audit trail", single=True, attempts=1, every="VERIFY_MINUTES"
 )
 def verify_audit(progress: Progress) -> None:
-    """Check the whole trail; one that is broken makes the job fail, and is named on the home page."""
+    """Check the whole trail. If it is broken, the job fails and the home page says so."""
     integrity.check_trail()
 
 
@@ -29,6 +29,6 @@ def verify_audit(progress: Progress) -> None:
     "operations.sign_audit", label="Sign the audit trail", single=True, attempts=1, every="CHECKPOINT_MINUTES"
 )
 def sign_audit(progress: Progress) -> None:
-    """Check new entries and sign how the trail ends; a trail known to be broken waits for a whole check."""
+    """Check new entries and sign the trail's end; a trail known to be broken first needs a whole check."""
     if not integrity.last_failed_check():
         integrity.check_trail(only_new=True)

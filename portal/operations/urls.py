@@ -1,4 +1,4 @@
-"""Addresses of the integration status, of background work and of the platform's checks."""
+"""Addresses of the status page, background jobs and the platform's health checks."""
 
 from django.urls import path
 

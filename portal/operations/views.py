@@ -1,4 +1,4 @@
-"""How the lending service and the work in the background are doing, and the platform's checks."""
+"""The status page, background jobs, and the platform's health checks."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -33,7 +33,7 @@ from servicing import __version__
 
 @requires("operations.status")
 def status(request: StaffRequest) -> HttpResponse:
-    """How the service answers, what failed, every call, what works in the background, and how this desk is set up."""
+    """Service health, failures, calls, background work, and the deployment's settings."""
     groups = measure_health()
     context: dict[str, Any] = {
         "groups": groups,
@@ -48,7 +48,7 @@ def status(request: StaffRequest) -> HttpResponse:
         "work": jobs_status(),
         "repeated": scheduled_jobs(),
         "chain": readiness.trail_status(),
-        # Names of settings mean something to administrators alone.
+        # Names of settings mean something only to administrators.
         "configuration": readiness.configuration() if request.can("accounts.staff") else (),
         "may_read_audit": request.can("audit.index"),
         "version": __version__,
@@ -60,7 +60,7 @@ def status(request: StaffRequest) -> HttpResponse:
 
 @requires("operations.support_bundle")
 def support_bundle(request: StaffRequest) -> HttpResponse:
-    """What the lending service's support needs, as a text to download."""
+    """Download the support bundle as text."""
     append(Actor.of(request), "operations.support_bundle", subject_label="a support bundle")
     headers = file_headers(f"support-{timezone.now():%Y%m%d-%H%M%S}.txt")
     return HttpResponse(join_lines(bundle.lines()), content_type="text/plain; charset=utf-8", headers=headers)
@@ -72,14 +72,14 @@ def join_lines(lines: Iterable[str]) -> str:
 
 @requires("operations.job")
 def job(request: StaffRequest, job_id: UUID) -> HttpResponse:
-    """One piece of background work: how far it is, or how it ended."""
+    """Show the progress or the result of a background job."""
     return job_page(request, get_object_or_404(Job, pk=job_id))
 
 
 @require_POST
 @requires("operations.cancel")
 def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
-    """Take a job back, one's own or by role anybody's: at once if it waits, at its next step if it runs."""
+    """Cancel a job, one's own or by role anyone's: at once if it is waiting, at its next step if it is running."""
     found = get_object_or_404(Job, pk=job_id)
     if reason := reason_not_to(request.user, "operations.cancel", found.actor_id):
         raise RoleMissing("operations.cancel", reason)
@@ -90,7 +90,7 @@ def cancel(request: StaffRequest, job_id: UUID) -> HttpResponse:
 
 
 def job_page(request: StaffRequest, job: Job) -> HttpResponse:
-    """The page of a job, or the region that shows it; whatever waits for its end is told of it."""
+    """The page of a job or its panel. Once it has ended, an event refreshes the parts of the page that wait for it."""
     template = "ui/panels.html#job" if request.htmx else "operations/job.html"
     response = render_page(request, template, {"job": job})
     if request.htmx and not job.is_open:
@@ -100,16 +100,16 @@ def job_page(request: StaffRequest, job: Job) -> HttpResponse:
 
 @login_not_required
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The process answers, with its version; no data."""
+    """Report that the process answers, and its version; no data."""
     return HttpResponse(f"ok {__version__}\n", content_type="text/plain")
 
 
 @login_not_required
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Whether this process may be sent requests: its database answers and is migrated. No data.
+    """Report whether this process may receive requests: its database answers and is migrated. No data.
 
-    A missing worker, a cache that does not answer and a database that takes no writes are told, but none takes a web
-    process out of service: pages work without them, or say what cannot be done.
+    A missing worker, a silent cache and a read-only database are reported too, but don't take a web process out of
+    service: pages work without them, or say what can't be done.
     """
     is_ready, lines = readiness.readiness()
     return HttpResponse(join_lines(lines), status=200 if is_ready else 503, content_type="text/plain")
@@ -117,7 +117,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
-    """What monitoring reads, for whoever has the token; where there is none, there is no such page."""
+    """The metrics page for monitoring with the token; not found if no token is configured."""
     if not settings.METRICS_TOKEN:
         raise Http404
     given = request.headers.get("Authorization", "")
@@ -130,7 +130,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def logo_file(request: HttpRequest) -> HttpResponse:
-    """The organization's logo. Opened alone, an SVG neither runs nor loads anything."""
+    """The organization's logo. The policy keeps an SVG that is opened directly from running or loading anything."""
     found = logo()
     if not found:
         raise Http404
@@ -143,5 +143,5 @@ def logo_file(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def favicon(request: HttpRequest) -> HttpResponse:
-    """What browsers ask for beside a page that names no icon, such as a PDF."""
+    """The icon that browsers request beside documents that name none, such as a PDF."""
     return redirect(icon_url())

@@ -1,4 +1,4 @@
-"""Writes a whole copy of the database, while everybody works."""
+"""Writes a complete copy of the database while people work."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "Copy the database to a new file. The copy contains personal data: protect it like the database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to."""
+        """Add the target and the retention."""
         parser.add_argument("file", type=Path, help="a new file; with --keep a folder")
         parser.add_argument(
             "--keep", type=int, metavar="N", help="name the copy by its time; delete all but the newest N"

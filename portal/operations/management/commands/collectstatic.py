@@ -1,4 +1,4 @@
-"""Collects styles and scripts, and says in a sentence where they can't be written."""
+"""Collects static files, and reports in one sentence if they can't be written."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Runs the whole product on one machine: database, staff, a seeded sandbox of its own, the portal, a worker."""
+"""Runs the whole product on one machine: database, staff, its own seeded sandbox, the portal, a worker."""
 
 import ctypes
 import io
@@ -38,7 +38,7 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Make does not pass on all that stops it."""
+        """Add the flag for make, which does not pass on every signal."""
         parser.add_argument(
             "--until-parent-stops", action="store_true", help="stop when the calling program is stopped"
         )
@@ -69,14 +69,14 @@ class Command(BaseCommand):
             self.stdout.write("Stopped.")
 
     def import_known(self, sandbox_port: int) -> None:
-        """The first time, import the sandbox's ids and profiles as a lender's own records, and let the staff work."""
+        """On the first run, import the sandbox's IDs and profiles as a lender's own records, and let the staff work."""
         if Record.objects.exists():
             return
         ids, profiles = settings.DATA_DIR / "ids.csv", settings.DATA_DIR / "profiles.jsonl"
         for path in (ids, profiles):
             with path.open("wb") as file:
                 subprocess.run(sandbox_command(path.stem), stdout=file, check=True)
-        with transaction.atomic():  # Half of it would be taken for the whole the next time.
+        with transaction.atomic():  # The next run would take half an import for a whole one.
             call_command("import_ids", ids, profiles=profiles, verbosity=0)
         environment, quiet = portal_environment(sandbox_port), subprocess.DEVNULL
         for words in (["refresh_portfolio", "--rate", "500"], ["demo_collections"], ["demo_work"]):
@@ -84,7 +84,7 @@ class Command(BaseCommand):
             subprocess.run(command, env=environment, cwd=settings.BASE_DIR, stdout=quiet, check=True)
 
     def greet(self, port: int) -> None:
-        """Where to go and how to sign in."""
+        """Print the address and how to sign in."""
         self.stdout.write(f"\n{settings.PRODUCT_NAME} is at http://{HOST}:{port}/")
         self.stdout.write(f"Sign in as {', '.join(Role.values)}; the password is {settings.DEMO_PASSWORD}")
         if str(settings.ENV_FILE) == os.devnull and (settings.BASE_DIR / ".env").exists():
@@ -93,28 +93,28 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def watch(self, servers: list[subprocess.Popen[bytes]]) -> None:
-        """Wait until somebody stops the demo or a server ends by itself."""
+        """Wait until somebody stops the demo or a server exits."""
         while all(server.poll() is None for server in servers):
             time.sleep(0.5)
         raise CommandError("A server stopped; its messages are above.")
 
 
 def handle_stop_signals() -> None:
-    """End by an exception, so that the servers are stopped; a hang-up is none where nohup has it ignored."""
+    """Turn stop signals into an exception, so that the servers are stopped; nohup's ignored hang-up stays ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: sys.exit(0))
 
 
 def stop_with_parent(parent: int) -> None:
-    """Stop once the parent is gone, or waits with an interrupt or a hang-up that it got alone, as make does."""
+    """Stop once the parent is gone or is handling an interrupt or hang-up that only it received, as make does."""
     while os.getppid() == parent and not is_stopping(parent):
         time.sleep(PARENT_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def is_stopping(pid: int) -> bool:
-    """Whether a process is in the middle of handling an interrupt or a hang-up: it blocks them for as long."""
+    """Whether a process is handling an interrupt or a hang-up, which it blocks meanwhile."""
     try:
         blocked = re.search(r"SigBlk:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
     except OSError:
@@ -124,19 +124,19 @@ def is_stopping(pid: int) -> bool:
 
 
 def stop_when_parent_dies() -> None:
-    """Have the kernel stop this process when the one that started it is killed; elsewhere than on Linux nobody does."""
+    """On Linux, have the kernel stop this process when its parent is killed."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A server that never outlives this program."""
-    # What runs before the command may take no lock: the only other thread, the look at the parent, holds none.
+    """Start a server that never outlives this program."""
+    # Code between fork and exec must take no lock. The only other thread, which watches the parent, holds none.
     return subprocess.Popen(command, env=environment, cwd=settings.BASE_DIR, preexec_fn=stop_when_parent_dies)
 
 
 def port_from(name: str, default: int) -> int:
-    """A free port from the environment, or a sentence."""
+    """A free port from the environment; stops with a message if it is taken."""
     text = os.environ.get(name, str(default))
     if not (text.isascii() and text.isdigit()) or not 0 < int(text) < 65536:
         raise CommandError(f"{name} must be a port number from 1 to 65535; it is {text!r}.")
@@ -154,13 +154,13 @@ def port_from(name: str, default: int) -> int:
 
 
 def sandbox_command(*words: str) -> list[str]:
-    """The sandbox's command line over the demo's database."""
+    """The sandbox's command line with the demo's database."""
     database = str(settings.DATA_DIR / "sandbox.sqlite3")
     return [sys.executable, "-m", "servicing.sandbox", *words, "--db", database]
 
 
 def start_sandbox(port: int) -> subprocess.Popen[bytes]:
-    """The lending service's stand-in; its secret travels in the environment, not in the process list."""
+    """Start the stand-in for the lending service. Its secret is passed in the environment, not in the process list."""
     secret = {"SANDBOX_SECRET": settings.SERVICING_SECRET}
     flags = ["--host", HOST, "--port", str(port), "--seed", "--client-id", settings.SERVICING_CLIENT_ID]
     flags += ["--control"]  # The portal takes its business date from there.
@@ -169,7 +169,7 @@ def start_sandbox(port: int) -> subprocess.Popen[bytes]:
 
 
 def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
-    """The portal under its real server, set up as in production but for one process."""
+    """Start the portal under its real server, configured as in production but with one process."""
     flags = ["--bind", f"{HOST}:{port}", "--workers", "1", "--log-level", "warning"]
     flags += ["--graceful-timeout", str(STOP_SECONDS - 2)]
     command = [sys.executable, "-m", "gunicorn", "--config", "python:portal.gunicorn", "portal.wsgi", *flags]
@@ -177,18 +177,18 @@ def start_portal(port: int, sandbox_port: int) -> subprocess.Popen[bytes]:
 
 
 def start_worker(sandbox_port: int) -> subprocess.Popen[bytes]:
-    """The worker of what goes on in the background."""
+    """Start a worker for background jobs."""
     return start([sys.executable, "manage.py", "work"], portal_environment(sandbox_port))
 
 
 def portal_environment(sandbox_port: int) -> dict[str, str]:
-    """This environment, pointed at the sandbox."""
+    """This environment, with the sandbox as the lending service."""
     url = f"http://{HOST}:{sandbox_port}"
     return os.environ | {"DEBUG": "1", "SERVICING_URL": url, "BUSINESS_DATE_FROM": "sandbox"}
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
-    """Until the port answers; a server that ended, or never opens, is said."""
+    """Wait until the port answers; fail with a message if the server exits or never opens it."""
     for _ in range(PATIENCE * 20):
         if server.poll() is not None:
             raise CommandError(f"{name} did not start; its messages are above.")
@@ -200,7 +200,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes], name: str) -> None:
 
 
 def stop(servers: list[subprocess.Popen[bytes]]) -> None:
-    """End the servers by their own ids, the worker first; nothing interrupts that."""
+    """Stop the servers by their process IDs, the worker first, without interruption."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     for server in reversed(servers):

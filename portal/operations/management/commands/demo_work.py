@@ -1,4 +1,4 @@
-"""Does a morning's work of the demo's staff on the pages that they use, so that every screen has something to show."""
+"""Does a morning's work as the demo's staff, on the pages they use, so that every screen has something to show."""
 
 import re
 from datetime import timedelta
@@ -64,15 +64,15 @@ class Command(BaseCommand):
         servicer.post(draft[1] if draft else "", business | {"act": "next"})
         name = str(others[0]).rpartition(" ")[0]
         servicer.edit(others[0], "ask", first_name=f"{name} Holdings LLC", reason="Articles of amendment")
-        # The sandbox makes the change and loses its answer.
+        # The sandbox makes the change, and its answer is lost.
         control_sandbox("faults", {"operation": "borrowers.update", "cut_after_commit": True})
         servicer.edit(others[-1], "send", phone="(503) 555-0148", reason="By phone")
-        # A call that succeeds comes last: the header shows how the last one went.
+        # The last call must succeed, because the header shows its result.
         servicer.edit(worst, "send", phone="(509) 555-0162", reason="By phone")
 
 
 class Staff:
-    """A browser in which one of the staff is signed in."""
+    """A browser with a signed-in staff member."""
 
     def __init__(self, username: str) -> None:
         self.client = Client(headers={"host": "localhost"})
@@ -82,7 +82,7 @@ class Staff:
         return self.client.get(url).content.decode()
 
     def post(self, url: str, typed: dict[str, Any]) -> Any:
-        """Send a form; what a page doesn't take ends the command."""
+        """Post a form; a rejected one ends the command."""
         answer = self.client.post(url, typed)
         if answer.status_code >= 400 or answer.get("Location", "").startswith("/sign-in/"):
             raise CommandError(f"{url} answered {answer.status_code}.")
@@ -110,7 +110,7 @@ class Fields(HTMLParser):
 
 
 def form_fields(page: str) -> dict[str, str]:
-    """What a browser would send of the form of an edit."""
+    """What a browser would post from an edit form."""
     reader = Fields()
     reader.feed(page.partition('id="edit-step"')[2])
     return reader.found

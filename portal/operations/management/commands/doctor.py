@@ -12,13 +12,13 @@ MARKS = {"ok": "ok   ", "warn": "look ", "bad": "WRONG"}
 
 
 class Command(BaseCommand):
-    """``manage.py doctor [--discard ID --reason WHY]``; it ends with 1 where something is wrong."""
+    """``manage.py doctor [--discard ID --reason WHY]``; it exits with 1 if something is wrong."""
 
     help = "Check settings, files, database, service, worker, documents, cache and audit trail."
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to remove before looking."""
+        """Add what to discard before checking."""
         parser.add_argument(
             "--discard",
             metavar="ID",

@@ -1,4 +1,4 @@
-"""Writes a list to a file, for reports on a schedule: the rows and columns that a person sees on screen."""
+"""Writes a list to a file, for scheduled reports: the rows and columns that a person sees on screen."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     help = "Write a list or a saved view to a file. The audit trail names the person in --as."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to export, for whom and where to."""
+        """Add what to export, for whom, and where to."""
         parser.add_argument("--list", choices=LISTS, required=True)
         parser.add_argument(
             "--view", default="", help="a saved view, their own or shared (default: all rows)"
@@ -69,7 +69,7 @@ class Command(BaseCommand):
 
 
 def _query_of(name: str, view: str, person: User) -> str:
-    """The state of a saved view; a person's own comes before one that is shared."""
+    """The query string of a saved view; a person's own view comes before a shared one."""
     visible = SavedView.objects.filter(Q(owner=person) | Q(is_shared=True), list=name, name=view)
     found = visible.filter(owner=person).first() or visible.first()
     if found is None:

@@ -1,4 +1,4 @@
-"""Deletes what is kept for a time only, once that time is over; the audit trail never."""
+"""Deletes data whose retention time has passed, but never the audit trail."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -38,7 +38,7 @@ class Command(BaseCommand):
 
 
 def forget_old_calls() -> int:
-    """Delete the calls that are older, a few at a time: whoever wants to write meanwhile does not wait for all."""
+    """Delete old recorded calls in small batches, so that other writers don't wait for all of them."""
     old = RemoteCall.objects.filter(at__lt=timezone.now() - timedelta(days=settings.CALL_DAYS))
     forgotten = 0
     while keys := list(old.order_by("at").values_list("pk", flat=True)[:SLICE]):
@@ -46,7 +46,7 @@ def forget_old_calls() -> int:
     return forgotten
 
 
-# Each commits by itself: in one transaction nobody else could write until the last of them is through.
+# Each batch commits by itself: in one transaction nobody else could write until the end.
 FORGETTERS: dict[str, Callable[[], int]] = {
     "drafts": Draft.objects.forget_old,
     "uploads": Upload.objects.forget_old,

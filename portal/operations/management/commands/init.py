@@ -1,4 +1,4 @@
-"""Writes the settings file of a new deployment, with fresh keys, and says what to type next."""
+"""Writes the settings file of a new deployment, with new keys, and says what to type next."""
 
 import os
 import re
@@ -30,7 +30,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The answers, and where the file goes."""
+        """Add the answers and the path of the file."""
         for name, words in QUESTIONS.items():
             parser.add_argument(f"--{name.replace('_', '-')}", help=words)
         parser.add_argument("--secret-file", type=Path, help="file with the client secret (default: asks)")
@@ -41,11 +41,11 @@ class Command(BaseCommand):
         if file.exists():
             raise CommandError(f"{file} already exists. Move it to start over.")
         answers, secret = ask(given)
-        name, place = database_place(answers["database"])
+        name, place = parse_database(answers["database"])
         owner_password, web_password = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         values = {
             "SECRET_KEY": secrets.token_urlsafe(64),
-            "ALLOWED_HOSTS": f"{answers['host']},127.0.0.1",  # Monitoring asks web itself.
+            "ALLOWED_HOSTS": f"{answers['host']},127.0.0.1",  # Monitoring calls the web process directly.
             "CSRF_TRUSTED_ORIGINS": f"https://{answers['host']}",
             "BEHIND_TLS_PROXY": "on",
             "DATA_DIR": str(data_dir),
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             "METRICS_TOKEN": secrets.token_urlsafe(32),
         }
         if answers["service"].startswith("http://"):
-            values["SERVICING_ENVIRONMENT"] = "sandbox"  # A live one is asked over TLS alone.
+            values["SERVICING_ENVIRONMENT"] = "sandbox"  # A live service requires TLS.
         if name:
             values["DATABASE_URL"] = f"postgres://{name}_web:{web_password}@{place}"
         if any("'" in value or "\n" in value for value in values.values()):
@@ -81,7 +81,7 @@ class Command(BaseCommand):
 
 
 def ask(given: dict[str, Any]) -> tuple[dict[str, str], str]:
-    """The answers, from flags or typed, and the client secret or the file that holds it."""
+    """Collect the answers from flags or the terminal, including the client secret or its file."""
     try:
         answers = {
             name: (given[name] if given[name] is not None else input(f"{words}: ")).strip()
@@ -96,8 +96,8 @@ def ask(given: dict[str, Any]) -> tuple[dict[str, str], str]:
     return answers, secret
 
 
-def database_place(url: str) -> tuple[str, str]:
-    """The name of the database and its host, port and name; no name for SQLite."""
+def parse_database(url: str) -> tuple[str, str]:
+    """The name of the database, and its host, port and name together; both empty for SQLite."""
     database = re.fullmatch(rf"postgres(?:ql)?://({HOST})/([a-z_][a-z\d_]*)", url)
     if url and not database:
         raise CommandError(
@@ -107,7 +107,7 @@ def database_place(url: str) -> tuple[str, str]:
 
 
 def check(values: dict[str, str]) -> None:
-    """Read the settings as the portal will; no database is opened."""
+    """Validate the settings as the portal will, without opening a database."""
     given = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
     given |= {"ENV_FILE": os.devnull, "DATABASE_URL": "postgres://localhost/desk"} | values
     command = [sys.executable, "-c", "import portal.settings"]
@@ -119,7 +119,7 @@ def check(values: dict[str, str]) -> None:
 
 
 def write_file(file: Path, values: dict[str, str], data_dir: Path) -> None:
-    """Write the settings for their owner alone, and make the folder for data."""
+    """Write the settings readable only by their owner, and create the data folder."""
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as written:

@@ -1,4 +1,4 @@
-"""Puts a copy in the place of the database, and proves that its audit trail is whole."""
+"""Replaces the database with a backup, and verifies its audit trail."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which copy, and that it is meant."""
+        """Add the backup and the confirmation."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--replace", action="store_true", help="confirm that the current data is lost")
         parser.add_argument(
@@ -55,14 +55,14 @@ class Command(BaseCommand):
         if not file.is_file():
             raise CommandError(f"{file} doesn’t exist. manage.py backup FILE creates one.")
         if check:
-            self.try_out(file)
+            self.restore_temporarily(file)
             return
         if not rights.may_change_tables():
             raise CommandError(rights.NOT_THE_OWNER)
         with exclusive_use() as is_alone:
             if not (is_alone or while_in_use):
                 raise CommandError(IN_USE)
-            self.replace_by(file)
+            self.replace_database(file)
         append(Actor.system("restore"), "operations.restore", subject_label=file.name[:300])
         checked = verify_chain()
         if checked.found:
@@ -70,8 +70,8 @@ class Command(BaseCommand):
         self.stdout.write(f"The audit trail is intact: {checked.entries:,} entries.")
         self.stdout.write(NEXT_STEP)
 
-    def try_out(self, file: Path) -> None:
-        """Restore the copy as this command does, but into a new database, which is removed afterwards."""
+    def restore_temporarily(self, file: Path) -> None:
+        """Restore the backup into a temporary database, which is removed afterwards."""
         try:
             with scratch_database() as environment:
                 done = subprocess.run(
@@ -91,8 +91,8 @@ class Command(BaseCommand):
         self.stdout.write(next(line for line in done.stdout.splitlines() if "audit trail" in line))
         self.stdout.write("The backup can be restored. Nothing was changed.")
 
-    def replace_by(self, file: Path) -> None:
-        """Put the copy in the database's place, in the form of this version."""
+    def replace_database(self, file: Path) -> None:
+        """Replace the database with the backup, and migrate it to this version."""
         with rights.preserved_grants() as has_grants:
             try:
                 restore(file)

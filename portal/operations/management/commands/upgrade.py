@@ -1,4 +1,4 @@
-"""Brings the database to this version, once, however many are started at the same time."""
+"""Migrates the database to this version, once, even if several upgrades start at the same time."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ PAUSE_SECONDS = 0.2
 
 
 class Command(BaseCommand):
-    """``manage.py upgrade``: as ``migrate``, but whoever comes second waits, and then finds nothing to do."""
+    """``manage.py upgrade``: ``migrate``, but a second one waits, and then finds nothing to do."""
 
     help = "Apply migrations. Safe to run several at once."
     requires_migrations_checks = False
@@ -30,7 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
         if problem := find_folder_problem():
             raise CommandError(problem)
-        with alone():
+        with upgrade_lock():
             try:
                 call_command("migrate", verbosity=verbosity, stdout=self.stdout)
             except DatabaseError:
@@ -54,19 +54,19 @@ def _unknown_migrations() -> list[str]:
     )
 
 
-def _is_first(cursor: CursorWrapper) -> bool:
-    """Take the lock if nobody has it. To wait inside the query would block indexes that are made concurrently."""
+def _try_lock(cursor: CursorWrapper) -> bool:
+    """Take the lock if it is free. Waiting inside the query would block indexes that are created concurrently."""
     cursor.execute("SELECT pg_try_advisory_lock(%s)", [_POSTGRES_LOCK])
     return bool(cursor.fetchone()[0])
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """One after the other: by a lock of PostgreSQL, or of a file beside SQLite's."""
+def upgrade_lock() -> Iterator[None]:
+    """Run upgrades one after the other, by a PostgreSQL lock or a lock file beside SQLite's."""
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:  # Of this connection, and gone with it.
+        with connection.cursor() as cursor:  # The lock belongs to this connection and ends with it.
             cursor.execute("SET lock_timeout = 0")
-            while not _is_first(cursor):
+            while not _try_lock(cursor):
                 time.sleep(PAUSE_SECONDS)
         try:
             yield
