@@ -1,10 +1,10 @@
-"""Keeps the name under which tables, permissions and audit entries of documents are stored."""
+"""Keeps the former name of this app, under which tables, permissions and audit entries are stored."""
 
 from django.apps import AppConfig
 
 
 class DocumentsConfig(AppConfig):
-    """Printed documents. Stored names begin with ``summaries``."""
+    """Printed documents, whose stored names begin with ``summaries``."""
 
     name = "portal.documents"
     label = "summaries"

@@ -1,4 +1,4 @@
-"""Batches of summaries on screen: start, progress, download."""
+"""Pages of batches of summaries: start, progress, download."""
 
 from urllib.parse import urlencode
 from uuid import UUID
@@ -31,7 +31,7 @@ RECENT_BATCHES = 20
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires("summaries.batch")
 def create(request: StaffRequest) -> HttpResponse:
-    """Start a batch of all borrowers that the filters in the address leave."""
+    """Start a batch of all borrowers that match the filters in the address."""
     found = BORROWERS.find(request.GET)
     if request.method == "POST" and found.total:
         form = request.POST.get("form", "")
@@ -64,7 +64,7 @@ def create(request: StaffRequest) -> HttpResponse:
 @require_safe
 @requires("summaries.batch")
 def batch(request: StaffRequest, batch_id: UUID) -> HttpResponse:
-    """Show the progress of a batch, what failed and why, and its file once it is ready."""
+    """Show the progress of a batch, its failures, and its file once it is ready."""
     found = get_object_or_404(Batch.objects.select_related("job"), pk=batch_id)
     failed = found.items.filter(state=Item.State.FAILED).defer("document")
     failures = failed.count()
@@ -83,7 +83,7 @@ def batch(request: StaffRequest, batch_id: UUID) -> HttpResponse:
 @require_safe
 @requires("summaries.batch")
 def download(request: StaffRequest, batch_id: UUID) -> HttpResponseBase:
-    """Send what is finished of a batch, as one file."""
+    """Download the finished documents of a batch as one file."""
     found = get_object_or_404(Batch, pk=batch_id, removed_at__isnull=True)
     ready = found.items.filter(state=Item.State.DONE).count()
     if not ready:

@@ -1,7 +1,8 @@
-"""Summaries of many borrowers at once. Hides how a batch survives its worker and why no document comes twice.
+"""Summaries of many borrowers at once.
 
-Each borrower is an item that is finished in one transaction with its document, its code and its audit entry: a worker
-that takes over finds exactly what still waits. Only the documents that are being rendered are in memory.
+Hides how a batch survives its worker and why no document is created twice. Each borrower is an item that is finished
+in one transaction with its document, code and audit entry, so a worker that takes over finds exactly the waiting
+items. Only documents being rendered are in memory.
 """
 
 import io
@@ -47,7 +48,7 @@ INSERT_ROWS = 500
 
 
 def start_batch(kind: JobKind, actor: Actor, found: Listing, *, form: str, options: str, zone: str) -> Batch:
-    """Create a batch of the first borrowers of a list, and start its job."""
+    """Create a batch of the first borrowers in a list, and start its job."""
     filters = masked_text("; ".join(f"{chip.label} {chip.words}" for chip in found.chips))
     with transaction.atomic():
         chosen, columns = (filters or "all borrowers on file")[:500], Batch.columns_of(actor)
@@ -83,7 +84,7 @@ def print_batch(batch: Batch) -> Iterator[Item]:
                     yield under_way.popleft()()
             while under_way:
                 yield under_way.popleft()()
-    finally:  # A batch that stops here waits for no document.
+    finally:  # Don't wait for documents when a batch stops here.
         threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -112,7 +113,7 @@ def _document(actor: Actor, item: Item, options: Options) -> Document:
 def _finish(
     actor: Actor, item: Item, document: Document, stamp: Stamp, wait_for_file: Callable[[], bytes]
 ) -> Item:
-    """Store document, code and audit entry in one transaction, if nobody else finished the item."""
+    """Save document, code and audit entry in one transaction, unless somebody else finished the item."""
     try:
         file = wait_for_file()
     except NotRendered as reason:
@@ -138,12 +139,12 @@ def _end(item: Item, state: str, **fields: object) -> bool:
 
 
 def finished_items(batch: Batch) -> Iterator[Item]:
-    """Read the items that have a document, one after the other from the database."""
+    """Read the items with a document from the database, one by one."""
     return batch.items.filter(state=Item.State.DONE, document__isnull=False).iterator(10)
 
 
 class _Stream(io.RawIOBase):
-    """A file that can't be rewound and hands on what was written to it."""
+    """A file without seeking that returns what was written to it."""
 
     _written = b""
 
@@ -157,7 +158,7 @@ class _Stream(io.RawIOBase):
 
 
 def zip_documents(batch: Batch) -> Iterator[bytes]:
-    """Stream a ZIP file with one document in memory; PDFs are compressed already, so they are only stored."""
+    """Stream a ZIP file with one document in memory at a time. PDFs are already compressed, so they are only stored."""
     stream = _Stream()
     created = batch.created_at.timetuple()[:6]
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:

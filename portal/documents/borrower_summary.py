@@ -1,7 +1,7 @@
-"""The borrower summary: everything one printed page says of a borrower, from the saved copies.
+"""The borrower summary: everything on one printed page about a borrower, from saved copies.
 
 Sections that are not chosen are ``None``, and what a borrower must not read is left out. A sum with a missing part is
-no sum. Long lists are cut, and the content says how many entries are left out.
+left out. Long lists are cut, and the content says how many entries are missing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ from servicing.values import is_same_word
 FORM = Form("BS", "Borrower summary", "documents/papers/borrower.html")
 Content = dict[str, Any]
 
-# How many entries one document has of each.
+# The number of entries of each kind in one document.
 MAX_PEOPLE = 50
 MAX_ACCOUNTS = 24
 MAX_INSTALLMENTS = 12
@@ -45,13 +45,13 @@ MAX_NOTES = 20
 
 
 def accounts_of(record: Record) -> list[Record]:
-    """List the loans and lines of a summary, oldest first, each followed by the list of its repayments."""
+    """The loans and lines of a summary, oldest first, each followed by its list of repayments."""
     chosen = [*_oldest(record, Kind.LOAN, MAX_ACCOUNTS), *_oldest(record, Kind.LINE, MAX_ACCOUNTS)]
     return [one for pair in zip(chosen, repayment_lists(chosen), strict=True) for one in pair]
 
 
 def document(record: Record, copies: Sequence[LiveCopy], options: Options, *, today: date) -> Document:
-    """Build the summary from the copies of :func:`accounts_of`."""
+    """Build the summary from copies of the records from :func:`accounts_of`."""
     content = _content(record, copies, options, today)
     return Document(
         form=FORM,
@@ -96,7 +96,7 @@ def _content(record: Record, copies: Sequence[LiveCopy], options: Options, today
 
 
 def _missing(content: Content, copies: Sequence[LiveCopy]) -> list[str]:
-    """What a reader might look for and not find, in sentences."""
+    """Sentences about what a reader might miss."""
     accounts = [copy for copy in copies if copy.record.kind in REPAYMENTS_OF]
     failing = [one for one in accounts if one.failing_since]
     counts = [
@@ -118,7 +118,7 @@ def _left_out(record: Record, kind: Kind, limit: int) -> int:
 
 
 def _sums(rows: Iterable[Any], names: Iterable[str]) -> Content:
-    """Each column's exact sum, or ``None`` if a row lacks it."""
+    """Each column's exact sum; ``None`` if a row lacks a value."""
     values = [row if isinstance(row, dict) else {name: getattr(row, name) for name in names} for row in rows]
     return {name: total(row[name] for row in values) for name in names}
 
@@ -141,7 +141,7 @@ def _identity(record: Record, options: Options) -> Content:
 
 
 def _people(record: Record, options: Options) -> list[Content]:
-    """Key people; how to reach them only where colleagues read it."""
+    """Key people, with contact details only for internal readers."""
     shown = ("title", "phone", "email") if options.is_internal else ("title",)
     return [
         {"name": str(one)} | {name: getattr(store.last_answer(one, KeyPerson), name, None) for name in shown}
@@ -156,7 +156,7 @@ def _internal(
     copies: Sequence[LiveCopy],
     today: date,
 ) -> Content:
-    """What only colleagues read: notes, failed data checks, writes whose outcome is unknown."""
+    """Internal information: notes, failed data checks, writes with an unknown outcome."""
     pinned_first = F("pinned_until").desc(nulls_last=True)
     notes = Note.objects.filter(borrower_uuid=record.uuid).order_by(pinned_first, "-created_at", "-id")
     open_writes = WriteIntent.objects.filter(borrower_uuid=record.uuid, state__in=WriteIntent.OPEN)
@@ -179,7 +179,7 @@ def _internal(
 
 
 def _loan(copy: LiveCopy, today: date, options: Options) -> Content:
-    """A loan's terms with its next installments, or with its schedule from the start."""
+    """A loan's terms with its next installments or its whole schedule."""
     loan = copy.answer if isinstance(copy.answer, Loan) else None
     schedule = schedule_of(loan, today) if loan else Schedule((), is_known=False)
     unpaid = [row for row in schedule.rows if not row.is_paid]
@@ -209,7 +209,7 @@ def _installment_state(row: Installment, today: date) -> str:
 
 
 def _line(copy: LiveCopy, options: Options) -> Content:
-    """A line's balances, and how much of it is used."""
+    """A line's balances and the share in use."""
     statement = copy.answer if isinstance(copy.answer, Statement) else None
     days = billing_days(statement) if options.has_statements else None
     return {
@@ -223,12 +223,12 @@ def _line(copy: LiveCopy, options: Options) -> Content:
     }
 
 
-# The figures of each kind of account that may be added up.
+# The figures that may be added up, by kind of account.
 SUMMED = ("amount", "principal", "remaining", "payoff", "available")
 
 
 def _overview(positions: Sequence[Content]) -> Content:
-    """What is past due over all accounts, then a table of the loans and one of the lines; unlike figures never mix."""
+    """The past due total, then a table of loans and one of lines, so that different figures are never added up."""
     tables = {"loans": Kind.LOAN, "lines": Kind.LINE}
     of_kinds = {
         name: [one for one in positions if one["record"].kind == kind] for name, kind in tables.items()
@@ -267,7 +267,7 @@ def _position(part: Content, answer: Loan | Statement | None, today: date, optio
 
 
 def _repayments(copies: Sequence[LiveCopy], today: date) -> tuple[list[RepaymentRow], list[RepaymentRow]]:
-    """What was paid or failed, newest first; and what is scheduled, soonest first."""
+    """Past repayments, newest first, and scheduled ones, soonest first."""
     rows = [RepaymentRow(one, account_of_list(copy.record)) for copy in copies for one in copy.repayments]
     rows.sort(key=lambda row: row.repayment.effective_date or date.min)
     scheduled = [row for row in rows if _is_scheduled(row.repayment, today)]

@@ -1,7 +1,7 @@
-"""Printed documents: every kind has the same head and foot, a code, a content hash and an audit entry.
+"""Printed documents: every kind has the same header and footer, a code, a content hash and an audit entry.
 
-A document is its content (which holds only what is printed) and its options. Time, person and code are added as a
-stamp: the same content with the same stamp gives the same bytes, and the content hash does not depend on the stamp.
+A document consists of its content (only what is printed) and its options. Time, person and code are added as a stamp.
+The same content with the same stamp gives the same bytes, and the content hash does not depend on the stamp.
 """
 
 import hashlib
@@ -37,15 +37,15 @@ from servicing import RemoteTime, ServicingError
 from servicing.codec import Model
 from servicing.credit_lines import StatementDocument
 
-# What saved answers that make no sense raise while a document is laid out.
+# Errors that nonsensical saved answers raise during layout.
 LAYOUT_ERRORS = (ServicingError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 # A PDF waits this long for a silent service, then shows saved copies.
 MAX_SERVICE_WAIT_SECONDS = 8.0
-# Without letters and digits that look alike.
+# The characters of codes, without letters and digits that look alike.
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
-# From this amount on, columns take the width of their content.
+# From this amount on, columns are as wide as their content.
 WIDE_AMOUNT = 1_000_000
-# What paper has no use for: tooltips, and the indentation of templates.
+# Removed for paper: tooltips and the templates' indentation.
 _HINT = re.compile(r'<(span|time) [^>]*title="[^"]*"[^>]*>([^<]*)</\1>')
 _INDENTATION = re.compile(r">\s*\n\s*<")
 _TAG = re.compile("<[^>]*>")
@@ -53,18 +53,18 @@ _CANONICAL = msgspec.json.Encoder(order="sorted", decimal_format="string")
 
 
 class Form(NamedTuple):
-    """A kind of document: the first letters of its codes, its title, its template."""
+    """A kind of document: the prefix of its codes, its title, its template."""
 
     prefix: str
     title: str
     template: str
     inline_rows: int = 400
-    """With more rows than this in its long tables a job creates the document."""
+    """With more rows than this in its long tables, a job creates the document."""
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What makes two prints of the same content different."""
+    """What distinguishes two prints of the same content."""
 
     at: datetime
     by: str
@@ -85,14 +85,14 @@ class Document:
     form: Form
     subject: Record
     about: str
-    """Whose it is, in words, below the title."""
+    """The owner in words, shown below the title."""
     content: Mapping[str, Any]
     options: Options
     copies: Sequence[LiveCopy] = field(default=(), repr=False)
     """The saved copies that its figures come from."""
     is_landscape: bool = False
     rows: int = 0
-    """How many rows its long tables have, which decides how long it takes to create."""
+    """The number of rows in its long tables, which decides how long it takes to create."""
     missing: Sequence[str] = ()
     """What a reader might look for and not find, in sentences."""
 
@@ -102,7 +102,7 @@ class Document:
 
     @cached_property
     def content_hash(self) -> str:
-        """The SHA-256 of its figures and words, without the times at which the service reported them."""
+        """The SHA-256 of its figures and words, without the times of the service's answers."""
         parts = [self.form.title, self.about, self.options.mode.value, self._canonical_content]
         return hashlib.sha256(_CANONICAL.encode(parts)).hexdigest()
 
@@ -112,31 +112,31 @@ class Document:
 
     @property
     def is_long(self) -> bool:
-        """Whether creating it takes longer than others can wait for a rendering process."""
+        """Whether creating it would block a rendering process for too long."""
         return self.rows > self.form.inline_rows
 
     @property
     def is_loose(self) -> bool:
-        """Whether an amount is too long for columns of a fixed width."""
+        """Whether an amount is too long for fixed-width columns."""
         return any(abs(amount) >= WIDE_AMOUNT for amount in _amounts(self._canonical_content))
 
     @property
     def short_hash(self) -> str:
-        """The beginning of the hash, as the foot of each page shows it."""
+        """The beginning of the hash, as in the footer of each page."""
         return " ".join(self.content_hash[start : start + 4] for start in range(0, 12, 4))
 
     @property
     def reported_at(self) -> list[datetime]:
-        """When the service reported its figures, oldest first."""
+        """The times at which the service reported its figures, oldest first."""
         return sorted(one.at for one in self.copies if one.at)
 
     @property
     def file_name(self) -> str:
-        """The file name: what it is, whose and when."""
+        """The file name: kind, owner and date."""
         return f"{slugify(self.title)[:80] or 'document'}-{business_date()}.pdf"
 
     def html(self, stamp: Stamp) -> str:
-        """Render the document as HTML; every element left out saves time when it becomes a PDF."""
+        """Render the document as HTML with few elements, each of which costs time in the PDF."""
         page = render_to_string("documents/print.html", self.context(stamp))
         return _INDENTATION.sub("><", _HINT.sub(r"\2", page))
 
@@ -172,7 +172,7 @@ def account_document(
 
 
 def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> list[LiveCopy]:
-    """Read the copies that a PDF shows, after asking the service unless saved ones were chosen."""
+    """Read the copies for a PDF, after calling the service unless saved copies were chosen."""
     if not options.is_from_copies:
         ask_and_wait(actor, records, deadline=MAX_SERVICE_WAIT_SECONDS)
     stored = Record.objects.in_bulk([record.pk for record in records])
@@ -180,7 +180,7 @@ def read_copies(actor: Actor, records: Sequence[Record], options: Options) -> li
 
 
 def issue(actor: Actor, document: Document) -> tuple[str, bytes]:
-    """Create the PDF and record the print; returns its code and bytes, or raises :class:`pdf.NotRendered`."""
+    """Create the PDF and record the print; return its code and bytes, or raise :class:`pdf.NotRendered`."""
     stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
     file = render(document.html(stamp))
     record_print(actor, print_entry(document, stamp), file)
@@ -188,7 +188,7 @@ def issue(actor: Actor, document: Document) -> tuple[str, bytes]:
 
 
 def issue_in_background(job: JobKind, actor: Actor, document: Document) -> LongDocument:
-    """Store the document's HTML as it is now, and let a job create the PDF."""
+    """Save the document's current HTML, and start a job that creates the PDF."""
     stamp = Stamp.new(document.form, at=timezone.now(), by=actor.name)
     with transaction.atomic():
         started = LongDocument.objects.create(
@@ -204,7 +204,7 @@ def issue_in_background(job: JobKind, actor: Actor, document: Document) -> LongD
 
 
 def print_entry(document: Document, stamp: Stamp) -> dict[str, Any]:
-    """What the audit trail says about a print, except the hash of its bytes."""
+    """The audit entry of a print, without the hash of its bytes."""
     reported_at, subject = document.reported_at, document.subject
     return {
         "subject_kind": subject.kind,
@@ -223,7 +223,7 @@ def print_entry(document: Document, stamp: Stamp) -> dict[str, Any]:
 
 
 def record_print(actor: Actor, entry: Mapping[str, Any], file: bytes) -> Printed:
-    """Store one audit entry, and the code that leads to it."""
+    """Save the audit entry, and the code that leads to it."""
     detail = entry["detail"] | {"sha256": hashlib.sha256(file).hexdigest(), "bytes": len(file)}
     with transaction.atomic():
         appended = append(actor, "summaries.print", **{**entry, "detail": detail})
@@ -231,14 +231,14 @@ def record_print(actor: Actor, entry: Mapping[str, Any], file: bytes) -> Printed
 
 
 def canonical(value: Any) -> Any:
-    """Convert a content to plain values, so that equal contents give equal JSON."""
+    """Convert content to plain values, so that equal contents give equal JSON."""
     match value:
         case Record():
             return [value.kind, value.uuid, value.label]
         case LiveCopy():
             return canonical(value.record)
         case StatementDocument():
-            return value.billing_date  # Its link differs in every answer.
+            return value.billing_date  # The link differs in every answer.
         case RemoteTime():
             return value.text
         case Model():

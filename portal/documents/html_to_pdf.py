@@ -1,4 +1,4 @@
-"""Renders a document with WeasyPrint. Only the processes of :mod:`portal.documents.pdf` import this."""
+"""Renders a document with WeasyPrint. Only processes of :mod:`portal.documents.pdf` import this module."""
 
 import logging
 import os
@@ -14,17 +14,17 @@ from weasyprint.urls import FatalURLFetchingError, URLFetcher, URLFetcherRespons
 from portal.documents.pdf import NotRendered, PageListener
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
-# A host that can't exist, to join relative links with; it is never called.
+# A host that can't exist, as a base for relative links. It is never called.
 BASE = "https://static.invalid/"
 TYPES = {".css": "text/css", ".woff2": "font/woff2"}
-# Embedded fonts contain a time; without this it would be now, and no two prints would have the same bytes.
+# The time in embedded fonts; the current time would make the bytes of every print differ.
 os.environ["SOURCE_DATE_EPOCH"] = "0"
 PROGRESS_LOGGER.setLevel(logging.INFO)
 PROGRESS_LOGGER.propagate = False
 
 
 class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped
-    """Loads styles and fonts from our own folder and images in the document; any other address ends the rendering."""
+    """Loads styles and fonts from our folder, and images from the document; any other address stops the rendering."""
 
     def __init__(self) -> None:
         super().__init__(allow_redirects=False, fail_on_errors=True)
@@ -40,13 +40,13 @@ class StaticFiles(URLFetcher):  # type: ignore[misc]  # untyped
 
 @cache
 def _style() -> tuple[CSS, FontConfiguration]:
-    """Read the style of all documents with its fonts once per process. The two belong together, and to one thread."""
+    """Read the documents' style and fonts, once per process. The two belong together, and to one thread."""
     fonts = FontConfiguration()
     return CSS(url=f"{BASE}css/print.css", url_fetcher=StaticFiles(), font_config=fonts), fonts
 
 
 class PageCounter(logging.Handler):
-    """Counts pages by WeasyPrint's log, which names some of them more than once."""
+    """Counts pages from WeasyPrint's log, which reports some of them more than once."""
 
     def __init__(self, on_page: PageListener) -> None:
         super().__init__()
@@ -60,14 +60,14 @@ class PageCounter(logging.Handler):
 
 
 def convert(html: str, on_page: PageListener) -> bytes:
-    """Render the PDF, tagged for assistive technology as PDF/UA requires."""
+    """Render a PDF with tags for assistive technology, as PDF/UA requires."""
     counter = PageCounter(on_page)
     PROGRESS_LOGGER.addHandler(counter)
     try:
         style, fonts = _style()
         document = HTML(string=html, base_url=BASE, url_fetcher=StaticFiles())
         return bytes(document.write_pdf(stylesheets=[style], font_config=fonts, pdf_variant="pdf/ua-1"))
-    except (Exception, FatalURLFetchingError) as error:  # FatalURLFetchingError is no Exception.
+    except (Exception, FatalURLFetchingError) as error:  # FatalURLFetchingError isn't derived from Exception.
         raise NotRendered(f"{type(error).__name__}: {error}") from None
     finally:
         PROGRESS_LOGGER.removeHandler(counter)

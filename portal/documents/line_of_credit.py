@@ -1,4 +1,4 @@
-"""The line of credit on paper: its balances, how much of it is used, what is due, its statements and repayments."""
+"""The line of credit on paper: balances, share in use, amounts due, statements and repayments."""
 
 from datetime import date
 from typing import Any
@@ -22,7 +22,7 @@ MAX_REPAYMENTS = 60
 def document(
     copy: LiveCopy, repayments: LiveCopy, owner: Record | None, options: Options, *, today: date
 ) -> Document:
-    """Build the document from the saved copy of the line and the list of its repayments."""
+    """Build the document from the saved copies of the line and its repayments."""
     line = copy.answer if isinstance(copy.answer, Statement) else None
     days, figures = billing_days(line), figures_of(line)
     paid = sorted(repayments.repayments, key=lambda one: one.effective_date or date.min, reverse=True)

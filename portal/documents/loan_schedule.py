@@ -1,4 +1,4 @@
-"""The whole schedule of one loan: its terms, a chart, every installment with yearly subtotals, and the totals."""
+"""The whole schedule of one loan on paper: terms, chart, every installment with yearly subtotals, and totals."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -20,7 +20,7 @@ from servicing.schedules import schedule_of
 FORM = Form("LS", "Loan schedule", "documents/papers/loan_schedule.html")
 MAX_ROWS = 720
 MAX_UPRIGHT_COLUMNS = 9
-"""With more columns than this the paper is turned."""
+"""With more columns than this, the paper is turned to landscape."""
 
 
 def document(
@@ -45,7 +45,7 @@ def document(
 
 
 def _balance_pieces(plot: Chart | None) -> list[tuple[Decimal, ...]]:
-    """The chart's balance line in straight pieces: WeasyPrint draws a stretched polyline ever thicker."""
+    """The chart's balance line as single segments, because WeasyPrint draws a stretched polyline too thick."""
     if plot is None:
         return []
     ends = [tuple(map(Decimal, point.split(","))) for point in plot.balance.split()]

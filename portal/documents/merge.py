@@ -1,7 +1,7 @@
-"""Merges many documents into one PDF, written while they are read: only numbers of earlier documents stay in memory.
+"""Merges many documents into one streamed PDF, with only object numbers of earlier documents in memory.
 
-Hides the form in which WeasyPrint writes its files, the only one that this reads (objects one after the other, small
-ones in one object stream), and how pages, bookmarks and tags for assistive technology become one tree.
+Hides the structure of WeasyPrint's files, the only one that this module reads (objects one after the other, small ones
+in one object stream), and how pages, bookmarks and accessibility tags become one tree.
 """
 
 import re
@@ -10,19 +10,19 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 HEADER: Final = b"%PDF-1.7\n%\xf0\x9f\x96\xa4\n"
-# The first objects of the merged file, before those of its parts.
+# The first objects of the merged file, before those of the documents.
 CATALOG, PAGES, OUTLINES, STRUCTURE, PARENTS, ROOT_ELEMENT = range(1, 7)
 WIDTHS: Final = (1, 5, 4)
 ENTRY: Final = sum(WIDTHS)
 _STREAM: Final = re.compile(rb"(\d+) 0 obj\n(<<.*?/Length (\d+)>>)\nstream\n", re.DOTALL)
-# Strings are matched so that they stay as they are.
+# Strings are matched so that they stay unchanged.
 _TOKEN: Final = re.compile(
     rb"(\((?:\\.|[^\\()])*\)|<[0-9a-fA-F]*>)|(\d+) 0 R|(/StructParents? )(\d+)", re.DOTALL
 )
 
 
 class Part(NamedTuple):
-    """The object numbers of one document's trees, and how many pages it has."""
+    """The object numbers of one document's trees, and its number of pages."""
 
     pages: int
     leaves: int
@@ -41,7 +41,7 @@ def merge_pdfs(documents: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
 
 
 class PdfMerger:
-    """Numbers and positions of all objects written so far."""
+    """The numbers and positions of all objects written so far."""
 
     def __init__(self) -> None:
         self._position = len(HEADER)
@@ -87,7 +87,7 @@ class PdfMerger:
         yield self._write_table()
 
     def _graft(self, objects: dict[int, bytes], part: Part, title: str) -> int:
-        """Attach a document's trees below those of the merged file; returns its number of tagged pages."""
+        """Attach a document's trees to those of the merged file; return its number of tagged pages."""
         objects[part.pages] = objects[part.pages].replace(b"<<", b"<</Parent %d 0 R" % PAGES, 1)
         root = objects[part.structure].replace(b"/Type /StructTreeRoot", b"/Type /StructElem/S /Part", 1)
         objects[part.structure] = re.sub(

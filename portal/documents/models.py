@@ -1,4 +1,4 @@
-"""Printed documents by code, who is creating one now, and documents that jobs create."""
+"""Printed documents by code, people's current documents, and documents that jobs create."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -17,10 +17,10 @@ from portal.jobs.models import Job
 
 
 class PrintedQuerySet(models.QuerySet["Printed"]):
-    """Printed documents, and those that the audit trail lacks."""
+    """Printed documents, with a filter for those missing in the audit trail."""
 
     def unrecorded(self) -> "PrintedQuerySet":
-        """Match documents whose audit entry is missing or belongs to something else."""
+        """Documents whose audit entry is missing or belongs to something else."""
         recorded = Entry.objects.annotate(code=KT("detail__code")).filter(
             pk=OuterRef("entry_id"), action="summaries.print", code=OuterRef("code")
         )
@@ -47,7 +47,7 @@ class Printed(models.Model):
 
 
 class Turn(models.Model):
-    """Exists while a person's document is being created; it blocks a second one."""
+    """A row that exists while a person's document is being created, and blocks a second one."""
 
     person_id = models.BigIntegerField(primary_key=True)
     taken_at = models.DateTimeField()
@@ -57,7 +57,7 @@ class Turn(models.Model):
 
 
 class BackgroundPrint(models.Model):
-    """Something that a job creates for one person, stored in the database for every machine."""
+    """A document that a job creates for one person, stored in the database so that every machine has it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     actor_id = models.BigIntegerField(null=True)
@@ -76,7 +76,7 @@ class BackgroundPrint(models.Model):
 
     @staticmethod
     def columns_of(actor: Actor) -> dict[str, Any]:
-        """The columns that say who asked for it."""
+        """The columns that identify who requested it."""
         return {
             "actor_id": actor.id,
             "actor_name": actor.name,
@@ -86,7 +86,7 @@ class BackgroundPrint(models.Model):
 
     @property
     def actor(self) -> Actor:
-        """Who asked for it, for the worker's audit entries."""
+        """The requester, for the worker's audit entries."""
         request_id = f"{self._meta.model_name}-{self.pk.hex[:12]}"
         return Actor(
             id=self.actor_id,
@@ -98,12 +98,12 @@ class BackgroundPrint(models.Model):
 
     @property
     def expires_at(self) -> datetime:
-        """When its documents are removed."""
+        """The time at which its documents are removed."""
         return self.created_at + timedelta(days=settings.BATCH_DAYS)
 
 
 class LongDocument(BackgroundPrint):
-    """A document too long to be created within a request. Only the person who asked for it may download it."""
+    """A document too long to be created within a request. Only the requester may download it."""
 
     title = models.CharField(max_length=300)
     file_name = models.CharField(max_length=140)
@@ -173,7 +173,7 @@ class Item(models.Model):
 
 
 def remove_expired() -> int:
-    """Remove expired documents, but not their audit entries; returns the number of batches."""
+    """Delete expired documents, but not their audit entries; return the number of batches."""
     oldest = timezone.now() - timedelta(days=settings.BATCH_DAYS)
     LongDocument.objects.filter(created_at__lt=oldest).delete()
     expired = Batch.objects.filter(created_at__lt=oldest, removed_at__isnull=True)

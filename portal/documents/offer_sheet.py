@@ -1,4 +1,4 @@
-"""The offers of one application side by side. It is no legal disclosure, and it says so."""
+"""The offers of one application side by side. It says that it is no legal disclosure."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from servicing import Application
 
 FORM = Form("OS", "Offer sheet", "documents/papers/offer_sheet.html")
 MAX_UPRIGHT_OFFERS = 3
-"""More offers than this need the long side of the paper."""
+"""With more offers than this, the paper is turned to landscape."""
 
 
 def document(copy: LiveCopy, owner: Record | None, options: Options, view: OfferView) -> Document:
-    """Build the sheet with the offers chosen on the application's page, in the order chosen there.
+    """Build the sheet with the offers chosen on the application's page, in the same order.
 
-    It has every row that one of them has, also where the page shows only what differs.
+    It has every row with a value, even if the page shows only rows that differ.
     """
     application = copy.answer if isinstance(copy.answer, Application) else None
     content: dict[str, Any] = {"application": application, "columns": ()}

@@ -1,4 +1,4 @@
-"""What a document shows: for whom, which sections, on which paper. All choices are in the query string."""
+"""A document's options, all in the query string: readers, sections, paper."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 
 class Mode(TextChoices):
-    """Who reads a document."""
+    """The readers of a document."""
 
     INTERNAL = "internal", "Internal"
     BORROWER = "borrower", "Borrower-safe"
@@ -30,16 +30,16 @@ SECTIONS: Final = {
     "application": "Latest application",
     "internal": "Notes and checks",
 }
-# What the form offers, and the names of its fields in a query string.
+# The form's choices, and the names of its fields in a query string.
 CHOICES: Final = {"modes": dict(Mode.choices), "papers": dict(Paper.choices), "sections": SECTIONS}
 FIELDS: Final = ("mode", "paper", "data", "section", "schedules", "statements", "chosen")
-# What a borrower gets unless more is chosen: one page for a few accounts.
+# The default sections for borrowers, which fit a few accounts on one page.
 BORROWER_DEFAULT: Final = frozenset({"position", "repayments"})
 
 
 @dataclass(frozen=True)
 class Options:
-    """The choices of one document; a value that is not understood is ignored."""
+    """The options of one document; invalid values are ignored."""
 
     mode: Mode = Mode.INTERNAL
     paper: Paper = Paper.LETTER
@@ -53,9 +53,10 @@ class Options:
 
     @classmethod
     def of(cls, query: QueryDict, *, mode: Mode = Mode.INTERNAL) -> Self:
-        """Read a query string. ``chosen`` says that checkboxes were shown, so that a missing one means no.
+        """Read a query string.
 
-        It names the mode that they were shown for: another mode begins with its own.
+        ``chosen`` says that checkboxes were shown, so that a missing one means no. It names the mode they were shown
+        for; another mode starts with its own defaults.
         """
         named = query.get("mode", "")
         mode = Mode(named) if named in Mode.values else mode
@@ -76,7 +77,7 @@ class Options:
         return self.mode == Mode.INTERNAL
 
     def as_detail(self) -> dict[str, object]:
-        """The choices as the audit trail stores them."""
+        """The options as the audit trail stores them."""
         return {
             "mode": self.mode.value,
             "paper": self.paper.value,

@@ -1,7 +1,7 @@
-"""Turns HTML into PDF bytes in processes of their own, because WeasyPrint in a thread of a web server corrupts memory.
+"""Renders PDFs in separate processes, because WeasyPrint in a thread of a web server corrupts memory.
 
 Hides the processes: each renders one document at a time. They start with the first documents and stay warm. One that
-takes too long is ended alone; one that crashed or has rendered enough documents to have grown is replaced.
+takes too long is killed alone; one that crashed or has grown over many documents is replaced.
 """
 
 import gc
@@ -20,20 +20,20 @@ from django.conf import settings
 from portal.runtime.stack import with_large_frame
 
 PageListener = Callable[[int], None]
-"""Is called with the number of pages laid out so far; an exception it raises ends the rendering."""
+"""Called with the number of pages laid out so far; an exception from it stops the rendering."""
 
 DOCUMENTS_PER_PROCESS = 250
-# How long one document may take, and how long somebody waits for a free process before that.
+# How long one document may take, and how long a request waits for a free process.
 TIME_LIMIT_SECONDS = 45
 QUEUE_SECONDS = 15
-# Allocations between two garbage collections: a document creates many objects and drops them at its end.
+# Allocations between two garbage collections; a document creates many objects and drops them at its end.
 GC_THRESHOLD = 200_000
 # Debian's names of the libraries that rendering needs; docker/system-packages.txt has the same.
 PACKAGES = "libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fonts-dejavu-core"
 
 
 class NotRendered(Exception):
-    """There is no PDF; the words say why."""
+    """The PDF could not be created; the message says why."""
 
 
 def render(
@@ -45,7 +45,7 @@ def render(
         raise NotRendered("Too many documents are being created right now.")
     until = time.monotonic() + time_limit
     try:
-        for get_process in (_idle_process, RenderingProcess):  # If a process is gone, a new one tries once.
+        for get_process in (_idle_process, RenderingProcess):  # If a process has died, a new one tries once.
             with suppress(EOFError):
                 return get_process().render(html, until - time.monotonic(), on_page)
         raise NotRendered("The document process stopped unexpectedly.")
@@ -77,7 +77,7 @@ class RenderingProcess:
             self._process.start()
 
     def render(self, html: str, time_limit: float, on_page: PageListener) -> bytes:
-        """Render one document and stay for the next; raises ``EOFError`` if the process is gone."""
+        """Render one document; raises ``EOFError`` if the process has died."""
         try:
             result = self._exchange(html, time_limit, on_page)
         except BaseException:
@@ -93,7 +93,7 @@ class RenderingProcess:
         return result
 
     def _exchange(self, html: str, time_limit: float, on_page: PageListener) -> bytes | NotRendered:
-        # Whatever the process hangs in, its end ends both sending and receiving here.
+        # Killing the process ends both sending and receiving here, wherever it hangs.
         is_over_time = threading.Event()
         watchdog = threading.Timer(max(time_limit, 0), self._kill, [is_over_time])
         watchdog.start()
@@ -126,7 +126,7 @@ _idle: list[RenderingProcess] = []
 
 
 def serve(pipe: Connection) -> None:
-    """Render what comes through the pipe until the other end is gone."""
+    """Render documents from the pipe until its other end closes."""
     warm_up()
     while True:
         try:
@@ -141,7 +141,7 @@ def serve(pipe: Connection) -> None:
 
 
 def warm_up() -> None:
-    """Load what rendering needs, and end when the server ends, however it does."""
+    """Load everything that rendering needs, and make this process end with the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:

@@ -1,4 +1,4 @@
-"""Repayments on paper: month by month with subtotals, of one borrower or account, or of a filtered list."""
+"""The statement of account: repayments of a borrower or an account by month, with subtotals and optional filters."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -18,7 +18,7 @@ from portal.repayments.list_page import REPAYMENTS
 from portal.repayments.table import SUCCEEDED, RepaymentRow, month_title, summarize
 from servicing.schedules import total
 
-# Its rows have two lines, so half as many take as long as those of a schedule.
+# Its rows have two lines, so half as many take as long as a schedule's.
 FORM = Form("SA", "Statement of account", "documents/papers/statement_of_account.html", inline_rows=200)
 MAX_ROWS = 500
 MAX_LISTS = 50
@@ -27,7 +27,7 @@ MAX_LISTS = 50
 def document(
     owner: Record | None, account: Record | None, query: QueryDict, options: Options, *, today: date
 ) -> Document:
-    """Build the statement from the repayments that the list's filters leave, earliest first."""
+    """Build the statement from the repayments that match the list's filters, earliest first."""
     records = active_records(Kind.REPAYMENT)
     lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values())
     if owner:
@@ -72,7 +72,7 @@ def _content(records: QuerySet[Record], query: QueryDict, today: date) -> dict[s
 
 
 def _has_lines(owner: Record | None, account: Record | None) -> bool:
-    """Whether it covers a line of credit, of which repayments are only a part."""
+    """Whether it covers a line of credit, whose repayments are only part of its activity."""
     if account:
         return account.kind == Kind.LINE
     lines = active_records(Kind.LINE)
@@ -80,7 +80,7 @@ def _has_lines(owner: Record | None, account: Record | None) -> bool:
 
 
 def _sums(rows: Iterable[RepaymentRow]) -> dict[str, Any]:
-    """Add up those that succeeded, column by column; ``None`` where a part is missing."""
+    """The sum of each column over successful repayments; ``None`` if a part is missing."""
     paid = [row.repayment for row in rows if row.status == SUCCEEDED]
     columns = ("principal", "interest", "fees", "amount")
     return {"number": len(paid), "parts": [total(getattr(one, name) for one in paid) for name in columns]}

@@ -1,4 +1,4 @@
-"""What documents do in the background."""
+"""Background jobs for documents."""
 
 from django.db import transaction
 
@@ -14,10 +14,10 @@ LONG_TIME_LIMIT_SECONDS = 300
 
 @job("summaries.long_document", label="Create a document")
 def create_long_document(progress: Progress, *, document: str) -> None:
-    """Create the PDF of a stored document, and record the print with it."""
+    """Create the PDF of a saved document, and record the print."""
     found = LongDocument.objects.get(pk=document)
     waiting = LongDocument.objects.filter(pk=document, document=None, reason="")
-    if not waiting.exists():  # An earlier attempt finished it and died before it could report that.
+    if not waiting.exists():  # An earlier attempt finished it but died before reporting that.
         return
     try:
         file = render(
@@ -37,7 +37,7 @@ def create_long_document(progress: Progress, *, document: str) -> None:
 
 @job("summaries.batch", label="Print borrower summaries", attempts=20, gives_way=True)
 def create_batch(progress: Progress, *, batch: str) -> dict[str, int]:
-    """Print what still waits in a batch; started again, it leaves out what is finished."""
+    """Print the waiting items of a batch; a second attempt skips finished ones."""
     found = Batch.objects.get(pk=batch)
     items = found.items
     progress.job.failed = items.filter(state=Item.State.FAILED).count()

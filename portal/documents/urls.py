@@ -1,4 +1,4 @@
-"""Addresses of documents (a preview, and the PDF under its name with ``_pdf``), of verification and of batches."""
+"""Addresses of documents (a preview, and a PDF under the same name with ``_pdf``), verification and batches."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ BORROWER = "borrowers/<str:borrower_uuid>/"
 
 
 def preview_and_pdf(address: str, view: Callable[..., HttpResponseBase]) -> list[URLPattern]:
-    """The two addresses of one kind of document."""
+    """The addresses of one kind of document."""
     name = view.__name__
     return [
         path(f"{address}/", view, name=name),

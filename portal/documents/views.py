@@ -58,20 +58,20 @@ from servicing.values import is_same_word
 
 logger = logging.getLogger(__name__)
 
-# Longer than a request may take for a document; after that, its process must have died.
+# Longer than a request may take for a document; after that, its process must be dead.
 MAX_TURN = timedelta(seconds=90)
 RETRY_SECONDS = 5
 
 
 class Busy(Exception):
-    """The person's other document is being created; ``earlier`` is that one if a job creates it."""
+    """Another document of this person is being created; ``earlier`` is that document if a job creates it."""
 
     def __init__(self, earlier: BackgroundPrint | None = None) -> None:
         super().__init__("one document at a time")
         self.earlier = earlier
 
     def page(self, request: StaffRequest) -> HttpResponse:
-        """Render the page that says so."""
+        """Render the page that reports it."""
         response = error_page(request, "documents/busy.html", 429, {"earlier": self.earlier})
         response["Retry-After"] = str(RETRY_SECONDS)
         return response
@@ -79,10 +79,10 @@ class Busy(Exception):
 
 @contextmanager
 def one_at_a_time(person_id: int, background: type[BackgroundPrint]) -> Iterator[None]:
-    """Raise :class:`Busy` if another document of this person is being created, in whichever process."""
+    """Raise :class:`Busy` if another document of this person is being created in any process."""
     now = timezone.now()
     turns = Turn.objects.filter(person_id=person_id)
-    turns.exclude(taken_at__range=(now - MAX_TURN, now)).delete()  # Also after a clock was set back.
+    turns.exclude(taken_at__range=(now - MAX_TURN, now)).delete()  # A range, in case a clock was set back.
     try:
         with transaction.atomic():
             Turn.objects.create(person_id=person_id, taken_at=now)
@@ -162,7 +162,7 @@ def offer_sheet(request: StaffRequest, as_pdf: bool, borrower_uuid: str, applica
 @requires("summaries.document")
 @document_view
 def statement_of_account(request: StaffRequest, as_pdf: bool, borrower_uuid: str = "") -> Document:
-    """Repayments by month, narrowed by the filters of their list; ``account`` names a loan or line."""
+    """The statement of account, filtered like the list of repayments; ``account`` names a loan or line."""
     owner = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid) if borrower_uuid else None
     account_uuid = request.GET.get("account", "")
     accounts = Record.objects.filter(kind__in=REPAYMENTS_OF, borrower_uuid=borrower_uuid)
@@ -174,7 +174,7 @@ def statement_of_account(request: StaffRequest, as_pdf: bool, borrower_uuid: str
 def _read(
     request: StaffRequest, records: Sequence[Record], options: Options, as_pdf: bool
 ) -> Sequence[LiveCopy]:
-    """Read the copies of a document. A preview's panel asks the service later, a PDF asks first."""
+    """Read the copies of a document. A preview's panel calls the service later, a PDF calls it first."""
     if as_pdf or options.is_from_copies:
         return read_copies(Actor.of(request), records, options)
     return show_panels(request, {"document": records})["document"]
@@ -185,7 +185,7 @@ def _owner(record: Record) -> Record | None:
 
 
 def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:
-    """Send the PDF, or have a job create a long one; without a PDF the preview says why."""
+    """Send the PDF, or start a job for a long one; if that fails, the preview says why."""
     if document.is_long:
         started = issue_in_background(tasks.create_long_document, Actor.of(request), document)
         return finish_action(request, started.get_absolute_url())
@@ -197,13 +197,13 @@ def _create_pdf(request: StaffRequest, document: Document) -> HttpResponse:
 
 
 def _pdf_response(file: bytes, file_name: str, code: str) -> HttpResponse:
-    """The file, to be opened in the browser."""
+    """The file, opened in the browser."""
     headers = file_headers(file_name, "inline") | {"X-Document-Code": code}
     return HttpResponse(file, content_type="application/pdf", headers=headers)
 
 
 def _preview(request: StaffRequest, document: Document) -> HttpResponse:
-    """Show the document and record that somebody viewed it."""
+    """Show the document and log the view."""
     subject = document.subject
     log_view(
         Actor.of(request),
@@ -236,7 +236,7 @@ def _preview_page(
 
 
 def _addresses(request: StaffRequest) -> Mapping[str, Any]:
-    """The addresses of preview and PDF, and the query parameters that are no choices of the form."""
+    """The addresses of preview and PDF, and the query parameters that aren't form fields."""
     match = request.resolver_match
     name = f"documents:{match.url_name.removesuffix('_pdf')}" if match and match.url_name else ""
     ids = {key: value for key, value in match.kwargs.items() if key != "as_pdf"} if match else {}
@@ -292,7 +292,7 @@ def long_download(request: StaffRequest, document_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires("summaries.verify")
 def verify(request: StaffRequest, code: str = "") -> HttpResponse:
-    """Show who printed the document of a code, when and from data of which time; compare a file with it."""
+    """Show who printed the document with this code, when, and how old its data were; compare a file with it."""
     code = (code or request.GET.get("code", "")).replace("\0", "\ufffd").strip().upper()
     printed = Printed.objects.select_related("entry").filter(code=code).first() if code else None
     context: dict[str, Any] = {"code": code[:40], "printed": printed}
@@ -329,7 +329,7 @@ def _compare_upload(request: StaffRequest, printed: Printed) -> dict[str, Any]:
 
 
 def _difference(file: "UploadedFile[bytes]", detail: Mapping[str, Any]) -> str:
-    """How a file differs from the printed one; a file of another length is not even read."""
+    """How a file differs from the printed one. A file of another length isn't read."""
     if file.size != detail.get("bytes"):
         return f"The file has {file.size:,} bytes; the document has {detail.get('bytes'):,}."
     is_same = hashlib.sha256(file.read()).hexdigest() == detail.get("sha256")
