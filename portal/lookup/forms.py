@@ -19,7 +19,7 @@ NAME_NEEDED = "Enter the borrower’s name. The service can’t provide it."
 
 
 class UuidField(TextField):
-    """An ID of the service, found in the pasted text."""
+    """An ID of the service, extracted from pasted text."""
 
     def clean(self, value: object) -> str:
         text = str(super().clean(value))
@@ -30,7 +30,7 @@ class UuidField(TextField):
 
 
 class AddForm(StaffForm):
-    """A record that exists at the service and is not on file yet."""
+    """A record that exists at the service but is not on file yet."""
 
     kind = ChoiceField(label="Type", choices=KINDS)
     uuid = UuidField(label="ID (UUID)", max_length=300)
@@ -84,7 +84,7 @@ class OpenAsForm(StaffForm):
 
 
 class CorrectForm(StaffForm):
-    """A better name or the right owner for a record."""
+    """A new name or another owner for a record."""
 
     label = TextField(
         label="Name",
@@ -119,14 +119,14 @@ class CorrectForm(StaffForm):
 
 
 class ArchiveForm(StaffForm):
-    """The reason, and which action was meant: the record may have changed since the form was shown."""
+    """The reason and the intended action, since the record may have changed while the form was open."""
 
     act = ChoiceField(choices=[("archive", "Archive"), ("restore", "Restore")], widget=forms.HiddenInput)
     reason = TextField(label="Reason")
 
 
-def is_not_too_large(file: "UploadedFile[bytes]") -> None:
-    """Reject files that would take minutes to receive."""
+def check_file_size(file: "UploadedFile[bytes]") -> None:
+    """Reject files that are too large."""
     if (file.size or 0) > max_file_bytes():
         raise forms.ValidationError(
             f"{too_large_message()} Import it in parts, or with manage.py import_ids."
@@ -134,18 +134,18 @@ def is_not_too_large(file: "UploadedFile[bytes]") -> None:
 
 
 class ImportForm(StaffForm):
-    """Files from the lender's own records."""
+    """Files exported from the lender's own records."""
 
     ids = forms.FileField(
         label="IDs (CSV)",
         required=False,
-        validators=[is_not_too_large],
+        validators=[check_file_size],
         help_text=f"First line: kind,uuid,borrower_uuid,label. Kinds: {', '.join(NAMED_KINDS)}.",
     )
     profiles = forms.FileField(
         label="Profiles (JSON Lines)",
         required=False,
-        validators=[is_not_too_large],
+        validators=[check_file_size],
         help_text="One user object per line.",
     )
     exported_on = DayField(

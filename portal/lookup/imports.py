@@ -27,16 +27,16 @@ MAX_LINE_CHARACTERS = 1_000_000
 MAX_BORROWERS_NAMED = 10
 TAX_NUMBER = "contains nine digits that may be an SSN or EIN"
 NOT_AN_OBJECT = "not a user object: each line needs one in braces. Upload CSV IDs in the other field"
-# Reading puts this in the place of bytes that are not UTF-8.
+# Decoding replaces bytes that are not UTF-8 with this.
 REPLACEMENT_CHARACTER = "\ufffd"
 
-# The records in a line, or why it is refused.
+# The records in a line, or the reason for rejecting it.
 Parsed = list[Observation] | str
 
 
 @dataclass
 class ImportReport:
-    """The result of an import: how many lines were taken, and every refused line with its reason."""
+    """The result of an import: the number of imported lines, and every rejected line with its reason."""
 
     taken: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class ImportReport:
 
     @property
     def remark(self) -> str:
-        """A sentence about the taken lines, if there is anything to say."""
+        """A sentence about the imported lines; empty if there is nothing to say."""
         if not self.unknown_borrowers:
             return ""
         named, number = [*self.unknown_borrowers][:MAX_BORROWERS_NAMED], len(self.unknown_borrowers)
@@ -71,7 +71,7 @@ def import_ids(lines: Iterable[str], *, by: str, at: datetime | None = None) -> 
 
 
 def _hint(head: str) -> str:
-    """Guess from the first line what a spreadsheet did to the file."""
+    """Guess from the header line what a spreadsheet did to the file."""
     if "\0" in head:
         return "; this file is in UTF-16: save the file again as “CSV UTF-8”"
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
@@ -87,12 +87,12 @@ def import_profiles(lines: Iterable[str], *, by: str, at: datetime | None = None
 
 
 def uuid_problem(text: str) -> str | None:
-    """Why a text cannot be an ID of the service; ``None`` if it can."""
+    """Why a text can't be an ID of the service; ``None`` if it can."""
     if not text:
         return "is missing"
     if not store.IDENTIFIER.fullmatch(text):
         return "can have only letters, digits, dashes and underscores, up to 64"
-    # Nine digits are part of many UUIDs by chance.
+    # Many UUIDs contain nine digits by chance.
     if not is_uuid(text) and any(tax_numbers(text)):
         return TAX_NUMBER
     return None
@@ -102,7 +102,7 @@ def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: dateti
     report = ImportReport()
     kinds: Counter[Kind] = Counter()
     batch: list[tuple[int, list[Observation]]] = []
-    size = 0  # In records, of which a profile brings several: other writers wait for a whole batch.
+    size = 0  # Count records, of which a profile has several, because other writers wait for a whole batch.
     for number, found in parsed:
         if isinstance(found, str):
             report.refused.append((number, masked_text(found)))
@@ -142,7 +142,7 @@ def _save_batch(
 
 
 def _count_unknown_borrowers(items: list[Observation], unknown: Counter[str]) -> None:
-    """Count the lines whose borrower is not on file. Lines may come in any order, so it may still follow."""
+    """Count the lines whose borrower is not on file. Lines may be in any order, so it may still follow."""
     imported = {item.uuid for item in items if item.kind == Kind.BORROWER}
     named = Counter(item.borrower_uuid for item in items if item.borrower_uuid not in imported)
     for uuid in unknown.keys() & imported:
@@ -162,9 +162,10 @@ def _parse_rows(lines: Iterable[str]) -> Iterator[tuple[int, Parsed]]:
 
 
 def _csv_values(line: str) -> list[str] | str:
-    """Read the values of one line of CSV, or why it has none. Lines are read alone: an open quote would hide the next.
+    """Read the values of one CSV line, or why there are none.
 
-    Spreadsheets leave columns and rows of nothing but commas.
+    Each line is parsed alone, because an open quote would hide the next one. Spreadsheets leave empty columns and rows
+    of nothing but commas.
     """
     try:
         values = next(csv.reader([line], strict=True), [])
@@ -203,7 +204,7 @@ def _parse_id(values: list[str]) -> Parsed:
 
 
 def _canonical_id(text: str) -> str:
-    """Write an ID as the service does: other programs use capitals or braces."""
+    """The ID in the service's form; other programs use capitals or braces."""
     if is_uuid(text):
         return text
     found = uuid_in(text)

@@ -16,13 +16,13 @@ from portal.jobs.models import Job
 
 
 class Uploads(models.Manager["Upload"]):
-    """Uploads without what is large: their content, which only the worker reads, and the refused lines of each."""
+    """Uploads without their large columns: the content, which only the worker reads, and the rejected lines."""
 
     def get_queryset(self) -> models.QuerySet["Upload"]:
         return super().get_queryset().defer("content", "refused")
 
     def forget_old(self) -> int:
-        """Delete what came of old ones, as long after them as drafts are kept, and say how many; unread files too."""
+        """Delete unread files of ended jobs, and uploads older than drafts are kept; return the number of uploads."""
         given_up = Job.objects.exclude(state__in=Job.OPEN).values("pk")
         self.filter(content__isnull=False, job_id__in=given_up).update(content=None)
         limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
@@ -63,12 +63,12 @@ class Upload(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """The page that shows the result."""
+        """The page with the result."""
         return reverse("lookup:imported", args=[self.pk])
 
     @property
     def file(self) -> bytes:
-        """The file as it was uploaded; nothing once it was taken in."""
+        """The uploaded file; empty once it was imported."""
         return base64.b64decode(decrypt(bytes(self.content).decode())) if self.content else b""
 
     @file.setter
@@ -77,10 +77,10 @@ class Upload(models.Model):
 
     @property
     def at(self) -> datetime | None:
-        """As of when its profiles are copies; identifiers are known from now on."""
+        """The time of its profiles as saved copies; IDs count as of now."""
         return self.told_at if self.what == self.What.PROFILES else None
 
     @property
     def is_empty(self) -> bool:
-        """Whether it held nothing to take."""
+        """Whether there was nothing to import."""
         return self.finished_at is not None and not self.taken and not self.refused_count

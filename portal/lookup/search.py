@@ -1,4 +1,4 @@
-"""Search results: records by kind, messages, pages and actions, and who may own an unknown ID."""
+"""Search results: records by kind, messages, pages and actions, and possible owners of an unknown ID."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +27,16 @@ from portal.ui import wording
 from portal.ui.frame import AREAS
 from portal.ui.help import HELP_PAGES
 
-# Characters that a search needs.
+# The least number of characters for a search.
 MIN_CHARACTERS = 2
 MIN_MESSAGE_CHARACTERS = 3
-# Hits that are counted, suggested for each kind, shown for each kind, and on a page of one kind.
+# Numbers of hits: counted, suggested for each kind, shown for each kind, and on a page of one kind.
 MAX_COUNTED = 1_000
 SUGGESTED = 5
 SHOWN = 10
 PER_PAGE = 25
 MAX_OWNERS = 5
-# Notes are searched from the newest, without an index.
+# The number of latest notes that are searched, without an index.
 MAX_NOTES_READ = 20_000
 
 PLURALS = {
@@ -59,14 +59,14 @@ ICONS = {
 
 @dataclass(frozen=True)
 class Destination:
-    """A page or an action that a person may go to."""
+    """A page or an action that a person may open."""
 
     label: str
     icon: str
     url: str
 
 
-# A line of search text that is a name of a person or a place.
+# A line of search text that is the name of a person or a place.
 _NAME = re.compile(r"[^\W\d_]+(?:[ '.,-]+[^\W\d_]+)*\.?")
 ACTIONS = (
     ("New borrower", "plus", "borrowers:create", "borrowers.create"),
@@ -92,12 +92,12 @@ class Hit:
 
     @property
     def title(self) -> str:
-        """The name, or the kind and the beginning of the ID."""
+        """The name, else the kind and the beginning of the ID."""
         return self.record.label or f"{self.record.get_kind_display()} {self.record.uuid[:8]}"
 
     @cached_property
     def reason(self) -> str:
-        """What matches if the title does not show it."""
+        """The match, if the title does not show it."""
         if self.day and self.day == self.record.key_date:
             return f"{'Effective' if self.record.kind == Kind.REPAYMENT else 'Due'} {wording.day(self.day)}"
         if self._shows(fold(self.title)):
@@ -111,7 +111,7 @@ class Hit:
 
     @property
     def place(self) -> str:
-        """The city and state of a borrower, or whose person it is."""
+        """A borrower's city and state, or a key person's borrower."""
         if self.record.kind == Kind.BORROWER:
             return ", ".join(filter(None, (self.record.city, self.record.state)))
         return f"Key person of {self.borrower or 'an unknown borrower'}"
@@ -122,12 +122,12 @@ class Hit:
         return self.record.uuid.startswith(tuple(self.starts))
 
     def _shows(self, line: str) -> bool:
-        """Whether a line holds a word as the search counts it: a short one only at the beginning of a word."""
+        """Whether a line has a word as the search counts it: short ones match only at the beginning of a word."""
         return any(form in f" {line}" for word in self.words for form in forms_of(word))
 
     @property
     def marks(self) -> list[str]:
-        """What to highlight; a whole phone number, however it was typed."""
+        """The text to highlight; for a phone number the whole number, however it was typed."""
         return [*self.words, *([self.reason] if self.reason.startswith("(") else [])]
 
 
@@ -153,12 +153,12 @@ class HitGroup:
 
     @property
     def total_words(self) -> str:
-        """The number of hits, as far as they were counted."""
+        """The number of hits in words, as far as they were counted."""
         return f"{self.total:,}{'+' if self.total >= MAX_COUNTED else ''}"
 
 
 def suggest(query: Query) -> list[HitGroup]:
-    """Find a few hits of each kind; the best of all, which Enter opens, is marked."""
+    """Find a few hits of each kind, and mark the best one, which Enter opens."""
     found = ranked(_kinds(query), query, SUGGESTED)
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
     return _groups(
@@ -167,11 +167,11 @@ def suggest(query: Query) -> list[HitGroup]:
 
 
 def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
-    """Find and count the hits of each kind: a page of the chosen kind, the first few of the others."""
+    """Find and count the hits of each kind: a page of the chosen kind, the first few of all others."""
     found = ranked(_kinds(query), query, SHOWN, most=MAX_COUNTED)
     pages = {one: Paginator(list(ranks), SHOWN).page(1) for one, ranks in found.items()}
     for one, ranks in found.items():
-        if one == kind:  # Its matches have to be in order up to this page.
+        if one == kind:  # Its matches must be in order up to this page.
             pages[one] = shown = Paginator(list(ranks), PER_PAGE).get_page(page)
             best = list(ranked([one], query, shown.end_index()).get(one, ()))
             shown.object_list = best[shown.start_index() - 1 :]
@@ -179,12 +179,12 @@ def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]
 
 
 def suggest_names(query: Query) -> list[Hit]:
-    """Find the borrowers and key people that a mistyped name may mean."""
+    """Find borrowers and key people with a name similar to a mistyped one."""
     return [Hit(record, borrower, (), ()) for record, borrower in with_borrowers(similar_names(query))]
 
 
 def limit_problem(query: Query) -> str:
-    """Why accounts of matching borrowers are not shown: too many borrowers match."""
+    """A sentence if accounts of matching borrowers are left out because too many borrowers match."""
     owned = [kind for kind in _kinds(query) if kind in OWNED]
     return of_borrowers(query, owned)[1] if query.is_limited and owned else ""
 
@@ -208,7 +208,7 @@ def _groups(pages: Mapping[Kind, Page[int]], query: Query, best: Kind | None = N
 
 
 def find_destinations(query: Query, may: Callable[[str], bool]) -> list[Destination]:
-    """Find pages and actions whose name has words that begin like those typed."""
+    """Find pages and actions whose names have words that begin with the typed ones."""
     words = fold(query.text).split()
     areas = ((area.label, area.icon, area.url_name, area.act) for group in AREAS.values() for area in group)
     pages = [
@@ -269,7 +269,7 @@ def _message_filters(query: Query) -> dict[str, Any]:
     words = next(iter(query.alternatives), ())
     if not words or any(len(term) < MIN_MESSAGE_CHARACTERS or '"' in term for term in words):
         return {}
-    # The list takes a quoted text as one word, and a text that begins with a brace as JSON.
+    # The list reads a quoted text as one word, and a text that begins with a brace as JSON.
     return {"q": " ".join(f'"{term}"' if " " in term or term.startswith("{") else term for term in words)}
 
 
@@ -306,7 +306,7 @@ def find_notes(query: Query, limit: int) -> list[NoteHit]:
 
 @dataclass(frozen=True)
 class UnknownIds:
-    """Pasted IDs that are not on file or archived, and borrowers that may own them."""
+    """Pasted IDs that are archived or not on file, and borrowers that may own them."""
 
     uuids: Sequence[str]
     archived: Sequence[Record]
@@ -332,7 +332,7 @@ def find_unknown_ids(
 
 
 def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Record]:
-    """The borrowers of records pasted beside the ID, then those that match the search."""
+    """The borrowers of records pasted with the ID, then those that match the search."""
     pasted = {record.borrower_uuid for record in pasted_records}
     yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)
     if len(of) >= MIN_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Changes of the registry itself: each writes one audit entry with its reason, in one transaction."""
+"""Changes of the registry itself. Each appends one audit entry with its reason in the same transaction."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -31,9 +31,9 @@ def add(actor: Actor, *, kind: str, uuid: str, borrower_uuid: str, label: str) -
 
 
 def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reason: str) -> None:
-    """Relabel a record or give it to its right borrower."""
+    """Relabel a record or assign it to another borrower."""
     with transaction.atomic():
-        # Another answer may have been saved since: its words must stay in the search text.
+        # Another answer may have been saved since, and its words must stay in the search text.
         record.refresh_from_db(from_queryset=Record.objects.select_for_update())
         for name, (_, after) in changes.items():
             setattr(record, name, after)
@@ -46,7 +46,7 @@ def correct(actor: Actor, record: Record, *, changes: dict[str, list[str]], reas
 
 
 def archive(actor: Actor, record: Record, *, archived: bool, reason: str) -> bool:
-    """Take a record out of lists and search, or bring it back; false if it is so already."""
+    """Remove a record from lists and search, or restore it; false if that was done already."""
     with transaction.atomic():
         others = Record.objects.filter(pk=record.pk, archived_at__isnull=archived)
         changed = others.update(archived_at=timezone.now() if archived else None)

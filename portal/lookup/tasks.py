@@ -20,7 +20,7 @@ from portal.registry.models import Kind, Record
 
 REFRESHED_KINDS = [Kind.LOAN, Kind.LINE, Kind.APPLICATION]
 IMPORTERS = {Upload.What.IDS: import_ids, Upload.What.PROFILES: import_profiles}
-# A file that is refused as a whole has the same reason for every line.
+# A file that is rejected as a whole has the same reason for every line.
 MAX_REFUSED_STORED = 10_000
 
 
@@ -34,7 +34,7 @@ MAX_REFUSED_STORED = 10_000
 def refresh_portfolio(
     progress: Progress, *, kind: str = "", older_than: float = 24, rate: float = 10
 ) -> None:
-    """Refresh every account whose copy was older when the job started; resumed, it skips what was read since."""
+    """Refresh every account whose copy was too old when the job started; a resumed job skips what it already read."""
     actor = Actor.system("refresh")
     records = accounts_to_refresh(kind, progress.job.created_at - timedelta(hours=older_than))
     progress.resume(len(records))
@@ -46,12 +46,12 @@ def refresh_portfolio(
 
 
 def accounts_to_refresh(kind: str, before: datetime) -> list[Record]:
-    """List accounts that were last read before this time, oldest copy first; of one kind or of all."""
+    """The accounts of one kind or of all that were last read before this time, oldest copy first."""
     return due_for_refresh([kind] if kind else REFRESHED_KINDS, older_than=before)
 
 
 def refresh_accounts(actor: Actor, records: list[Record], *, rate: float) -> Iterator[bool]:
-    """Read one account after the other, so many a second at most, and slower while the service is down."""
+    """Read accounts one by one, at most this many a second, and slower while the service is down."""
     for record in records:
         if current_outage():
             time.sleep(PAUSE.total_seconds())
@@ -63,9 +63,9 @@ def refresh_accounts(actor: Actor, records: list[Record], *, rate: float) -> Ite
 
 @job("lookup.import_file", label="Import records")
 def import_file(progress: Progress, *, upload: int) -> dict[str, int]:
-    """Import an uploaded file; started again, it imports the same lines once more, which changes nothing."""
+    """Import an uploaded file; a second attempt imports the same lines again, which changes nothing."""
     found = Upload.objects.defer(None).get(pk=upload)
-    if found.finished_at:  # Its worker died before it could report that.
+    if found.finished_at:  # Its worker died before reporting that.
         return {"taken": found.taken, "refused": found.refused_count}
     content = found.file
     progress.begin(total=content.count(b"\n") + (not content.endswith(b"\n")))

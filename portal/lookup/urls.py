@@ -1,4 +1,4 @@
-"""Addresses of search and of keeping the registry true."""
+"""Addresses of search and of maintaining the registry."""
 
 from django.urls import path
 

@@ -35,7 +35,7 @@ MAX_REFUSED_SHOWN = 200
 
 @requires("lookup.search")
 def search(request: StaffRequest) -> HttpResponse:
-    """Show everything on file that matches, by kind, and ways to open an unknown ID."""
+    """Show everything on file that matches, by kind, and offer to open an unknown ID."""
     query = read(request.GET.get("q", ""))
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
@@ -47,7 +47,7 @@ def search(request: StaffRequest) -> HttpResponse:
 def results(
     request: StaffRequest, query: Query, groups: list[HitGroup], limit: int, of: str = ""
 ) -> dict[str, Any]:
-    """What the suggestions and the page show beside the records that match."""
+    """What the suggestions and the page show besides the matching records."""
     hits, notes = searches.find_messages(query, limit), searches.find_notes(query, limit)
     return {
         "query": query,
@@ -101,7 +101,7 @@ def search_page(
 
 @requires("lookup.search")
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
-    """Show one record: its last answer and whose it is."""
+    """Show one record: its last answer and its owner."""
     found = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
     log_view(
         Actor.of(request),
@@ -122,7 +122,7 @@ def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 
 
 def answer_fields(record: Record) -> list[tuple[str, Any]]:
-    """The last answer's fields by name, lists and objects as a count."""
+    """The last answer's fields by name; lists and objects as counts."""
     answer = codec.parse(record.answer) if record.answer else {}
     return [
         (
@@ -139,7 +139,7 @@ def answer_fields(record: Record) -> list[tuple[str, Any]]:
 def add(request: StaffRequest) -> HttpResponse:
     """Add a record that exists at the service, by its ID."""
     form = AddForm(request.POST or None, initial=request.GET.dict())
-    if form.is_valid() and is_confirmed(request, form):
+    if form.is_valid() and is_owner_confirmed(request, form):
         fields = {name: form.cleaned_data[name] for name in ("kind", "uuid", "borrower_uuid", "label")}
         added = services.add(Actor.of(request), **fields)
         messages.success(request, f"{added} was added.")
@@ -147,8 +147,8 @@ def add(request: StaffRequest) -> HttpResponse:
     return render_page(request, "lookup/add.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
-def is_confirmed(request: StaffRequest, form: AddForm) -> bool:
-    """Whether the service confirms that the given account is this borrower's; true if none is given."""
+def is_owner_confirmed(request: StaffRequest, form: AddForm) -> bool:
+    """Whether the service confirms the borrower of the given account; true if no account is given."""
     owner, proof = form.cleaned_data["borrower_uuid"], form.cleaned_data["proof"]
     if not proof or form.cleaned_data["kind"] != Kind.BORROWER:
         return True
@@ -240,7 +240,7 @@ def imported(request: StaffRequest, upload_id: int) -> HttpResponse:
 @require_safe
 @requires("lookup.import_records")
 def export_refused(request: StaffRequest, upload_id: int) -> HttpResponseBase:
-    """Export the stored refused lines of a file."""
+    """Export the rejected lines of a file."""
     upload = get_object_or_404(Upload, pk=upload_id)
     append(
         Actor.of(request),

@@ -1,4 +1,4 @@
-"""Imports the ids and profiles that a lender exports from its own records."""
+"""Imports IDs and profiles exported from a lender's own records."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ class Command(BaseCommand):
                 self.import_file(path, importer, actor)
 
     def import_file(self, path: Path, importer: Any, actor: Actor) -> None:
-        """Import one file, print the refused lines, and write an audit entry."""
+        """Import one file, print the rejected lines, and append an audit entry."""
         try:
             with path.open("rb") as file, open_lines(file) as lines:
                 report: ImportReport = importer(
