@@ -147,3 +147,4 @@ def _lock(descriptor: int) -> None:
 
 ANSWERS = Spool("answers", file_bytes=1024 * 1024, block_bytes=4096)
 VIEWS = Spool("views", file_bytes=10 * 1024 * 1024, block_bytes=512)
+SPOOLS = (ANSWERS, VIEWS)

@@ -27,7 +27,7 @@ from django.utils import timezone
 
 from portal.audit.chain import append
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
-from portal.audit.spool import ANSWERS, Ticket
+from portal.audit.spool import ANSWERS, SPOOLS, Ticket
 from portal.registry import store
 from portal.registry.models import Kind, Source
 from portal.registry.sources import operation_named
@@ -346,13 +346,13 @@ def _try_to_record(result: WriteResult, items: Sequence[store.Observation], seco
 
 
 def prepare_spool() -> None:
-    """Take the space of the spool and record what waits there, as a process starts."""
-    try:
-        ANSWERS.allocate()
-    except OSError:
-        logger.exception("%s could not be prepared: answers would go to the log.", ANSWERS.path)
-    else:
-        replay_answers()
+    """Take the space of both spools and record the answers that wait, as a process starts."""
+    for spool in SPOOLS:
+        try:
+            spool.allocate()
+        except OSError:
+            logger.exception("%s could not be prepared.", spool.path)
+    replay_answers()
 
 
 def replay_answers() -> int:

@@ -33,7 +33,7 @@ from portal.accounts.encryption import CannotDecrypt, decrypt
 from portal.accounts.single_sign_on import PROVIDER_ID, discover
 from portal.audit import checkpoints, guard, writes
 from portal.audit.models import Actor, Entry
-from portal.audit.spool import ANSWERS
+from portal.audit.spool import ANSWERS, SPOOLS
 from portal.gateway import build_client, client_for
 from portal.jobs.status import jobs_status
 from portal.operations import rights
@@ -204,12 +204,13 @@ def can_decrypt(encrypted: str) -> bool:
 
 def answers() -> Findings:
     """Check that answers of writes can be spooled while the database is down, and that none is still waiting."""
-    try:
-        ANSWERS.allocate()
-        left = writes.replay_answers()
-    except OSError as error:
-        yield bad(f"{ANSWERS.path} can’t be written: responses could be lost. {first_line(error)}")
-        return
+    for spool in SPOOLS:
+        try:
+            spool.allocate()
+        except OSError as error:
+            yield bad(f"{spool.path} can’t be written: {spool.name} could be lost. {first_line(error)}")
+            return
+    left = writes.replay_answers()
     if orphans := writes.answers_without_write():
         _, first = orphans[0]
         yield bad(

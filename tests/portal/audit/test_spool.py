@@ -14,7 +14,7 @@ from django.test import Client as Browser
 
 from portal.audit import writes
 from portal.audit.models import Entry, RemoteCall, WriteIntent
-from portal.audit.spool import ANSWERS
+from portal.audit.spool import ANSWERS, VIEWS, Spool
 from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import databases, given
@@ -26,14 +26,15 @@ ENTRY = {"uuid": "4f1b", "amount": Decimal("12.50"), "name": "Café \ud800"}
 @pytest.fixture
 def file(settings: LazySettings, tmp_path: Path) -> Path:
     settings.DATA_DIR = tmp_path
-    ANSWERS.allocate()
+    writes.prepare_spool()
     return ANSWERS.path
 
 
-def test_its_space_is_taken_at_the_start(file: Path) -> None:
-    found = file.stat()
-    assert (found.st_size, found.st_mode & 0o777) == (ANSWERS.file_bytes, 0o600)
-    assert found.st_blocks * 512 >= ANSWERS.file_bytes
+@pytest.mark.parametrize("spool", [ANSWERS, VIEWS])
+def test_its_space_is_taken_at_the_start(file: Path, spool: Spool) -> None:
+    found = spool.path.stat()
+    assert (found.st_size, found.st_mode & 0o777) == (spool.file_bytes, 0o600)
+    assert found.st_blocks * 512 >= spool.file_bytes
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
