@@ -16,7 +16,7 @@ ONBOARDED_DAYS = 30
 
 
 def incomplete_onboardings(snoozed: Snoozed) -> Items:
-    """Borrowers that were created here recently and still have open tasks."""
+    """Recently onboarded borrowers with open tasks."""
     since = timezone.now() - timedelta(days=ONBOARDED_DAYS)
     created = WriteIntent.objects.filter(
         operation=CREATION, state=WriteIntent.State.CONFIRMED, finished_at__gte=since
@@ -46,7 +46,7 @@ def _task_item(open_onboarding: tuple[WriteIntent, Sequence[Task]]) -> Item:
 
 
 def old_drafts(snoozed: Snoozed, user: User) -> Items:
-    """This person's drafts of yesterday and before."""
+    """This person's drafts from before today."""
     old = Draft.objects.filter(owner=user, updated_at__lt=timezone.now() - timedelta(days=1))
     return Items(old.exclude(pk__in=snoozed.ids("draft:")), _draft_item, group="drafts")
 

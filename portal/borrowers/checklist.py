@@ -1,6 +1,6 @@
-"""The onboarding checklist: what is still to do for a borrower, computed from its records and confirmed writes.
+"""The onboarding checklist: a borrower's open tasks, computed from its records and confirmed writes.
 
-Hides how the portal knows that something was sent which the service never returns: confirmed writes keep a masked body.
+Hides how the portal knows that something was sent that the service never returns: confirmed writes have a masked body.
 """
 
 from collections import defaultdict
@@ -17,25 +17,25 @@ from portal.registry.records import active_records
 from portal.ui.addresses import page_url
 from servicing import Application
 
-# A list filters by open checklists among this many of the latest onboardings.
+# The list's filter by open checklists covers this many of the latest onboardings.
 MAX_ONBOARDINGS = 500
-# Of name, email and phone, so many must be equal for two descriptions to be of one person.
+# This many of name, email and phone must be equal for two descriptions to be the same person.
 MIN_EQUAL_DETAILS = 2
-# Types of an individual; the interface only names the type of a business.
+# Types of an individual; the interface documents only the type of a business.
 INDIVIDUAL_TYPES = ("PERSON", "INDIVIDUAL")
 PERSON_SECRETS = {"ssn": "SSN", "dob": "date of birth"}
-"""What the service never returns of a person."""
+"""Data about a person that the service never returns."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One line of the checklist: done by somebody at a time, or open."""
+    """One line of the checklist, open or done (by whom and when)."""
 
     title: str
     done_at: datetime | None = None
     done_by: str = ""
     url: str = ""
-    """Where it is done."""
+    """The page to do it on."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ConfirmedWrites:
 
     @classmethod
     def of(cls, borrower_uuids: Iterable[str]) -> "Mapping[str, ConfirmedWrites]":
-        """Those of several borrowers, in one query; an empty one for a borrower without any."""
+        """The confirmed writes of several borrowers, in one query; empty for a borrower without any."""
         confirmed = WriteIntent.objects.filter(
             state=WriteIntent.State.CONFIRMED, operation__startswith="borrowers."
         )
@@ -60,7 +60,7 @@ class ConfirmedWrites:
         return next((write for write in self.writes if _body_about(write, subject).get(field)), None)
 
     def latest_secrets(self, person: Record) -> "dict[str, WriteIntent | None]":
-        """For each secret of a person the latest write that sent it."""
+        """The latest write that sent each secret of a person."""
         return {field: self.latest_with(person, field) for field in PERSON_SECRETS}
 
 
@@ -77,7 +77,7 @@ def _body_about(write: WriteIntent, subject: Record) -> Mapping[str, Any]:
 
 
 def _match_score(sent: Mapping[str, Any], person: Record) -> int:
-    """How many details of a person in the body of a creation equal a key person's: the body has no uuid."""
+    """The number of details that a person in a creation's body shares with a key person. The body has no uuid."""
     names = (sent.get(part) for part in ("first_name", "middle_name", "last_name"))
     details = (" ".join(filter(None, names)), sent.get("email"), sent.get("phone"))
     known_details = (person.label, person.email, person.phone)
@@ -87,9 +87,9 @@ def _match_score(sent: Mapping[str, Any], person: Record) -> int:
 def onboarding_checklist(
     record: Record, people: Sequence[Record], applications: Sequence[Record], writes: ConfirmedWrites
 ) -> list[Task]:
-    """The asset report, everyone's SSN and date of birth, the first application and its consent.
+    """The tasks: asset report, everyone's SSN and date of birth, the first application and its consent.
 
-    Empty unless the borrower was onboarded here: of others nobody here knows what was sent.
+    Empty unless the borrower was onboarded here, because what was sent about others is unknown.
     """
     if not any(write.operation == CREATION for write in writes.writes):
         return []
@@ -102,14 +102,14 @@ def onboarding_checklist(
 
 
 def incomplete_borrowers() -> list[str]:
-    """The borrowers among the latest that were created here with something left to do."""
+    """The latest borrowers onboarded here that have open tasks."""
     created = WriteIntent.objects.filter(operation=CREATION, state=WriteIntent.State.CONFIRMED)
     uuids = created.order_by("-finished_at").values_list("subject_uuid", flat=True)[:MAX_ONBOARDINGS]
     return [record.uuid for record, tasks in open_tasks(uuids) if tasks]
 
 
 def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]:
-    """These borrowers with what is left to do, in as many queries as for one."""
+    """The open tasks of these borrowers, in as many queries as for one."""
     borrowers = list(active_records(Kind.BORROWER).filter(uuid__in=list(borrower_uuids)))
     uuids = [one.uuid for one in borrowers]
     related: dict[tuple[str, str], list[Record]] = defaultdict(list)
@@ -127,7 +127,7 @@ def open_tasks(borrower_uuids: Iterable[str]) -> list[tuple[Record, list[Task]]]
 
 
 def _applied_at(record: Record) -> datetime:
-    """When an application was created, by the service's clock where it says so."""
+    """When an application was created: by the service's clock if known, else by ours."""
     answer = store.last_answer(record, Application)
     return (answer and answer.created_at and answer.created_at.at) or record.created_at
 
@@ -139,7 +139,7 @@ def _report_task(record: Record, writes: ConfirmedWrites) -> Task:
 
 
 def _secret_task(record: Record, person: Record, writes: ConfirmedWrites) -> Task:
-    """What the service never returns of a person: done once all of it was sent."""
+    """The task to send a person's secrets, done once all of them were sent."""
     found = writes.latest_secrets(person)
     if missing := [words for field, words in PERSON_SECRETS.items() if not found[field]]:
         title = f"No {' or '.join(missing)} of {person} sent from here"

@@ -1,4 +1,4 @@
-"""Records on file with the same email, phone or name: a warning while typing, a question before sending."""
+"""Finds records with the same email, phone or name: a warning while typing, a question before sending."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from portal.ui import wording
 MAX_MATCHES = 20
 MAX_SEARCHED = 200
 CREATION = "borrowers.create_commercial"
-# What makes two creations similar: EIN and SSN are stored nowhere.
+# The values that make two creations similar. EIN and SSN are never stored.
 IDENTITY_FIELDS = ("first_name", "email", "phone")
 
 
 @dataclass(frozen=True)
 class Match:
-    """A record, and which of the given values it shares: in small letters, and as it has them."""
+    """A record and the given values that it shares, in lower case and as on the record."""
 
     record: Record
     owner: Record | None
@@ -33,7 +33,7 @@ class Match:
 
     @property
     def who(self) -> str:
-        """For instance ``a key person of Tallgrass Farms LP``."""
+        """Such as ``a key person of Tallgrass Farms LP``."""
         if self.record.kind == Kind.BORROWER:
             return f"borrower {self.record}"
         return f"a key person of {self.owner}" if self.owner else f"key person {self.record}"
@@ -62,7 +62,7 @@ def _values(record: Record) -> dict[str, str]:
 
 
 def open_creations(values: Iterable[str], *, except_for: str) -> list[tuple[WriteIntent, list[str]]]:
-    """Creations without a known outcome that were sent with one of these values, and which ones."""
+    """Creations with an unknown outcome that were sent with any of these values, and those values."""
     wanted = {value.casefold() for value in values if value}
     sent = WriteIntent.objects.filter(operation=CREATION, state__in=WriteIntent.OPEN)
     found = []

@@ -1,6 +1,7 @@
-"""Form, review, send once, follow: how a change of a borrower reaches the service. Onboarding and profiles are flows.
+"""How a change of a borrower reaches the service: form, review, send once, follow.
 
-Hides how a request that is repeated, blocked, rejected or not sent leads back to the right page with what was typed.
+Onboarding and profile edits are flows. Hides how a request that is repeated, blocked, rejected or not sent leads back
+to the right page with what was typed.
 """
 
 from abc import ABC, abstractmethod
@@ -18,40 +19,40 @@ from servicing import Client, InvalidInput, NotSent, Rejected
 
 
 class Flow(ABC):
-    """One change in one request. The pages and what is sent are the subclass's."""
+    """One change in one request. Subclasses define the pages and what is sent."""
 
     stays_on_review: ClassVar[type[Blocked]] = Blocked
-    """The block after which the review is shown again; any other has an error page."""
+    """The kind of block after which the review is shown again; others have an error page."""
 
     def __init__(self, request: StaffRequest) -> None:
         self.request = request
 
     @abstractmethod
     def show_review(self, final: Any = None, *, status: int = 200, **notice: Any) -> HttpResponse:
-        """Everything that would be sent, and the form of what is typed last."""
+        """Show everything that would be sent, and the final form."""
 
     @abstractmethod
     def describe_write(self, final: Any) -> Write:
-        """What staff know of the write."""
+        """Describe the write for the audit trail."""
 
     @abstractmethod
     def call_service(self, client: Client, final: Any) -> None:
-        """Make the one request."""
+        """Send the one request."""
 
     @abstractmethod
     def show_rejection(self, error: InvalidInput | Rejected, final: Any) -> HttpResponse:
-        """The form that can be corrected, with the reasons at their fields."""
+        """Show the form again with the reasons at their fields."""
 
     @abstractmethod
     def show_success(self, intent: WriteIntent) -> HttpResponse:
-        """Where a write leads that was just sent."""
+        """Redirect after a successful write."""
 
     @abstractmethod
     def follow(self, intent: WriteIntent) -> HttpResponse:
-        """Where a write leads that this form sent before."""
+        """Redirect to the result of a write that this form already sent."""
 
     def send_once(self, final: SendForm) -> HttpResponse:
-        """Send what was reviewed. A failure that can't be corrected here goes up to the error pages."""
+        """Send what was reviewed. Failures that can't be corrected here go to the error pages."""
         write = self.describe_write(final)
         try:
             self.call_service(client_for_write(self.request, write), final)
@@ -67,7 +68,7 @@ class Flow(ABC):
 
 
 def field_just_left(request: StaffRequest, forms: Iterable[LiveForm]) -> BoundField | None:
-    """The field that HTMX asks to check; None for a day of which only some boxes are filled."""
+    """The field that HTMX wants checked; None for a date with empty boxes."""
     name = request.htmx.trigger_name or ""
     for field in (form[each] for form in forms for each in form.live_names):
         if field.html_name in (name, name.rpartition("_")[0]):

@@ -1,4 +1,4 @@
-"""What the forms of onboarding and of profiles share: fields, an address, and what is typed just before sending.
+"""What the onboarding and profile forms share: fields, the address, and the final form before sending.
 
 Hides the service's limits behind a note under each field, and that the service takes an address only as a whole.
 """
@@ -27,7 +27,7 @@ SEE_ABOVE = "The service rejected this; see its message above."
 
 
 def profile_address(parts: Mapping[str, Any]) -> Address:
-    """An address as it is sent; an empty line is None."""
+    """An address as it is sent, with None for an empty line."""
     lines = {name: parts.get(name) or None for name in ADDRESS_FIELDS}
     return Address(country=settings.SERVICING_COUNTRY, **lines)
 
@@ -36,7 +36,7 @@ def profile_address(parts: Mapping[str, Any]) -> Address:
 
 
 class CodeField(TextField):
-    """A two-letter code, found by code or by name: the box searches a list of both."""
+    """A two-letter code, chosen from a searchable list of codes and names."""
 
     names: ClassVar[Mapping[str, str]]
     list_id: ClassVar[str]
@@ -75,7 +75,7 @@ class BusinessPhoneField(PhoneField):
 
 
 class RuledDayField(DayField):
-    """A day that a rule compares with today at the service."""
+    """A day that is checked against today's date at the service."""
 
     def __init__(self, *, rule: Callable[..., list[str]], accepted: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -101,13 +101,13 @@ def birth_day_field(**kwargs: Any) -> RuledDayField:
 
 
 def confirmation_field(label: str, error: str, **kwargs: Any) -> forms.BooleanField:
-    """A box that is never ticked in advance."""
+    """A required checkbox that is never checked in advance."""
     widget = forms.CheckboxInput(check_test=lambda _: False)
     return forms.BooleanField(label=label, widget=widget, error_messages={"required": error}, **kwargs)
 
 
 class LiveForm(StaffForm):
-    """A form whose fields are checked as they are left, and whose typed text can be bound again."""
+    """A form that checks fields as people leave them, and whose typed text can be bound again."""
 
     nothing_happened = "Nothing was sent."
     check_values = '{"act": "check"}'
@@ -118,25 +118,25 @@ class LiveForm(StaffForm):
         self.left_out: list[str] = []
         for name in self.live_names:
             widget = self.fields[name].widget
-            # A select changes with every key pressed in it, so it is checked when it is left.
+            # A select changes with every key press, so it is checked on blur.
             is_at_once = isinstance(widget, (forms.RadioSelect, forms.CheckboxInput, forms.FileInput))
             widget.attrs |= {
                 "hx-post": url,
                 "hx-vals": self.check_values,
                 "hx-trigger": "change" if is_at_once else "blur changed",
                 "hx-target": "closest .sd-field",
-                # In one queue for the form, a field that its answer replaces would drop the checks behind it.
+                # With one queue for the whole form, replacing a field would drop the checks waiting behind it.
                 "hx-sync": "closest .sd-field:queue last",
             }
 
     @property
     def live_names(self) -> list[str]:
-        """The fields that are filled in, as against ticked or carried along."""
+        """The visible fields that people type or choose in, without checkboxes and hidden fields."""
         return [name for name in self.field_order or self.fields if name in self.fields]
 
     @property
     def typed(self) -> dict[str, str]:
-        """The typed text, under the names that bind it again."""
+        """The typed text by field name, to bind it again."""
         names = [
             f"{name}{suffix}"
             for name, field in self.fields.items()
@@ -147,7 +147,7 @@ class LiveForm(StaffForm):
         return {name: str(value) for name, value in values.items() if value is not None}
 
     def forgive_missing(self) -> None:
-        """Treat fields that are not filled in yet as left out, not as wrong."""
+        """Move fields that are still empty from the errors to ``left_out``."""
         for name, errors in list(self.errors.as_data().items()):
             if all(error.code == "required" for error in errors):
                 self.left_out.append(name)
@@ -155,11 +155,11 @@ class LiveForm(StaffForm):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is wrong and nothing is left out."""
+        """Whether nothing is wrong or missing."""
         return not self.errors and not self.left_out
 
     def is_requirement_met(self, name: str) -> bool:
-        """Whether a field holds what the service requires of it."""
+        """Whether a field has what the service requires."""
         return name in self.cleaned_data and name not in self.errors
 
 
@@ -180,7 +180,7 @@ class AddressForm(LiveForm):
         return self.cleaned_data
 
     def check_address(self) -> None:
-        """Check what concerns several parts of the address."""
+        """Check rules that concern several parts of the address."""
         found = rules.address_field_problems(self.address, country=settings.SERVICING_COUNTRY)
         for name in found.keys() & (set(ADDRESS_FIELDS) - self.errors.keys()):
             self.add_error(name, found[name])
@@ -191,7 +191,7 @@ class AddressForm(LiveForm):
             self.fields["zip"].accepted = f"In {state}"  # type: ignore[attr-defined]
 
     def value(self, name: str) -> Any:
-        """The present value of a field."""
+        """The current value of a field."""
         return self.cleaned_data.get(name) or None
 
     @property
@@ -201,12 +201,12 @@ class AddressForm(LiveForm):
 
     @property
     def zip_warnings(self) -> list[str]:
-        """What is confirmed about the ZIP code before the address is sent."""
+        """Warnings about the ZIP code to confirm before sending."""
         return rules.address_warnings(self.address).get("zip", [])
 
     @property
     def one_line(self) -> str:
-        """The address as people read it out, as far as it is typed."""
+        """The address on one line, as far as it is typed."""
         lines = [self.value(name) for name in ("line_1", "line_2", "line_3", "city")]
         place = " ".join(filter(None, (self.value("state"), self.value("zip"))))
         return ", ".join(filter(None, [*lines, place]))
@@ -216,7 +216,7 @@ class AddressForm(LiveForm):
 
 
 class SendForm(WriteForm):
-    """What is typed just before sending. Numbers in it are stored nowhere."""
+    """The final form before sending. Its numbers are never stored."""
 
     def __init__(self, data: Any = None, files: Any = None, **kwargs: Any) -> None:
         super().__init__(data, files, **kwargs)
@@ -232,7 +232,7 @@ class SendForm(WriteForm):
         help_text: str = "",
         required: bool = True,
     ) -> None:
-        """Ask for a number twice, to catch a slip."""
+        """Ask for a number twice, to catch typos."""
         for each, text, hint in ((name, label, help_text), (f"{name}_again", f"Confirm {label}", "")):
             field = SecretDigitsField(rule=rule, label=text, help_text=hint, required=required)
             field.widget.attrs["data-groups"] = groups

@@ -30,7 +30,7 @@ ENTITIES: Final = rules.ENTITIES | {"INDIVIDUAL": "Individual"}
 
 @dataclass
 class BorrowerRow(Row):
-    """A borrower with what it has."""
+    """A borrower with its accounts and people."""
 
     totals: BorrowerTotals = field(default_factory=BorrowerTotals)
 
@@ -61,7 +61,7 @@ def name(row: BorrowerRow) -> str:
 
 
 def people(row: BorrowerRow) -> str:
-    """The first key person, and how many more there are."""
+    """The first key person, and the number of others."""
     first, *others = row.totals.people or [""]
     return f"{first} and {len(others)} more" if others else ui.or_dash(first)
 

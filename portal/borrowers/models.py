@@ -1,7 +1,7 @@
-"""What staff have typed of a borrower being onboarded, until it is sent, discarded or too old.
+"""Drafts of borrowers being onboarded, until they are sent, discarded or too old.
 
-Hides how long a draft lives, how it changes while another window is open, and that its report is not read with the
-rest. No draft ever holds an EIN or SSN: they are typed on the last step and go no further than the request.
+Hides how long a draft lives, how it changes while another window is open, and that its report is loaded separately. No
+draft ever holds an EIN or SSN: they are typed on the last step and go only into the request.
 """
 
 import uuid
@@ -17,12 +17,12 @@ from django.utils import timezone
 from portal.borrowers.reports import Report
 from portal.ui.guard import number_problem
 
-# So many times at most a draft is looked for that was sent.
+# The most times that a draft can be sent and still be found.
 MAX_SENDINGS = 50
 
 
 class Step(models.TextChoices):
-    """The steps of onboarding, in their order."""
+    """The onboarding steps in order."""
 
     BUSINESS = "business", "Business"
     ADDRESS = "address", "Address"
@@ -44,13 +44,13 @@ class Step(models.TextChoices):
 
 
 class Drafts(models.Manager["Draft"]):
-    """Drafts without their reports, which are read when they are sent."""
+    """Drafts without their reports, which are loaded only to be sent."""
 
     def get_queryset(self) -> models.QuerySet["Draft"]:
         return super().get_queryset().defer("asset_report")
 
     def forget_old(self) -> int:
-        """Delete drafts that nobody changed for as long as drafts are kept, and say how many."""
+        """Delete drafts that nobody changed for the retention time; return how many."""
         limit = timezone.now() - timedelta(days=settings.DRAFT_DAYS)
         forgotten, _ = self.filter(updated_at__lt=limit).delete()
         return forgotten
@@ -83,16 +83,16 @@ class Draft(models.Model):
         return self.title
 
     def get_absolute_url(self) -> str:
-        """Where to resume."""
+        """The step at which to resume."""
         return self.url(Step(self.step))
 
     def url(self, step: Step) -> str:
-        """The address of one of its steps."""
+        """The address of a step."""
         return reverse("borrowers:draft", args=[self.pk, step.value])
 
     @property
     def title(self) -> str:
-        """The legal name, as far as there is one."""
+        """The legal name, if it was typed."""
         return self.typed(Step.BUSINESS)[0].get("first_name", "").strip()[:300] or "Unnamed borrower"
 
     @property
@@ -102,19 +102,19 @@ class Draft(models.Model):
 
     @property
     def is_saved(self) -> bool:
-        """Whether there is a row of it yet."""
+        """Whether it is in the database."""
         return not self._state.adding
 
     def typed(self, step: Step) -> list[dict[str, str]]:
-        """For each form of a step what was typed, as it was typed."""
+        """The text as typed in each form of a step."""
         return self.data.get(step) or [{}]
 
     def save_step(
         self, step: Step, rows: Iterable[Mapping[str, str]], *, resume_at: Step, report: Report | None = None
     ) -> "Draft":
-        """Save what was typed on a step but for EIN and SSN, and drop what the service rejected of it.
+        """Save what was typed on a step without EIN and SSN, and clear the service's rejections of it.
 
-        ``Draft.DoesNotExist`` when it was sent or discarded in between: then nothing brings it back.
+        Raises ``Draft.DoesNotExist`` if the draft was sent or discarded in between; saving doesn't bring it back.
         """
         with transaction.atomic():
             drafts = Draft.objects.select_for_update()
@@ -136,22 +136,22 @@ class Draft(models.Model):
         return latest
 
     def save_refusal(self, refusal: dict[str, list[Any]], *, resume_at: Step) -> None:
-        """Save why the service, or the client, rejected it."""
+        """Save why the service or the client rejected it."""
         self.refusal, self.step, self.submit_id = refusal, resume_at, self._next_submit_id()
         self.save(update_fields=["refusal", "step", "submit_id", "updated_at"])
 
     def renew_submit_id(self) -> None:
-        """Let it be sent again after a sending without effect."""
+        """Let it be sent again after an attempt without effect."""
         self.submit_id = self._next_submit_id()
         self.save(update_fields=["submit_id"])
 
     def _next_submit_id(self) -> uuid.UUID:
-        """An ID that follows from the draft's, so that what was sent can be found after the draft is gone."""
+        """A submit ID derived from the draft's ID, so that the write can be found after the draft is gone."""
         return uuid.uuid5(self.pk, str(self.submit_id))
 
 
 def submit_ids(draft_id: uuid.UUID) -> list[str]:
-    """The IDs under which a draft was sent, one for each time."""
+    """The submit IDs under which a draft may have been sent, one for each time."""
     ids = [uuid.uuid5(draft_id, "")]
     while len(ids) < MAX_SENDINGS:
         ids.append(uuid.uuid5(draft_id, str(ids[-1])))

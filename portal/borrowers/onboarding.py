@@ -1,7 +1,7 @@
-"""Onboarding of a commercial borrower: five steps over one draft, of which the last one sends it.
+"""Onboarding of a commercial borrower: five steps with one draft; the last step sends it.
 
-Hides that every button saves what was typed first. EIN and SSNs go from the last form into the request and are stored
-nowhere.
+Hides that every button first saves what was typed. EIN and SSNs go from the last form into the request and are never
+stored.
 """
 
 import gzip
@@ -44,7 +44,7 @@ from servicing import Address, Client, InvalidInput, NewKeyPerson, Rejected, rul
 
 State = WriteIntent.State
 Rows = list[dict[str, str]]
-"""For each form of a step its typed text."""
+"""The typed text of each form of a step."""
 PAGE = "borrowers/create.html"
 PREVIEW_EIN = "000000000"
 
@@ -54,7 +54,7 @@ PREVIEW_EIN = "000000000"
 @require_safe
 @requires("borrowers.create")
 def create(request: StaffRequest) -> HttpResponse:
-    """The first step of a draft that is saved once something is typed; and the drafts begun before."""
+    """The first step of a new draft, which is saved once something is typed, and the person's earlier drafts."""
     Draft.objects.forget_old()
     first = {Step.BUSINESS: [{"first_name": request.GET.get("name", "")[: rules.MAX_LEGAL_NAME_CHARACTERS]}]}
     drafts = Draft.objects.filter(owner=request.user)
@@ -65,20 +65,20 @@ def create(request: StaffRequest) -> HttpResponse:
 @accepts_files(1)
 @requires("borrowers.create")
 def draft(request: StaffRequest, draft_id: UUID, step: str) -> HttpResponse:
-    """One step: what was typed on it, or whatever one of its buttons does."""
+    """Show a step with what was typed, or do what its buttons say."""
     if step not in Step.values:
         raise Http404
     found = Draft.objects.filter(pk=draft_id).first()
     if found and found.owner_id != request.user.pk:
         raise Http404
     if not found and (request.method != "POST" or step != Step.BUSINESS):
-        return gone(request, draft_id)
+        return redirect_gone_draft(request, draft_id)
     onboarding = Onboarding(request, found or Draft(pk=draft_id, owner=request.user))
     if request.method == "POST":
         try:
             return onboarding.post(Step(step))
-        except Draft.DoesNotExist:  # It was sent or discarded a moment ago.
-            return gone(request, draft_id)
+        except Draft.DoesNotExist:  # It was just sent or discarded.
+            return redirect_gone_draft(request, draft_id)
     title = onboarding.draft.title
     log_page(request, kind="draft", uuid=str(draft_id), label=f"draft of {title}", borrower_uuid="")
     return onboarding.show_step(Step(step))
@@ -87,15 +87,15 @@ def draft(request: StaffRequest, draft_id: UUID, step: str) -> HttpResponse:
 @require_POST
 @requires("borrowers.create")
 def discard_draft(request: StaffRequest, draft_id: UUID) -> HttpResponse:
-    """Forget a draft; nothing of it was sent."""
+    """Delete a draft that was not sent."""
     for each in Draft.objects.filter(pk=draft_id, owner=request.user):
         each.delete()
         toast(request, f"Draft of {each.title} discarded.")
     return finish_action(request, reverse("borrowers:index"))
 
 
-def gone(request: StaffRequest, draft_id: UUID) -> HttpResponse:
-    """The draft was sent or discarded: lead to the borrower it created, or say so."""
+def redirect_gone_draft(request: StaffRequest, draft_id: UUID) -> HttpResponse:
+    """Redirect from a draft that was sent or discarded to the borrower it created, or say what happened."""
     sent = WriteIntent.objects.filter(submit_id__in=submit_ids(draft_id), actor_id=request.user.pk)
     if intent := sent.filter(state=State.CONFIRMED).first():
         return show_created(request, intent)
@@ -118,14 +118,14 @@ def show_created(request: StaffRequest, intent: WriteIntent) -> HttpResponse:
 
 @dataclass(frozen=True)
 class NewBorrower:
-    """What a complete draft says, parsed once. EIN, SSNs and the report come with the sending."""
+    """A complete draft, parsed once. EIN, SSNs and the report are added when it is sent."""
 
     business: Mapping[str, Any]
     address: Address
     people: Sequence[NewKeyPerson]
 
     def arguments(self, *, ein: str, ssns: Iterable[str | None]) -> dict[str, Any]:
-        """What the library is asked to create."""
+        """The arguments of the client's call."""
         people = [structs.replace(person, ssn=ssn) for person, ssn in zip(self.people, ssns, strict=True)]
         return dict(self.business, ein=ein, address=self.address, key_people=people)
 
@@ -144,7 +144,7 @@ class Onboarding(Flow):
     # --- Duplicates ---
 
     def matches(self, step: Step) -> list[Match]:
-        """Records with an email, phone or name that was typed on this step; on the last one, of the business."""
+        """Records with an email, phone or name typed on this step; on the last step, with those of the business."""
         if step == Step.PEOPLE:
             people = self.steps.people
             return find_matches(value for form in people for value in typed_values(form, "email", "phone"))
@@ -156,12 +156,12 @@ class Onboarding(Flow):
 
     @property
     def similar_borrowers(self) -> list[Match]:
-        """Borrowers on file that this one may be."""
+        """Borrowers on file that may be the same one."""
         return [match for match in self._business_matches if match.record.kind == Kind.BORROWER]
 
     @cached_property
     def unconfirmed_duplicates(self) -> list[tuple[WriteIntent, list[str]]]:
-        """Similar creations whose outcome is unknown. Equal ones are left out: they are blocked on sending."""
+        """Similar creations with an unknown outcome. Equal ones are left out, since sending blocks them."""
         if not self.steps.is_complete(Step.BUSINESS):
             return []
         fingerprint = self._write().fingerprint(CREATION)
@@ -170,7 +170,7 @@ class Onboarding(Flow):
         return [(intent, shared) for intent, shared in found if intent.fingerprint != fingerprint]
 
     def _annotate_people(self, matches: Sequence[Match]) -> None:
-        """Say on each person's card who has the same email or phone, and what the business's address is."""
+        """Add to each person's card the matches of email and phone, and the business's address."""
         first: dict[str, int] = {}
         for form in self.steps.people:
             if address := self.steps.address.one_line:
@@ -186,7 +186,7 @@ class Onboarding(Flow):
     # --- The pages ---
 
     def show_step(self, step: Step, *, status: int = 200, **more: Any) -> HttpResponse:
-        """One step of the wizard."""
+        """Render one step of the wizard."""
         if step == Step.REVIEW:
             return self.show_review(status=status)
         context = self._context(step) | more
@@ -214,7 +214,7 @@ class Onboarding(Flow):
     def show_review(
         self, final: OnboardingSendForm | None = None, *, status: int = 200, **notice: Any
     ) -> HttpResponse:
-        """Everything in reading order, and what is typed last."""
+        """Render everything in reading order, and the final form."""
         earlier = WriteIntent.objects.filter(submit_id=str(self.draft.submit_id)).first()
         if earlier and earlier.state == State.CONFIRMED:
             return self.follow(earlier)
@@ -243,7 +243,7 @@ class Onboarding(Flow):
         own = [person for person in people if not person.cleaned_data.get("same_address")]
         return OnboardingSendForm(
             data,
-            # It changes with all that would be sent, so nothing is sent that was not on the page.
+            # The version covers everything that would be sent, so nothing is sent that was not on the page.
             version=hashlib.sha256(json.dumps([typed, report]).encode()).hexdigest()[:16],
             people=[Truncator(person.name or person.subject.capitalize()).chars(32) for person in people],
             must_explain=bool(self.similar_borrowers or self.unconfirmed_duplicates),
@@ -252,20 +252,20 @@ class Onboarding(Flow):
         )
 
     def _preview(self) -> Any:
-        """The request as it would be recorded: EIN, SSN, dates of birth and the report masked."""
+        """The request as it would be recorded, with EIN, SSN, dates of birth and the report masked."""
         arguments = self._new_borrower.arguments(ein=PREVIEW_EIN, ssns=[None] * len(self.steps.people))
         report = self._report()
         try:
             return self.request.servicing.preview(
                 lambda it: it.borrowers.create_commercial(**arguments, asset_report=report)
             ).body
-        except InvalidInput:  # It is shown once it is sent.
+        except InvalidInput:  # The errors are shown when it is sent.
             return None
 
     # --- Saving a step ---
 
     def post(self, step: Step) -> HttpResponse:
-        """Save what was posted of a step, whatever is wrong with it; then do what its button says."""
+        """Save the posted step, even with errors, then do what its button says."""
         if step == Step.REVIEW:
             return self._post_review()
         act, number = self._act()
@@ -288,7 +288,7 @@ class Onboarding(Flow):
         return self._go_on(step, act, number)
 
     def _refused_report(self, form: LiveForm) -> str:
-        """The name of the file and why it was refused, until another one is accepted or it is removed."""
+        """The name of a rejected file and the reason, until another file is accepted or this one removed."""
         if form.cleaned_data.get("asset_report"):
             return ""
         file = self.request.FILES.get("asset_report")
@@ -298,14 +298,14 @@ class Onboarding(Flow):
         return self.steps.refused_report
 
     def _act(self) -> tuple[str, int]:
-        """What to do, and with which of the people."""
+        """The posted action and the number of the person it is about."""
         if self.request.htmx.target == "draft-state":
             return "autosave", 0
         act, _, number = self.request.POST.get("act", "next").partition("-")
         return act, int(number) if re.fullmatch("[0-9]{1,2}", number) else 0
 
     def _check_field(self, step: Step, forms: Sequence[LiveForm]) -> HttpResponse:
-        """One field as it was left, with its note, and what the service requires of its present value."""
+        """Render one field as left, with its note, and the requirements that its value meets."""
         for form in forms:
             form.forgive_missing()
         field = field_just_left(self.request, forms)
@@ -314,7 +314,7 @@ class Onboarding(Flow):
         return render_page(self.request, f"{PAGE}#checked-field", self._context(step) | {"field": field})
 
     def _go_on(self, step: Step, act: str, number: int) -> HttpResponse:
-        """Where a button leads once everything is saved."""
+        """Go where the button leads, once everything is saved."""
         request, draft = self.request, self.draft
         match act:
             case "autosave" if request.htmx.target == "draft-state":
@@ -335,7 +335,7 @@ class Onboarding(Flow):
     # --- Sending ---
 
     def _post_review(self) -> HttpResponse:
-        """Send the draft once; the reason is saved before, EIN and SSNs never."""
+        """Send the draft once. The reason is saved first, EIN and SSNs never."""
         final = self._final_form(self.request.POST)
         is_valid = final.is_valid()  # First, because it records which numbers are neither SSN nor EIN.
         reason = {"reason": final.data.get("reason", "")}
@@ -375,7 +375,7 @@ class Onboarding(Flow):
         self.draft.delete()
 
     def show_rejection(self, error: InvalidInput | Rejected, final: OnboardingSendForm) -> HttpResponse:
-        """Back to the first step of which something was rejected."""
+        """Go back to the first step with a rejected field."""
         refusal = refusal_of(error)
         named = {row[0] for rows in refusal.values() for row in rows}
         step = next((step for step in Step if step in named), Step.REVIEW)
@@ -405,7 +405,7 @@ def typed_values(form: LiveForm, *names: str) -> list[str]:
 
 
 def apply_row_action(rows: Rows, act: str, number: int) -> tuple[Rows, int]:
-    """The people after an action on one of them, and which of them to look at then."""
+    """Add, copy, remove or move a person; return the people and the number of the one to show."""
     if number >= len(rows):
         return rows, 0
     match act:

@@ -1,4 +1,4 @@
-"""The forms of onboarding: its steps, and the last one with the EIN and SSNs."""
+"""The onboarding forms: one for each step, and the last one with EIN and SSNs."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -52,7 +52,7 @@ class BusinessForm(LiveForm):
 
 
 class PersonForm(AddressForm):
-    """One key person, with the business's address or one of their own."""
+    """One key person, with the business's address or their own."""
 
     field_order = (*NAMES, "title", "citizenship", "dob", "email", "phone", "same_address", *ADDRESS_FIELDS)
     BLANK: ClassVar = {"same_address": "on", "citizenship": rules.COUNTRIES["US"]}
@@ -74,36 +74,36 @@ class PersonForm(AddressForm):
 
     @property
     def title_word(self) -> str:
-        """Owner, director or beneficiary, once it is chosen."""
+        """Owner, director or beneficiary, once chosen."""
         return rules.TITLES.get(self.cleaned_data.get("title", ""), "")
 
     @property
     def contact_line(self) -> str:
-        """What a closed card shows of the person."""
+        """The summary on a collapsed card."""
         contact = [self.cleaned_data.get("email"), wording.phone(self.cleaned_data.get("phone"))]
         place = "same address as the business" if self.cleaned_data.get("same_address") else "own address"
         return ", ".join([*filter(None, contact), place]) if any(contact) else ""
 
     @property
     def name(self) -> str:
-        """First, middle and last name, as far as they are typed."""
+        """First, middle and last name, as far as typed."""
         parts = (self.data.get(self.add_prefix(part), "") for part in NAMES)
         return " ".join(part.strip() for part in parts if part.strip())[:120]
 
     def clean(self) -> dict[str, Any]:
         if not self.cleaned_data.get("same_address"):
             return super().clean()
-        for name in ADDRESS_FIELDS:  # The fields are hidden, so whatever is in them doesn't count.
+        for name in ADDRESS_FIELDS:  # The fields are hidden, so their contents don't count.
             self.errors.pop(name, None)
         return self.cleaned_data
 
     def is_requirement_met(self, name: str) -> bool:
-        """The business's own step answers for its address."""
+        """The business's address is checked on its own step."""
         is_elsewhere = name in ADDRESS_FIELDS and bool(self.cleaned_data.get("same_address"))
         return is_elsewhere or super().is_requirement_met(name)
 
     def key_person(self, business_address: Address) -> NewKeyPerson:
-        """What is sent but for the SSN, once the form is valid."""
+        """The valid form as a key person without SSN."""
         names = (*NAMES, "title", "citizenship", "email", "phone", "dob")
         address = business_address if self.cleaned_data["same_address"] else self.address
         return NewKeyPerson(**{name: self.value(name) for name in names}, address=address)
@@ -125,7 +125,7 @@ class ReportForm(LiveForm):
 
 
 class OnboardingSendForm(SendForm):
-    """EIN and SSNs, and why a borrower is created that looks like a known one."""
+    """EIN and SSNs, and the reason for creating a possible duplicate."""
 
     def __init__(
         self,
@@ -156,10 +156,10 @@ class OnboardingSendForm(SendForm):
 
     @property
     def ssns(self) -> list[str | None]:
-        """For each person what was typed, once the form is valid."""
+        """The SSN of each person, once the form is valid."""
         return [self.cleaned_data[name] or None for name in self.number_names[1:]]
 
     @property
     def ssn_pairs(self) -> list[tuple[Any, Any]]:
-        """For each person the two fields to show."""
+        """The two fields of each person."""
         return [(self[name], self[f"{name}_again"]) for name in self.number_names[1:]]

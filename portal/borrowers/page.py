@@ -1,4 +1,4 @@
-"""One borrower's page: identity, position, and a tab for each thing that is on file."""
+"""One borrower's page: identity, position, and tabs for everything on file."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -50,19 +50,19 @@ TABS = {
     "history": "History",
 }
 CARDS = "position"
-"""The panel of all cards: most of what they say follows from several accounts."""
+"""The panel of all cards, as most of their figures depend on several accounts."""
 PROGRESS_PANELS = ("refresh-all", "refresh-progress")
 PERSONAL_FIELDS = {"start_date": "start date", "website": "website", "industry": "industry"}
 BUSINESS_FIELDS = {"entity": "business type"} | PERSONAL_FIELDS | {"start_date": "incorporation date"}
-"""What the profile names in one line if the service doesn't provide it."""
+"""Fields that the profile lists on one line if the service doesn't provide them."""
 Accounts = dict[str, list[Record]]
-"""What the borrower has, by kind, the newest first."""
+"""The borrower's records by kind, newest first."""
 Copies = dict[str, list[LiveCopy]]
 
 
 @requires("borrowers.index")
 def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
-    """The page, its cards after asking the service, or one of its tabs."""
+    """Show the page, its cards after calling the service, or one of its tabs."""
     record = get_object_or_404(Record, kind=Kind.BORROWER, uuid=borrower_uuid)
     accounts = accounts_of(borrower_uuid)
     copies = read_accounts(request, accounts)
@@ -99,7 +99,7 @@ def accounts_of(borrower_uuid: str) -> Accounts:
 
 
 def read_accounts(request: StaffRequest, accounts: Accounts) -> Copies:
-    """The copies of loans, lines and repayment lists: those for which the service is asked, then all others."""
+    """The copies of loans, lines and repayment lists: first those that call the service, then all others."""
     loans, lines = accounts[Kind.LOAN], accounts[Kind.LINE]
     live = [*loans[:MAX_LIVE_ACCOUNTS], *lines[:MAX_LIVE_ACCOUNTS]]
     found = show_panels(request, {CARDS: [*live, *repayment_lists(live)]})[CARDS]
@@ -116,7 +116,7 @@ def read_accounts(request: StaffRequest, accounts: Accounts) -> Copies:
 def findings(
     accounts: Sequence[LiveCopy], lists: Sequence[LiveCopy], today: date
 ) -> Iterator[tuple[Record, consistency.Rule]]:
-    """The data checks that the copies of the accounts, with their repayments, don't pass."""
+    """The failed data checks of the accounts and their repayments."""
     repayments = {one.record.uuid: one.repayments for one in lists if one.record.answer}
     for one in accounts:
         account = one.answer if isinstance(one.answer, Loan | Statement) else None
@@ -129,7 +129,7 @@ def findings(
 
 @dataclass(frozen=True)
 class RefreshProgress:
-    """How many of the copies were answered since somebody asked for all of them."""
+    """How many copies were updated since somebody asked to refresh all of them."""
 
     since: datetime
     done: int
@@ -138,12 +138,12 @@ class RefreshProgress:
 
     @property
     def is_over(self) -> bool:
-        """Whether all answered, or nobody waits for the rest any more."""
+        """Whether all were updated, or nobody waits for the rest any more."""
         return self.done == self.total or not is_recent(self.since, MAX_WAIT)
 
 
 def progress(copies: Sequence[LiveCopy], since: str) -> RefreshProgress:
-    """How far it is; without a readable time it starts now."""
+    """The progress of a refresh; without a valid start time it starts now."""
     start = parse_moment(since) or timezone.now()
     answered = [one for one in copies if one.record.checked_at and one.record.checked_at >= start]
     tried = [one for one in copies if one.record.failed_at and one.record.failed_at >= start]
@@ -155,7 +155,7 @@ def progress(copies: Sequence[LiveCopy], since: str) -> RefreshProgress:
 
 
 def identity(record: Record) -> dict[str, Any]:
-    """Who the borrower is, and what warns."""
+    """Who the borrower is, and its warnings."""
     borrower = store.last_answer(record, Borrower)
     url = borrower.provider_customer_url if borrower else None
     is_business = borrower.is_business if borrower else record.category not in INDIVIDUAL_TYPES
@@ -166,7 +166,7 @@ def identity(record: Record) -> dict[str, Any]:
         "not_provided": ", ".join(
             words for name, words in fields.items() if not getattr(borrower, name, None)
         ),
-        # An address from the service is a link only when it is https.
+        # A website from the service becomes a link only if it is https.
         "provider_url": url if url and url.lower().startswith("https://") else None,
         "open_writes": WriteIntent.objects.filter(borrower_uuid=record.uuid, state=WriteIntent.State.UNKNOWN),
         "approvals": open_approvals(borrower_uuid=record.uuid),
@@ -178,7 +178,7 @@ def identity(record: Record) -> dict[str, Any]:
 
 
 def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copies: Copies) -> dict[str, Any]:
-    """The tabs with their counts, and what the open one shows."""
+    """The tabs with their counts, and the context of the open tab."""
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else "overview"
     people = list(
@@ -197,7 +197,7 @@ def tab_context(request: StaffRequest, record: Record, accounts: Accounts, copie
         "notes": notes.count() + follow_ups.filter(done_at=None).count(),
         "history": entries.count(),
     }
-    # An individual has no key people; if there are some on file, they are not hidden.
+    # An individual has no key people, but any on file are shown.
     left_out = {"people"} if record.category in INDIVIDUAL_TYPES and not people and tab != "people" else set()
     context: dict[str, Any] = {
         "tab": tab,
@@ -262,7 +262,7 @@ def overview(
 
 
 def last_changes(record: Record) -> dict[str, Entry]:
-    """For each profile field the entry of its last confirmed change from here."""
+    """The audit entry of the last confirmed change of each profile field."""
     confirmed = WriteIntent.objects.filter(
         subject_uuid=record.uuid, operation="borrowers.update", state=WriteIntent.State.CONFIRMED
     )

@@ -1,6 +1,6 @@
-"""The position of a borrower over all accounts, from saved copies: what is past due, and four cards.
+"""The position of a borrower over all accounts, from saved copies: the past due amount, and four cards.
 
-Sums are of like figures, and a sum with a missing part is no sum.
+Only figures of the same kind are added up, and a sum with a missing part is left out.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class AccountsCard:
         return total(getattr(answer, name) for answer in self.answers) if is_whole else None
 
     def why_no_sum(self) -> str:
-        """What a sum waits for, or which call left a part of it out, and when."""
+        """Why a sum is missing: what it waits for, or the call that didn't provide a part of it, and when."""
         unread = self.count - len(self.answers)
         if unread and self.answers:
             return f"unknown until {unread} more {'is' if unread == 1 else 'are'} loaded"
@@ -62,7 +62,7 @@ class LoansCard(AccountsCard):
         )
 
     def _count(self, found: Sequence[bool], word: str) -> str:
-        """How many of several, or just the word for the only one; empty for none."""
+        """The count and the word, or only the word if there is one account; empty for none."""
         number = sum(found)
         return "" if not number else word.capitalize() if self.count == 1 else f"{number} {word}"
 
@@ -93,14 +93,14 @@ class NextPayment(NamedTuple):
 
 
 class LastRepayment(NamedTuple):
-    """The latest repayment that is not merely scheduled."""
+    """The latest repayment that is not just scheduled."""
 
     repayment: Repayment | None = None
     record: Record | None = None
 
 
 class Position:
-    """The four cards; each is computed when the page shows it."""
+    """The four cards, each computed when shown."""
 
     def __init__(
         self, loans: Sequence[LiveCopy], lines: Sequence[LiveCopy], lists: Sequence[LiveCopy]
@@ -111,7 +111,7 @@ class Position:
 
     @cached_property
     def next_payment(self) -> NextPayment | None:
-        """The earliest payment to come, from loans' schedules and lines' statements."""
+        """The earliest upcoming payment, from loan schedules and line statements."""
         payments = [found for one in self._accounts if (found := self._next_payment_of(one))]
         return min(payments, key=lambda payment: payment.due_date, default=None)
 
@@ -124,12 +124,12 @@ class Position:
 
     @cached_property
     def past_due(self) -> PastDue:
-        """What is past due over all open accounts."""
+        """The past due total over all open accounts."""
         return past_due_of((one.record.kind, one.figures) for one in self._accounts)
 
     @cached_property
     def late_accounts(self) -> list[tuple[Record, Figures, int | None]]:
-        """The accounts that are past due, worst first, with their figures and days."""
+        """The past due accounts, worst first, with their figures and days."""
         found = [(one.record, one.figures) for one in self._accounts]
         late = [
             (record, figures, figures.days_past_due(self._today))

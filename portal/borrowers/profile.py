@@ -1,8 +1,8 @@
 """Editing a borrower or a key person: form, review, sending and result, at one address.
 
-Hides that what was typed travels from the form to the sending signed, for one person and one record, for 15 minutes and
-without SSN and reports; that values which changed in between are merged; and that some changes are sent only once a
-second person approved them.
+Hides that what was typed travels from the form to the sending signed, for one person and one record, for 15 minutes
+and without SSN and reports; that values changed in between are merged; and that some changes need a second person's
+approval.
 """
 
 import json
@@ -79,9 +79,9 @@ State = WriteIntent.State
 PAGE = "borrowers/edit.html"
 VALID_FOR = timedelta(minutes=15)
 SINGLE_FIELDS = {"phone", "email"}
-"""What can be changed by itself, in a dialog; every other field has the whole form."""
+"""Fields that can be edited alone in a dialog; all others use the whole form."""
 PREVIEW_VALUES: dict[str, Any] = {"ssn": "000000000", "credit_report": b"<r/>", "asset_report": b"{}"}
-"""What the preview has where the real thing is not given yet; it shows as masked."""
+"""Placeholders in the preview for secrets that are not entered yet; they are shown masked."""
 
 
 # --- Addresses ---
@@ -103,16 +103,16 @@ def edit(request: StaffRequest, borrower_uuid: str, person_uuid: str = "") -> Ht
 
 
 class ProfileEdit(Flow):
-    """One request about one profile."""
+    """One request to edit one profile."""
 
     stays_on_review = RecordBusy
 
     form: ProfileForm
-    """What was typed, once it was read."""
+    """What was typed, once bound."""
     clashes: Sequence[Clash] = ()
-    """The fields that changed here and there, once they were read."""
+    """The fields with conflicting changes, once bound."""
     is_undecided = False
-    """Whether the clashes were seen and something was left open."""
+    """Whether conflicts were shown and not all were decided."""
 
     def __init__(self, request: StaffRequest, record: Record, borrower: Record) -> None:
         super().__init__(request)
@@ -123,7 +123,7 @@ class ProfileEdit(Flow):
 
     @property
     def label(self) -> str:
-        """What the write is called in the audit trail."""
+        """The name of the write in the audit trail."""
         return f"{self.record} of {self.borrower}" if self.is_key_person else str(self.record)
 
     @property
@@ -134,7 +134,7 @@ class ProfileEdit(Flow):
 
     @property
     def single_field(self) -> str:
-        """The one field that is changed in a dialog; empty for the whole form."""
+        """The one field edited in a dialog; empty for the whole form."""
         name = self.request.GET.get("field", "")
         return name if name in SINGLE_FIELDS else ""
 
@@ -144,16 +144,16 @@ class ProfileEdit(Flow):
 
     @property
     def post_url(self) -> str:
-        """Where this step posts to; only a dialog goes on with its one field."""
+        """The address to post to, which names the field of a dialog."""
         return f"{self.url}?field={self.single_field}" if self.is_in_dialog else self.url
 
     @property
     def _writes(self) -> QuerySet[WriteIntent]:
-        """Everything sent of this record, the latest first."""
+        """All writes to this record, latest first."""
         return WriteIntent.objects.filter(operation=self.operation, subject_uuid=self.record.uuid)
 
     def respond(self) -> HttpResponse:
-        """Whatever was asked for."""
+        """Respond to the request."""
         request = self.request
         if request.method != "POST":
             if write := request.GET.get("sent"):
@@ -177,7 +177,7 @@ class ProfileEdit(Flow):
 
     @cached_property
     def _answer(self) -> Borrower | KeyPerson | None:
-        """The last known answer; None when only the ID is known."""
+        """The last known answer; None if only the ID is known."""
         return self._decode(self.record.answer) if self.record.answer else None
 
     def _decode(self, answer: str) -> Borrower | KeyPerson:
@@ -188,7 +188,7 @@ class ProfileEdit(Flow):
         return known_values(self._answer)
 
     def _known_at(self, version: str) -> KnownValues | None:
-        """The values that a form of that version showed; None when that answer isn't stored any more."""
+        """The values in a form of that version; None if that answer isn't stored any more."""
         if version == self.version:
             return self._known
         if version == store.answer_version(Record()):
@@ -199,7 +199,7 @@ class ProfileEdit(Flow):
         return known_values(self._decode(snapshot.answer)) if snapshot else None
 
     def _form(self, typed: Any = None, *, known: KnownValues | None = None, version: str = "") -> ProfileForm:
-        """The form with the last known values, or with what was typed."""
+        """The form with the last known values or with what was typed."""
         form: type[ProfileForm] = UnknownProfile
         if self.is_key_person:
             form = KeyPersonProfile
@@ -209,7 +209,7 @@ class ProfileEdit(Flow):
         return form(typed, known=known, version=version or self.version, url=self.url)
 
     def _read(self, typed: Mapping[str, Any]) -> ProfileForm:
-        """Bind what was typed; where the record changed since, ``choice-<field>`` says whose value counts."""
+        """Bind what was typed; if the record changed since, ``choice-<field>`` says whose value counts."""
         version = typed.get("version") or ""
         base = self._known_at(version)
         form = self._form(typed, known=base, version=version)
@@ -218,7 +218,7 @@ class ProfileEdit(Flow):
         was_seen = typed.get("seen") == self.version
         clashes = find_clashes(form, base, self._known, typed if was_seen else {})
         if not any(clash.has_moved for clash in clashes):
-            clashes = []  # Only what can't be changed here is different.
+            clashes = []  # Only fields that can't be edited here differ.
         if clashes and not (was_seen and all(clash.choice for clash in clashes)):
             self.clashes, self.is_undecided = clashes, was_seen
             return form
@@ -231,7 +231,7 @@ class ProfileEdit(Flow):
         return form
 
     def _show_form(self, form: ProfileForm, *, status: int = 200, **more: Any) -> HttpResponse:
-        """What may be changed, with the last known values."""
+        """Render the editable fields with the last known values."""
         close_stale_writes()
         groups = form.groups
         if self.is_in_dialog:
@@ -247,7 +247,7 @@ class ProfileEdit(Flow):
         return self._page("form", context | more, status=status)
 
     def _page(self, step: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-        """One step of the edit; it shows what is known of a person, so it is logged as a view."""
+        """Render a step of the edit. It shows personal data, so it is logged as a view."""
         record = self.record
         log_view(
             Actor.of(self.request),
@@ -262,7 +262,7 @@ class ProfileEdit(Flow):
         return render_page(self.request, PAGE, context, partial=("edit-step", "dialog"), status=status)
 
     def _check_field(self) -> HttpResponse:
-        """One field as it was left, with its note."""
+        """Render one field as left, with its note."""
         form = self._read(self.request.POST)
         field = field_just_left(self.request, [form])
         if field is None:
@@ -271,7 +271,7 @@ class ProfileEdit(Flow):
         return render_page(self.request, f"{PAGE}#checked-field", {"field": field})
 
     def _measure_report(self) -> HttpResponse:
-        """How long a chosen file is before and after compression, or why it is rejected. It isn't stored."""
+        """The size of a chosen file before and after compression, or why it is rejected. It isn't stored."""
         for name in REPORTS.intersection(self.request.FILES):
             try:
                 report = ProfileSendForm.base_fields[name].clean(self.request.FILES[name])
@@ -284,7 +284,7 @@ class ProfileEdit(Flow):
     # --- 2. The review ---
 
     def _show_check(self, form: ProfileForm) -> HttpResponse:
-        """The review of what was typed, or what prevents it."""
+        """Render the review of what was typed, or the form with what prevents it."""
         self.form = form
         if self.clashes:
             return self._page("conflict", {"form": form}, status=409)
@@ -302,7 +302,7 @@ class ProfileEdit(Flow):
         return self._show_form(self._form(), nothing_to_send=True)
 
     def _show_approved(self, approval_id: str) -> HttpResponse:
-        """Review once more what was approved, before it is sent."""
+        """Render the review of an approved change, before it is sent."""
         approvals.expire_old()
         own = Approval.objects.filter(maker_id=self.request.user.pk, subject_uuid=self.record.uuid)
         found = find_or_404(own, pk=approval_id)
@@ -312,48 +312,48 @@ class ProfileEdit(Flow):
         return self._show_check(self._read(typed))
 
     @property
-    def waits_for(self) -> list[str]:
-        """What of these changes needs a second person, as people call it."""
+    def changes_to_approve(self) -> list[str]:
+        """The names of the changes that need a second person."""
         acts = {unit: "legal_name" if unit in NAMES else unit for unit in self.form.sent_units}
         return [self.form.label_of(unit) for unit, act in acts.items() if act in settings.APPROVAL_ACTS]
 
     @cached_property
     def approval(self) -> Approval | None:
-        """The approval of exactly these changes, where one is needed and given."""
-        if not self.waits_for:
+        """The approval of exactly these changes, if needed and given."""
+        if not self.changes_to_approve:
             return None
         return approvals.find_approved(self.request.user, self.record, self._meaning)
 
     @property
-    def must_ask(self) -> bool:
-        return bool(self.waits_for) and self.approval is None
+    def needs_approval(self) -> bool:
+        return bool(self.changes_to_approve) and self.approval is None
 
     @property
     def _meaning(self) -> str:
-        """The same text for the same changes, however they were typed."""
+        """A text that is equal for equal changes, however they were typed."""
         changes = {unit: str(value) for unit, value in self.form.changes.items()}
         return json.dumps([changes, self.form.later], sort_keys=True)
 
     @property
     def _unknown_write(self) -> WriteIntent | None:
-        """The last change of some of these fields whose outcome is unknown."""
+        """The latest write to any of these fields with an unknown outcome."""
         close_stale_writes()
         units, unknown = set(self.form.sent_units), self._writes.filter(state=State.UNKNOWN)
         return next((one for one in unknown if units & {*map(unit_of, one.request_body or {})}), None)
 
     def _final_form(self, *args: Any, **kwargs: Any) -> ProfileSendForm:
-        is_repeated = not self.must_ask and self._unknown_write is not None
+        is_repeated = not self.needs_approval and self._unknown_write is not None
         return ProfileSendForm(
-            *args, profile=self.form, must_ask=self.must_ask, is_repeated=is_repeated, **kwargs
+            *args, profile=self.form, needs_approval=self.needs_approval, is_repeated=is_repeated, **kwargs
         )
 
     def show_review(
         self, final: ProfileSendForm | None = None, *, status: int = 200, **notice: Any
     ) -> HttpResponse:
-        """Field, now, new; the body that will be sent; and what is typed last."""
+        """Render current and new values, the body that will be sent, and the final form."""
         form = self.form
         if final is None:
-            self.__dict__.pop("approval", None)  # A write may have changed its state.
+            self.__dict__.pop("approval", None)  # A write may have changed the approval's state.
             final = self._final_form(initial={"reason": form.data.get("reason")})
         try:
             body = self._preview()
@@ -375,12 +375,12 @@ class ProfileEdit(Flow):
             "valid_until": timezone.now() + VALID_FOR,
             "approval": self.approval,
             "unknown": self._unknown_write,
-            "waits_for": self.waits_for if self.must_ask else [],
+            "waits_for": self.changes_to_approve if self.needs_approval else [],
         }
         return self._page("preview", context | notice, status=status)
 
     def _preview(self) -> dict[str, Any]:
-        """The body that will be sent, masked as it will be recorded."""
+        """The body that will be sent, masked as it would be recorded."""
         values = self.form.changes | {name: PREVIEW_VALUES[name] for name in self.form.later}
         body: dict[str, Any] = self.request.servicing.preview(lambda it: self._update(it, values)).body
         return body | {key: "[the chosen file]" for key in body if key.endswith("_gzip")}
@@ -392,7 +392,7 @@ class ProfileEdit(Flow):
         return f"borrowers.edit:{self.request.user.pk}:{self.record.kind}:{self.record.uuid}"
 
     def _signed(self) -> tuple[dict[str, str], bool]:
-        """What was typed on the form, and whether it was reviewed too long ago; empty if it can't be read."""
+        """The signed text from the form, and whether the review expired; empty if it can't be read."""
         text, is_late = self.request.POST.get("proposal", ""), False
         try:
             typed = signing.loads(text, salt=self._salt, max_age=VALID_FOR)
@@ -403,7 +403,7 @@ class ProfileEdit(Flow):
         return typed | {"reason": self.request.POST.get("reason", "")}, is_late
 
     def _send_or_ask(self) -> HttpResponse:
-        """Send what was reviewed, or ask for approval, unless it was sent before, is too old, or the record changed."""
+        """Send what was reviewed or request approval, unless it was already sent, expired, or the record changed."""
         request = self.request
         submit_id = request.POST.get("submit_id", "").replace("\0", "")
         if submit_id and (earlier := WriteIntent.objects.filter(submit_id=submit_id).first()):
@@ -415,11 +415,11 @@ class ProfileEdit(Flow):
         if self.clashes or not form.is_valid() or not form.sent_units:
             return self._show_check(form)
         final = self._final_form(request.POST, request.FILES)
-        # The approval may have come or ended in between.
-        is_other_button = self.must_ask != (request.POST["action"] == "ask")
+        # The approval may have been given or expired in between.
+        is_other_button = self.needs_approval != (request.POST["action"] == "ask")
         if is_late or is_other_button or not final.is_valid():
             return self.show_review(final, status=422, is_late=is_late)
-        if self.must_ask:
+        if self.needs_approval:
             return self._request_approval(final.cleaned_data["reason"])
         try:
             return self.send_once(final)
@@ -427,14 +427,14 @@ class ProfileEdit(Flow):
             return finish_action(request, error.approval.get_absolute_url())
 
     def _request_approval(self, reason: str) -> HttpResponse:
-        """Let these changes wait for a second person, without what is given with the sending."""
+        """Request approval of these changes, without the secrets that are entered when sending."""
         user = self.request.user
         approval = Approval(
             operation=self.operation,
             label=self.label[:300],
             url=self.url,
             version=self.version,
-            acts=self.waits_for,
+            acts=self.changes_to_approve,
             reason=reason,
             maker_id=user.pk,
             maker_name=user.display_name(),
@@ -443,12 +443,12 @@ class ProfileEdit(Flow):
         rows = [(change.label, change.now, change.new) for change in changes_of(self.form)]
         typed = self.form.typed | {"reason": reason}
         approval.store_proposal({"typed": typed, "rows": rows, "meaning": self._meaning})
-        approvals.request_approval(Actor.of(self.request), approval, self._recorded({}))
+        approvals.request_approval(Actor.of(self.request), approval, self._audit_changes({}))
         toast(self.request, "Approval requested. Nothing was sent yet.")
         return finish_action(self.request, approval.get_absolute_url())
 
-    def _recorded(self, given: Mapping[str, Any]) -> dict[str, list[str]]:
-        """What the audit trail has of the changes; of what is sensitive only that it was sent."""
+    def _audit_changes(self, given: Mapping[str, Any]) -> dict[str, list[str]]:
+        """The changes for the audit trail; for sensitive data, only that it was sent."""
         recorded = {}
         for change in changes_of(self.form):
             recorded[change.unit] = [masked_text(change.now), masked_text(change.new)]
@@ -463,7 +463,7 @@ class ProfileEdit(Flow):
             submit_id=str(given["submit_id"]),
             label=self.label,
             reason=given["reason"],
-            changes=self._recorded(given),
+            changes=self._audit_changes(given),
             bind=approvals.bind_to_write(self.approval),
             **audit_subject(self.record),
         )
@@ -479,7 +479,7 @@ class ProfileEdit(Flow):
         return client.borrowers.update(self.record.uuid, **values)
 
     def show_rejection(self, error: InvalidInput | Rejected, final: ProfileSendForm) -> HttpResponse:
-        """The form, with the reasons at their fields."""
+        """Show the form with the reasons at their fields."""
         if isinstance(error, (NotFound, Forbidden)):
             raise error
         if isinstance(error, InvalidInput):
@@ -505,13 +505,13 @@ class ProfileEdit(Flow):
     # --- 4. The result ---
 
     def _show_result(self, write_id: str) -> HttpResponse:
-        """Each field as it was sent and as it was answered."""
+        """Show each field as sent and as answered."""
         intent = find_or_404(self._writes, pk=write_id)
         results = self._results(intent) if intent.state == State.CONFIRMED else []
         return self._page("result", {"intent": intent, "results": results, "summary": summary_of(results)})
 
     def _results(self, intent: WriteIntent) -> list["FieldResult"]:
-        """Each field of a confirmed write, compared with the recorded answer."""
+        """Compare each field of a confirmed write with the recorded answer."""
         entries = {entry.phase: entry for entry in Entry.objects.filter(intent_id=intent.pk)}
         answer, changes = (
             entries[Entry.Phase.OUTCOME].detail.get("answer"),

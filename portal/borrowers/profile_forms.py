@@ -1,6 +1,6 @@
-"""The forms of a profile: what may be changed of it, and what is typed last.
+"""The profile forms: the editable fields, and the final form.
 
-Hides that a field left as it was shown is neither checked nor sent, and that secrets and reports come with the sending.
+Hides that an unchanged field is neither checked nor sent, and that secrets and reports are entered when sending.
 """
 
 import re
@@ -27,20 +27,20 @@ from servicing import rules
 
 REPORTS = {"credit_report", "asset_report"}
 GIVEN_LATER = {"ssn": "SSN", "credit_report": "Credit report", "asset_report": "Asset report"}
-"""What is announced on the form and given with the sending."""
+"""Secrets and reports that the form only announces; they are entered when sending."""
 NEEDS_REASON = {*NAMES, "address", "ssn"}
 NAME_HELP = "Letters, one space, and , . ' - between letters."
 KnownValues = Mapping[str, str | None]
-"""The last known values by the names of their fields; an address by its parts."""
+"""The last known values by field name; an address by its parts."""
 
 
 def known_value(unit: str, known: KnownValues) -> Any:
-    """The last known value of what is changed as one."""
+    """The last known value of a unit."""
     return profile_address(known) if unit == "address" else known.get(unit)
 
 
 class ProfileForm(AddressForm):
-    """What every profile has. ``known`` is its last known values, ``version`` the copy they are from."""
+    """The base of all profile forms. ``known`` are the last known values, ``version`` is the copy they are from."""
 
     field_order = (*NAMES, "title", "email", "phone", *ADDRESS_FIELDS, "dob")
     sensitive_title: ClassVar[str]
@@ -58,7 +58,7 @@ class ProfileForm(AddressForm):
 
     @property
     def groups(self) -> list[tuple[str, list[tuple[BoundField, str, bool]]]]:
-        """The fields as the profile shows them, each with its last known text and whether it still holds that."""
+        """The fields in the profile's groups, each with its last known text and whether it is unchanged."""
         groups = {"Name": (*NAMES, "title"), "Contact": ("email", "phone"), "Address": ADDRESS_FIELDS}
         present = {title: [name for name in names if name in self.fields] for title, names in groups.items()}
         return [
@@ -68,28 +68,28 @@ class ProfileForm(AddressForm):
 
     @property
     def sensitive(self) -> list[BoundField]:
-        """What the service never returns; closed until it is needed."""
+        """The fields that the service never returns, collapsed until needed."""
         names = ["dob", *(f"with_{name}" for name in GIVEN_LATER)]
         return [self[name] for name in names if name in self.fields]
 
     @property
     def opens_sensitive(self) -> bool:
-        """Whether something in there must be seen."""
+        """Whether the sensitive fields must be visible."""
         return any(field.errors or not self.is_as_shown(field.name) for field in self.sensitive)
 
     def is_as_shown(self, name: str) -> bool:
-        """Whether a field holds exactly the text that was shown in it, or wasn't posted."""
+        """Whether a field still has the text that was shown in it, or wasn't posted."""
         value = self[name].data if self.is_bound else None
-        if isinstance(value, list):  # The boxes of a day show nothing.
+        if isinstance(value, list):  # The boxes of a date are shown empty.
             value = "".join(part or "" for part in value)
         return not value if value in (None, False, True) else as_posted(value) == as_posted(self.shown(name))
 
     def shown(self, name: str) -> str:
-        """The text of the last known value in its field."""
+        """The last known value as text in its field."""
         return self.fields[name].prepare_value(self.known.get(name)) or ""
 
     def clean(self) -> dict[str, Any]:
-        """Don't check what was left alone, whatever the rules say of it."""
+        """Skip the rules for unchanged fields."""
         for name in filter(self.is_as_shown, self.live_names):
             self.errors.pop(name, None)
             self.fields[name].accepted = ""  # type: ignore[attr-defined]
@@ -105,37 +105,37 @@ class ProfileForm(AddressForm):
 
     @property
     def units(self) -> list[str]:
-        """What can be changed, in reading order; the address is one."""
+        """The units that can be changed, in reading order. The address is one unit."""
         names = ("address" if name in ADDRESS_FIELDS else name for name in self.live_names)
         return list(dict.fromkeys(names))
 
     def label_of(self, unit: str) -> str:
-        """What a unit, or what is given later, is called."""
+        """The label of a unit or of a secret entered later."""
         field = self.fields.get(unit)
         return GIVEN_LATER.get(unit) or str(field.label if field else unit.replace("_", " ").capitalize())
 
     def value(self, name: str) -> Any:
-        """What was typed, else what is known."""
+        """The typed value, else the known one."""
         return self.known.get(name) if self.is_as_shown(name) else super().value(name)
 
     def new_value(self, unit: str) -> Any:
-        """The value that a unit would have."""
+        """The new value of a unit."""
         return self.address if unit == "address" else self.value(unit)
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What differs from the last known values, as the library takes it; None empties a field."""
+        """The changes from the last known values, as arguments of the client; None clears a field."""
         values = {unit: self.new_value(unit) for unit in self.units}
         return {unit: value for unit, value in values.items() if value != known_value(unit, self.known)}
 
     @property
     def later(self) -> list[str]:
-        """What was announced to be given with the sending."""
+        """The secrets and reports to be entered when sending."""
         return [name for name in GIVEN_LATER if self.cleaned_data.get(f"with_{name}")]
 
     @property
     def sent_units(self) -> list[str]:
-        """What is sent, now or with what is given later."""
+        """The units that are sent, including those entered later."""
         return [*self.changes, *self.later]
 
     @property
@@ -143,7 +143,7 @@ class ProfileForm(AddressForm):
         return not NEEDS_REASON.isdisjoint(self.sent_units)
 
     def add_service_errors(self, messages: Iterable[str]) -> None:
-        """Show the service's words above the form, and mark the fields they name."""
+        """Show the service's reasons above the form, and mark the fields they name."""
         self.add_rejection(*messages)
         self.nothing_happened = "Nothing was changed."
         named = set(re.findall(r"\w+", " ".join(messages).casefold()))
@@ -159,7 +159,7 @@ class ProfileForm(AddressForm):
 
 
 def as_posted(text: Any) -> str:
-    """A text as a browser posts it from a field of one line."""
+    """A text as a browser posts it from a one-line field."""
     return UNSTORABLE.sub(REPLACEMENT, str(text)).replace("\r", "").replace("\n", "").strip()
 
 
@@ -174,7 +174,7 @@ class BusinessProfile(ProfileForm):
 
 
 class UnknownProfile(BusinessProfile):
-    """Either a business or a person, so no SSN can be sent."""
+    """A profile of unknown type, business or person, so no SSN can be sent."""
 
     first_name = PersonNameField(label="First name, or legal business name", help_text=NAME_HELP)
     middle_name = PersonNameField(label="Middle name", required=False)
@@ -209,7 +209,7 @@ class KeyPersonProfile(PersonProfile):
 
 
 class ProfileSendForm(SendForm):
-    """SSN and reports that were announced, and the reason."""
+    """The final form: SSN, reports and the reason."""
 
     credit_report = ReportField(
         label="Credit report", problems=xml_problems, accept=".xml,text/xml,application/xml"
@@ -228,14 +228,14 @@ class ProfileSendForm(SendForm):
     )
 
     def __init__(
-        self, *args: Any, profile: ProfileForm, must_ask: bool, is_repeated: bool, **kwargs: Any
+        self, *args: Any, profile: ProfileForm, needs_approval: bool, is_repeated: bool, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        # What is stored nowhere is given once it may be sent.
-        later = [] if must_ask else profile.later
+        # Secrets are never stored, so they are entered only once they may be sent.
+        later = [] if needs_approval else profile.later
         reason = self.fields["reason"]
-        reason.required = must_ask or profile.needs_reason
-        if must_ask:
+        reason.required = needs_approval or profile.needs_reason
+        if needs_approval:
             self.nothing_happened = "Nothing was requested."
             reason.help_text = "Shown to the approver and kept in the audit trail. Up to 200 characters."
         if not is_repeated:

@@ -1,4 +1,4 @@
-"""The values of a profile as people read them: rows of the review, of a conflict and of the result.
+"""Profile values as text: the rows of the review, of a conflict and of the result.
 
 Hides how three versions of a record are compared field by field, and how the answer is compared with what was sent.
 """
@@ -29,12 +29,12 @@ NOTES = {
 
 
 def unit_of(key: str) -> str:
-    """What is changed by a key of the body."""
+    """The unit that a key of the body changes."""
     return key.removesuffix("_xml_gzip").removesuffix("_json_gzip")
 
 
 def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
-    """The values of an answer, in the form in which they are sent where they have one."""
+    """The values of an answer, normalized as they are sent."""
     if answer is None:
         return {}
     found = {name: getattr(answer, name, None) or None for name in (*NAMES, "title", "email", "phone")}
@@ -47,12 +47,12 @@ def known_values(answer: Borrower | KeyPerson | None) -> KnownValues:
 
 
 def ten_digits(phone: str | None) -> str | None:
-    """A phone number as it is sent; what is no US number stays as it is."""
+    """A phone number as it is sent; anything but a US number unchanged."""
     return phone if not phone or rules.phone_problems(phone) else rules.normalize_phone(phone)
 
 
 def text_of(unit: str, value: Any) -> str:
-    """A value as people read it, an address in lines; empty when there is none."""
+    """A value as text, an address in lines; empty without a value."""
     match unit:
         case "address":
             return address_text(structs.asdict(value) if isinstance(value, Address) else value or {})
@@ -66,7 +66,7 @@ def text_of(unit: str, value: Any) -> str:
 
 
 def address_text(parts: Mapping[str, Any]) -> str:
-    """An address in lines, with the country only where it isn't the usual one."""
+    """An address in lines, with the country only if it isn't the United States."""
     line_1, line_2, line_3, city, state, zip_code = (str(parts.get(name) or "") for name in ADDRESS_FIELDS)
     place = ", ".join(filter(None, [city, f"{state} {zip_code}".strip()]))
     country = str(parts.get("country") or "").replace(settings.SERVICING_COUNTRY, "")
@@ -86,11 +86,11 @@ class Change:
     new: str
     note: str = ""
     is_later: bool = False
-    """Entered when sent, so not shown yet."""
+    """Whether it is entered when sending, so not shown yet."""
 
 
 def changes_of(form: ProfileForm) -> list[Change]:
-    """What will be sent."""
+    """The rows of the changes that will be sent."""
     rows = []
     for unit, value in form.changes.items():
         now = text_of(unit, known_value(unit, form.known))
@@ -114,7 +114,7 @@ def note_on(unit: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class Clash:
-    """A field that differs between the record when the form was shown, the record now, and what was typed."""
+    """A field with a conflict between the record as shown, the record now, and what was typed."""
 
     unit: str
     label: str
@@ -122,17 +122,17 @@ class Clash:
     theirs: str
     yours: str
     has_moved: bool
-    """Whether the record's value changed since."""
+    """Whether the record's value changed since the form was shown."""
     choice: str
-    """``theirs`` or ``yours``; empty where a person must decide."""
+    """``theirs`` or ``yours``; empty if a person must decide."""
 
 
 def find_clashes(
     form: ProfileForm, base: KnownValues | None, latest: KnownValues, choices: Mapping[str, Any]
 ) -> list[Clash]:
-    """The fields in which what was typed differs from the record as it is now.
+    """The fields in which what was typed conflicts with the current record.
 
-    ``base`` is what the form showed; None if that isn't known. Where only one side changed a field, its value counts.
+    ``base`` is what the form showed; None if unknown. If only one side changed a field, that value counts.
     """
     clashes = []
     for unit in form.units:
@@ -154,7 +154,7 @@ def find_clashes(
 
 
 class ConfirmationCheck(Enum):
-    """What the answer says of a field that was sent."""
+    """Whether the answer confirms a field that was sent."""
 
     CONFIRMED = "Confirmed"
     ALTERED = "Changed by the service"
@@ -163,7 +163,7 @@ class ConfirmationCheck(Enum):
 
 @dataclass(frozen=True)
 class FieldResult:
-    """One field as it was sent and as it was answered."""
+    """One field as sent and as answered."""
 
     label: str
     sent: str
@@ -181,21 +181,21 @@ def compare(
     """Compare one field of a body with the answer."""
     unit = unit_of(key)
     label = form.label_of(unit)
-    if unit in NEVER_RETURNED:  # Of a report its sizes were recorded, of the rest nothing.
+    if unit in NEVER_RETURNED:  # Only the sizes of reports were recorded.
         sizes = changes.get(unit, ["", ""])[1].removeprefix("sent").removeprefix(", ")
         return FieldResult(label, sizes, "", ConfirmationCheck.NOT_RETURNED)
     before, after = body_value(unit, sent[key]), body_value(unit, answer.get(key))
     sent_text, answered = text_of(unit, before), text_of(unit, after)
     if key not in answer:
         return FieldResult(label, sent_text, answered, ConfirmationCheck.NOT_RETURNED)
-    # The parts of an address count, not how they read together.
+    # Addresses are compared by their parts, not as text.
     is_same = before == after if unit == "address" else sent_text == answered
     check = ConfirmationCheck.CONFIRMED if is_same else ConfirmationCheck.ALTERED
     return FieldResult(label, sent_text, answered, check)
 
 
 def body_value(unit: str, value: Any) -> Any:
-    """A value of a body as text. A missing line of an address is an empty one."""
+    """A body's value as text. A missing address line counts as empty."""
     if unit == "address":
         parts = value if isinstance(value, dict) else {}
         return {part: str(each) for part, each in parts.items() if each not in (None, "")}
@@ -203,6 +203,6 @@ def body_value(unit: str, value: Any) -> Any:
 
 
 def summary_of(results: Sequence[FieldResult]) -> str:
-    """How the fields came back: "Sent: 2 confirmed, 1 altered by the service"."""
+    """A summary such as "Sent: 2 confirmed, 1 altered by the service"."""
     counts = {check: sum(each.check == check for each in results) for check in ConfirmationCheck}
     return "Sent: " + ", ".join(f"{count} {check.value.lower()}" for check, count in counts.items() if count)

@@ -1,6 +1,7 @@
-"""Which step and field of an onboarding a rejection is about: the client names arguments, the service writes sentences.
+"""Finds the onboarding step and field that a rejection is about.
 
-Both become what a draft stores: ``problems`` (step, number of the form, field, reason) and ``quotes`` (step, words).
+The client names arguments, the service writes sentences. Both become what a draft stores: ``problems`` (step, number
+of the form, field, reason) and ``quotes`` (step, words).
 """
 
 import re
@@ -14,14 +15,14 @@ from servicing import InvalidInput, Rejected
 
 
 class FieldPath(NamedTuple):
-    """A field of one of a step's forms; an empty field is the form as a whole."""
+    """A field of one of a step's forms; an empty field means the whole form."""
 
     step: Step
     number: int
     field: str
 
 
-# The names that the client and the service use, in small letters.
+# The names that the client and the service use, in lower case.
 FIELD_PATHS = {
     **{name: FieldPath(Step.BUSINESS, 0, name) for name in BusinessForm.base_fields},
     **{name: FieldPath(Step.ADDRESS, 0, name) for name in ADDRESS_FIELDS},
@@ -41,7 +42,7 @@ WORD_PATTERN = re.compile(r"[a-z][a-z_0-9]*(?:-mail)?")
 
 
 def paths_in(text: str) -> Iterator[FieldPath]:
-    """The field that each clause of a text is about; where it names several, the first."""
+    """The field that each clause of a text is about; if it names several, the first."""
     for clause in re.split(r"[;\n]", text.casefold()):
         paths = [_person_path(found) for found in PERSON_PATTERN.finditer(clause)]
         paths = paths or [FIELD_PATHS[word] for word in WORD_PATTERN.findall(clause) if word in FIELD_PATHS]
@@ -57,7 +58,7 @@ def _person_path(found: re.Match[str]) -> FieldPath:
 
 
 def refusal_of(error: InvalidInput | Rejected) -> dict[str, list[Any]]:
-    """The fields that a rejection is about; what names none belongs to the last step."""
+    """The fields that a rejection is about; reasons without a field belong to the last step."""
     if isinstance(error, InvalidInput):
         whole_page = FieldPath(Step.REVIEW, 0, "")
         found = ((next(paths_in(name), whole_page), reasons) for name, reasons in error.problems.items())

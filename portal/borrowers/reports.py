@@ -1,7 +1,7 @@
-"""Reports that go out compressed: an uploaded file is checked whole, and never touches this machine's disk.
+"""Reports that are sent compressed. An uploaded file is checked completely, and never touches this machine's disk.
 
-Hides how XML and JSON are read through without anything being built from them: a file of many entities, of endless
-nesting or of another kind costs no more than reading it once.
+Hides how XML and JSON are checked without building anything from them: a file with many entities, endless nesting or
+another format costs no more than reading it once.
 """
 
 import gzip
@@ -30,7 +30,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 @dataclass(frozen=True)
 class Report:
-    """A report that passed: what it is called, how long it is, and its compressed bytes."""
+    """A valid report: its name, its size, and its compressed bytes."""
 
     name: str
     size: int
@@ -38,17 +38,17 @@ class Report:
 
     @property
     def sizes(self) -> str:
-        """What staff and the audit trail learn of it."""
+        """The sizes, for staff and the audit trail."""
         return f"{self.size:,} bytes, {len(self.compressed):,} after compression"
 
     @property
     def content(self) -> bytes:
-        """What was uploaded."""
+        """The uploaded content."""
         return gzip.decompress(self.compressed)
 
 
 class ReportField(forms.FileField):
-    """A file of one kind; ``problems`` gives the reasons against its content."""
+    """A file field; ``problems`` returns the reasons against a file's content."""
 
     default_error_messages = {
         "required": "Choose a file, or go back and deselect this report.",
@@ -66,13 +66,13 @@ class ReportField(forms.FileField):
             return None
         if file.size > max_file_bytes():
             raise ValidationError(too_large_message())
-        content = file.read().removeprefix(BOM_UTF8)  # Windows writes the mark; JSON must not have it.
+        content = file.read().removeprefix(BOM_UTF8)  # Windows writes the mark, which JSON must not have.
         raise_errors(self.problems(content))
         return Report(str(file.name)[:255], len(content), gzip.compress(content, mtime=0))
 
 
 def json_problems(content: bytes) -> list[str]:
-    """Why a file is not a JSON report. It is read through once; nothing is built from it."""
+    """Why a file is not a JSON report. It is scanned once; nothing is built from it."""
     if content.startswith(COMPRESSED):
         return [IS_COMPRESSED]
     try:
@@ -91,7 +91,7 @@ def json_problems(content: bytes) -> list[str]:
 
 
 def _is_deeper(content: bytes, levels: int) -> bool:
-    """Whether brackets are left after peeling off that many layers of them from inside."""
+    """Whether brackets remain after removing this many layers from the inside."""
     brackets = _STRINGS.sub(b"", content).translate(_SQUARE, delete=_NO_BRACKETS)
     for _ in range(levels):
         brackets = brackets.replace(b"[]", b"")
@@ -99,7 +99,7 @@ def _is_deeper(content: bytes, levels: int) -> bool:
 
 
 def xml_problems(content: bytes) -> list[str]:
-    """Why a file is not an XML report. Declared entities are refused, and nothing outside the file is fetched."""
+    """Why a file is not an XML report. Declared entities are rejected, and nothing outside the file is fetched."""
     if content.startswith(COMPRESSED):
         return [IS_COMPRESSED]
     reader = expat.ParserCreate()
@@ -132,4 +132,4 @@ def xml_problems(content: bytes) -> list[str]:
 
 
 class Refused(Exception):
-    """XML that is well-formed so far, and no report."""
+    """Well-formed XML that is no report."""

@@ -1,6 +1,6 @@
-"""The steps of a draft as they are now: their forms, what the service requires of each, and how far it is.
+"""The current state of a draft's steps: their forms, the service's requirements, and the progress.
 
-Hides that a field that is not filled in yet is no error, and that what the service rejected is put back on its fields.
+Hides that an empty field is no error yet, and that the service's reasons are put back on their fields.
 """
 
 import re
@@ -24,7 +24,7 @@ FORMS: dict[Step, type[LiveForm]] = {
 NAME_RULE = (
     "Names of letters, with one space, comma, period, apostrophe or hyphen between: no digits, accents or &"
 )
-# What the service requires of each step, and the fields that show whether it is met.
+# The service's requirements by step, and the fields that decide whether each is met.
 REQUIREMENTS: dict[Step, list[tuple[str, Sequence[str]]]] = {
     Step.BUSINESS: [
         ("A legal business name", ["first_name"]),
@@ -56,7 +56,7 @@ REQUIREMENTS: dict[Step, list[tuple[str, Sequence[str]]]] = {
 
 
 class StepLine(NamedTuple):
-    """The status of a step, as its line beside the wizard."""
+    """The status of a step, for its line beside the wizard."""
 
     step: Step
     url: str
@@ -65,12 +65,12 @@ class StepLine(NamedTuple):
 
 
 class DraftSteps:
-    """The steps of one draft, each read when it is first asked for."""
+    """The steps of one draft, each parsed on first use."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.final: OnboardingSendForm | None = None
-        """The form of the last step, once it is on the page."""
+        """The form of the last step, once shown."""
         self._forms: dict[Step, list[LiveForm]] = {}
 
     # --- Forms ---
@@ -98,7 +98,7 @@ class DraftSteps:
         ]
 
     def read_posted(self, request: StaffRequest, step: Step) -> list[LiveForm]:
-        """Bind the forms of a step to what was posted now."""
+        """Bind the forms of a step to the posted data."""
         url = self.draft.url(step)
         if step != Step.PEOPLE:
             forms = [FORMS[step](request.POST, request.FILES, url=url)]
@@ -125,13 +125,13 @@ class DraftSteps:
 
     @property
     def refused_report(self) -> str:
-        """The asset report that was refused last, with the reason."""
+        """The latest rejected asset report, with the reason."""
         return self.draft.typed(Step.REPORTS)[0].get("refused", "")
 
     # --- How far they are ---
 
     def is_started(self, step: Step) -> bool:
-        """Whether anything was typed there."""
+        """Whether anything was typed on it."""
         return any(self.draft.data.get(step, []))
 
     def is_complete(self, step: Step) -> bool:
@@ -145,7 +145,7 @@ class DraftSteps:
 
     @property
     def unfinished(self) -> list[StepLine]:
-        """The steps that keep the draft from being sent."""
+        """The steps that prevent sending the draft."""
         return [line for line in self.lines if line.step in FORMS and not self.is_complete(line.step)]
 
     def _status(self, step: Step) -> tuple[str, str]:
@@ -162,7 +162,7 @@ class DraftSteps:
         return "", "In progress" if step in FORMS and self.is_started(step) else "Not started"
 
     def requirements(self, step: Step) -> list[tuple[str, bool]]:
-        """What the service requires of a step, each with whether it is met."""
+        """The service's requirements for a step, each with whether it is met."""
         if step == Step.REVIEW:
             goals = dict.fromkeys(FORMS, "complete")
             if not self.draft.asset_report_size and not self.refused_report:
@@ -184,13 +184,13 @@ class DraftSteps:
         return [words for named, words in self.draft.refusal.get("quotes", []) if named == step]
 
     def summary(self, step: Step) -> ErrorSummary | None:
-        """What is wrong with a step; the service's own words first."""
+        """The errors of a step, the service's own words first."""
         found = summarize_errors(self.forms(step))
         quotes = self._quotes(step)
         return ErrorSummary(REJECTED, found.items if found else [], quotes) if quotes else found
 
     def add_service_errors(self, step: Step, bound: Sequence[StaffForm]) -> None:
-        """Put what was rejected at the last sending on the fields it concerns."""
+        """Add the reasons of the last rejection to the fields they concern."""
         for named, number, field, reason in self.draft.refusal.get("problems", []):
             if named == step:
                 form = bound[min(number, len(bound) - 1)]

@@ -1,4 +1,4 @@
-"""Everything that happened around one borrower, in one order: changes, payments, statements, notes."""
+"""Everything that happened with one borrower, in order: changes, payments, statements, notes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ STATES = {"confirmed": "ok", "rejected": "bad", "unknown": "bad", "not_sent": "w
 
 
 class Event(NamedTuple):
-    """One thing that happened; ``at`` is a moment where one is known, ``day`` is always known."""
+    """One event; ``day`` is always known, ``at`` is its time if known."""
 
     kind: str
     day: date
@@ -39,13 +39,13 @@ class Event(NamedTuple):
 
     @property
     def order(self) -> tuple[date, bool, float]:
-        """Newest first: by day, then what has a time, by its time."""
+        """Newest first: by day, then by time, with events without a time last."""
         return (self.day, self.at is not None, self.at.timestamp() if self.at else 0)
 
 
 @dataclass(frozen=True)
 class RepaymentEvent:
-    """A repayment among the events: most of them are only counted, so words are made for those that are shown."""
+    """A repayment as an event. Most are only counted, so the words are built only when shown."""
 
     day: date
     repayment: Repayment
@@ -75,7 +75,7 @@ class RepaymentEvent:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One page of events, grouped by month, and how many there are of each kind."""
+    """One page of events, grouped by month, and the number of each kind."""
 
     months: list[tuple[date, list[Event]]]
     shown: int
@@ -84,7 +84,7 @@ class Timeline:
 
 
 def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: int) -> Timeline:
-    """The newest ``shown`` events of a borrower, of one kind or of all."""
+    """Build the timeline: the newest ``shown`` events of a borrower, of one kind or of all."""
     events = sorted(_events(record, copies), key=lambda event: event.order, reverse=True)
     counts = [(name, label, sum(event.kind == name for event in events)) for name, label in KINDS.items()]
     chosen = [event for event in events if not kind or event.kind == kind]
@@ -98,7 +98,7 @@ def timeline(record: Record, copies: Sequence[LiveCopy], *, kind: str, shown: in
 
 def _events(record: Record, copies: Sequence[LiveCopy]) -> Iterator[Event | RepaymentEvent]:
     entries = Entry.objects.filter(borrower_uuid=record.uuid).exclude(phase=Entry.Phase.ATTEMPT)
-    # A page view is no change, and a note has an event of its own.
+    # Page views are no changes, and notes have their own events.
     changes = entries.filter(recordview__isnull=True).exclude(action="notes.add")
     yield from map(_change_event, entry_lines(changes[:MAX_SOURCE_EVENTS]))
     for note in Note.objects.filter(borrower_uuid=record.uuid)[:MAX_SOURCE_EVENTS]:

@@ -1,4 +1,4 @@
-"""Addresses of borrowers. ``draft`` takes the ID of a draft that need not be saved yet."""
+"""Addresses of borrowers. ``draft`` also takes the ID of a draft that isn't saved yet."""
 
 from django.urls import path
 
