@@ -1,4 +1,4 @@
-"""The trail in the Django admin: search, filters and export, read-only for everyone."""
+"""The audit trail in the Django admin: search, filters and export, read-only for everyone."""
 
 import json
 import re
@@ -64,7 +64,7 @@ class DayFilter(AdminFilter):
 
 
 def _field_filter(name: str, label: str, every: str, model: Any) -> type[AdminFilter]:
-    """A filter by the values of an indexed column that the table holds."""
+    """Create a filter by the values present in an indexed column."""
 
     def choices() -> dict[str, tuple[str, Q]]:
         values = model.objects.order_by(name).values_list(name, flat=True).distinct()
@@ -74,7 +74,7 @@ def _field_filter(name: str, label: str, every: str, model: Any) -> type[AdminFi
 
 
 class ReadOnly(FramedAdmin):
-    """Lists, shows and exports rows; changes none."""
+    """Lists, shows and exports rows without changing any."""
 
     actions = None
     change_list_template = "admin/audit/change_list.html"
@@ -108,7 +108,7 @@ class ReadOnly(FramedAdmin):
         return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def row_context(self, row: Any) -> dict[str, Any]:
-        """A row as facts and documents, and where else it is shown."""
+        """A row as facts and documents, with links to its other pages."""
         values = [(field, getattr(row, field.attname)) for field in self.opts.concrete_fields]
         return {
             "title": str(row),
@@ -144,17 +144,17 @@ class ReadOnly(FramedAdmin):
         return row
 
     def get_urls(self) -> list[URLPattern]:
-        """The list as a file, beside Django's own addresses."""
+        """Add the address of the list's file to Django's own."""
         address = path("export/", self.admin_site.admin_view(self.export), name=f"{self._address}_export")
         return [address, *super().get_urls()]
 
     def export(self, request: HttpRequest) -> StreamingHttpResponse:
-        """The shown page, or with ``all`` every filtered row; who exported them is an entry."""
+        """Export the shown page, or with ``all`` every filtered row, and record the export."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         asked = {name: str(value) for name, value in request.GET.items() if name not in ("format", "all")}
         is_whole, file_format = "all" in request.GET, format_name(request)
-        request.GET = QueryDict(urlencode(asked))  # Django's list knows only its filters.
+        request.GET = QueryDict(urlencode(asked))  # Django's list accepts only its own filters.
         cl = self.get_changelist_instance(request)
         found = cl.get_queryset(request) if is_whole else cl.result_list
         append(
@@ -187,14 +187,14 @@ class ReadOnly(FramedAdmin):
 
 
 def _plain(value: Any) -> Any:
-    """A value as a cell of the file."""
+    """A value for a cell of the file."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value) if isinstance(value, UUID) else value
 
 
 def _fact(row: Any, field: Any) -> Any:
-    """The value of a field as the page of its row shows it."""
+    """A field's value as shown on the row's page."""
     value = getattr(row, field.attname)
     if isinstance(value, datetime):
         return wording.moment(value)
@@ -202,13 +202,13 @@ def _fact(row: Any, field: Any) -> Any:
 
 
 def _field_words(field: Any) -> str:
-    """The name of a field in words."""
+    """A field's name in words."""
     return " ".join(FIELD_WORDS.get(word, word) for word in field.verbose_name.split())
 
 
 @admin.register(Entry, site=site)
 class EntryAdmin(ReadOnly):
-    """The audit trail, drawn as sentences."""
+    """The audit trail as sentences."""
 
     title, purpose = "Audit trail", "Who did what, when and why"
     list_display = ["when"]
@@ -238,7 +238,7 @@ class EntryAdmin(ReadOnly):
 
 @admin.register(RemoteCall, site=site)
 class RemoteCallAdmin(ReadOnly):
-    """Calls of the remote service, bodies masked."""
+    """Calls to the lending service, with masked bodies."""
 
     title, purpose = "Service calls", "Every call to the lending service, sensitive values masked"
     list_display = ["when", "call", "result", "status", "duration", "tries", "by", "reference"]
@@ -269,7 +269,7 @@ _STATES = {value: (words, Q(state=value)) for value, words in WriteIntent.State.
 
 @admin.register(WriteIntent, site=site)
 class WriteIntentAdmin(ReadOnly):
-    """Writes and their state."""
+    """Writes and their states."""
 
     title, purpose = "Changes at the service", "What was sent, and its outcome"
     list_display = ["when", "label", "by", "result", "reference"]

@@ -1,4 +1,4 @@
-"""Connects the trail to what happens to accounts, and maintains the database's guard of it through migrations."""
+"""Connects the audit trail to account signals, and maintains the database triggers that guard it through migrations."""
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate, pre_migrate
@@ -10,7 +10,7 @@ class AuditConfig(AppConfig):
     name = "portal.audit"
 
     def ready(self) -> None:
-        """Listen to sign-ins and changes of accounts; inspect and repair the guard around every migration."""
+        """Listen for sign-ins and account changes; inspect and repair the triggers around every migration."""
         from portal.audit import events, integrity  # noqa: F401
 
         pre_migrate.connect(integrity.inspect_guard, sender=self)

@@ -1,4 +1,4 @@
-"""What needs attention in the audit trail and among writes."""
+"""Audit trail problems and writes that need attention."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from portal.runtime.clocks import is_recent
 
 
 def trail_problem(snoozed: Snoozed) -> Items:
-    """The audit trail failed its last check, or the check can't finish or no longer runs."""
+    """An item if the audit trail failed its last check, or the check can't finish or no longer runs."""
     checked = last_check()
     last = checked or Entry.objects.order_by("pk").first()
     period = timedelta(minutes=2 * settings.VERIFY_MINUTES)

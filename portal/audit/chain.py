@@ -1,4 +1,4 @@
-"""Appends audit entries, each hashed together with its predecessor's hash, so that a later change shows."""
+"""Appends audit entries, each hashed together with its predecessor's hash, so that later changes show."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from portal.registry.models import Record
 from servicing.masking import HIDDEN, is_sensitive, masked, masked_text
 
 _POSTGRES_LOCK = 7_231_904
-# The fields that the hash covers, by the format that an entry names. Entries are never hashed again, so a format in use
-# never changes: a new field, or another way to encode one, is a new format.
+# The fields that the hash covers, by the format that an entry names. Entries are never hashed again, so a format in
+# use never changes: a new field or another encoding needs a new format.
 _FORMAT_1 = (
     "at", "actor_id", "actor_name", "actor_role", "ip", "user_agent", "request_id", "action", "phase", "intent_id",
     "result", "subject_kind", "subject_uuid", "subject_label", "borrower_uuid", "reason", "changes", "detail",
@@ -24,13 +24,13 @@ _FORMAT_1 = (
 )  # fmt: skip
 HASHED_FIELDS = {1: _FORMAT_1, 2: (*_FORMAT_1, "hash_format")}
 HASH_FORMAT = max(HASHED_FIELDS)
-# What people typed may be in these.
+# These may contain typed text, so they are masked.
 FREE_TEXT_FIELDS = frozenset({"subject_label", "reason", "detail"})
 _encode = DjangoJSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
 def append(actor: Actor, action: str, **fields: Any) -> Entry:
-    """Append one entry to the chain, in the caller's transaction if there is one."""
+    """Append an entry to the chain, in the caller's transaction if there is one."""
     safe = {name: masked(value) if name in FREE_TEXT_FIELDS else value for name, value in fields.items()}
     changes = fields.get("changes", {})
     safe["changes"] = {masked_text(name): _masked_change(name, value) for name, value in changes.items()}
@@ -56,12 +56,12 @@ def append(actor: Actor, action: str, **fields: Any) -> Entry:
 
 
 def audit_subject(record: Record) -> dict[str, Any]:
-    """The fields that tie an entry, a write or a note to a record."""
+    """The fields that link an entry, a write or a note to a record."""
     return {"subject_kind": record.kind, "subject_uuid": record.uuid, "borrower_uuid": record.borrower_uuid}
 
 
 def _masked_change(name: str, value: Any) -> Any:
-    """The values of a changed field; of an EIN, SSN or date of birth only whether one was sent."""
+    """The values of a changed field; for EIN, SSN and date of birth, only whether one was sent."""
     if not is_sensitive(name):
         return masked(value)
     values = value if isinstance(value, list | tuple) else [value]
@@ -69,19 +69,19 @@ def _masked_change(name: str, value: Any) -> Any:
 
 
 def entry_hash(entry: Entry) -> str:
-    """The hash of an entry as it is now."""
+    """The hash of an entry's current contents."""
     return hash_fields(vars(entry))
 
 
 def hash_fields(fields: Mapping[str, Any]) -> str:
-    """The SHA-256 over the predecessor's hash and the other fields of an entry, in the format that it names."""
+    """The SHA-256 of the predecessor's hash and the other fields of an entry, in the format that it names."""
     covered = {name: fields[name] for name in HASHED_FIELDS[fields["hash_format"]]}
     text = _encode({**covered, "at": fields["at"].astimezone(UTC).isoformat()})
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def lock_chain() -> None:
-    """Writers queue: PostgreSQL by an advisory lock, SQLite because every transaction here is IMMEDIATE."""
+    """Make writers wait in line: by an advisory lock on PostgreSQL; on SQLite every transaction is IMMEDIATE."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_POSTGRES_LOCK])

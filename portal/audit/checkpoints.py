@@ -1,7 +1,7 @@
 """Signed checkpoints of the audit trail: each states which entry was the last one at a moment.
 
-They are in a folder that the web process cannot write. An attacker can rewrite the whole chain so that it is consistent
-again, but cannot sign it. Hides Ed25519, and where the key is: a checkpoint names its key, present or former.
+They are in a folder that the web process can't write to. An attacker can rewrite the whole chain consistently, but
+can't sign it. Hides Ed25519, and where the keys are: each checkpoint names its key, current or former.
 """
 
 import base64
@@ -27,18 +27,18 @@ LOST_LINE = "the checkpoint file is missing, truncated or outdated"
 
 
 class UnusableCheckpoints(Exception):
-    """A key, a file or a line that cannot be used, with the reason."""
+    """A key, a file or a line can't be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """At this moment the entry with this ID was the last one and had this hash."""
+    """States that at this moment the entry with this ID was the last one and had this hash."""
 
     entry_id: int
     hash: str
     at: datetime
     keeps: int | None = None
-    """Set if an operator accepted another trail: of the checkpoints before it, those up to this entry count."""
+    """Set if an operator accepted another trail: earlier checkpoints count only up to this entry."""
 
     @property
     def message(self) -> bytes:
@@ -47,7 +47,7 @@ class Checkpoint:
         return f"servicing-desk audit {self.entry_id} {self.hash} {self.at.isoformat()}{keeps}".encode()
 
     def signed_line(self, key: Ed25519PrivateKey) -> str:
-        """The line of the file, with the key's name and the signature."""
+        """The checkpoint as a line of the file, with the key's name and the signature."""
         fields = {"entry": self.entry_id, "hash": self.hash, "at": self.at.isoformat()}
         if self.keeps is not None:
             fields["keeps"] = self.keeps
@@ -74,22 +74,22 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of a file that count, by entry."""
+    """The valid checkpoints of a file, by entry."""
 
     by_entry: dict[int, Checkpoint] = field(default_factory=dict)
     accepted_until: int = 0
-    """The entry with which an operator last accepted another trail: older entries may name lines that are gone."""
+    """The entry with which an operator last accepted another trail. Older entries may name missing lines."""
 
     def names(self, entry: Entry) -> bool:
-        """Whether a checkpoint names this very entry."""
+        """Whether a checkpoint names exactly this entry."""
         return entry.pk in self.by_entry and self.by_entry[entry.pk].hash == entry.hash
 
     def has_line_of(self, entry_id: int, signed_id: int) -> bool:
-        """Whether the file holds the checkpoint that an entry of the trail says was signed."""
+        """Whether the file has the checkpoint that an entry recorded as signed."""
         return entry_id <= self.accepted_until or entry_id in self.by_entry or signed_id in self.by_entry
 
     def last_match(self) -> int:
-        """The last entry up to which every checkpoint fits the trail."""
+        """The last entry up to which every checkpoint matches the trail."""
         entries = Entry.objects.filter(pk__lte=max(self.by_entry, default=0)).values_list("pk", "hash")
         hashes = {pk: digest for pk, digest in entries.iterator() if pk in self.by_entry}
         match = 0
@@ -101,7 +101,7 @@ class Checkpoints:
 
 
 def read_checkpoints(copy: Path | None = None) -> Checkpoints:
-    """The checkpoints of this deployment, or of a copy, which must hold some."""
+    """Read the checkpoints of this deployment, or of a copy, which must contain some."""
     file = copy or checkpoint_file()
     keys = {_key_name(key): key for key in _public_keys()}
     found: dict[int, Checkpoint] = {}
@@ -121,12 +121,11 @@ def read_checkpoints(copy: Path | None = None) -> Checkpoints:
 
 
 def sign_checkpoint(entry: Entry, *, keeps: int | None = None) -> Entry:
-    """Sign that the trail ends with an entry, and record it in the trail; the entry that says so.
+    """Sign that the trail ends with an entry, and record that in a second entry, which is returned.
 
-    Only entries that the trail gives back are signed.
-
-    The last line of the file names that second entry, and the second entry names the first. So the line is missed when
-    it is gone, its entry is missed when it is gone, and a process that dies in between leaves nothing that is missed.
+    Only entries that are in the database are signed. The last line of the file names the second entry, and the second
+    entry names the first. So a missing line and a missing entry are both noticed, and a process that dies in between
+    leaves nothing that looks missing.
     """
     file, key = checkpoint_file(), _private_key(settings.AUDIT_CHECKPOINT_KEY or _key_of_folder())
     lines = _lines(file)
@@ -148,7 +147,7 @@ def _require_stored(entry: Entry) -> None:
 
 @contextmanager
 def signing_lock() -> Iterator[None]:
-    """Keep other processes from signing for as long as the block lasts."""
+    """Keep other processes from signing until the block ends."""
     folder = checkpoint_file().parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -159,11 +158,11 @@ def signing_lock() -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)  # It ends the lock.
+        os.close(descriptor)  # This releases the lock.
 
 
 def checkpoint_file() -> Path:
-    """The file of this deployment; :class:`UnusableCheckpoints` in a process without its folder."""
+    """The file of this deployment; raises :class:`UnusableCheckpoints` in a process without the folder."""
     if not settings.AUDIT_CHECKPOINT_DIR:
         raise UnusableCheckpoints("AUDIT_CHECKPOINT_DIR is empty here. Run this where the worker runs.")
     return Path(settings.AUDIT_CHECKPOINT_DIR) / "checkpoints.jsonl"
@@ -179,7 +178,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write all of it or nothing, and wait for the disk: no line is ever half there."""
+    """Write everything or nothing, and wait for the disk, so that no line is ever incomplete."""
     unfinished = file.with_name(f"{file.name}.part")
     try:
         with os.fdopen(os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as out:
@@ -195,18 +194,18 @@ def _write(file: Path, text: str) -> None:
 
 
 def new_key() -> tuple[str, str]:
-    """A private key for ``AUDIT_CHECKPOINT_KEY`` and its public half, as text."""
+    """Create a private key for ``AUDIT_CHECKPOINT_KEY``; return it and its public half as text."""
     private = _base64(Ed25519PrivateKey.generate().private_bytes_raw())
     return private, public_key_of(private)
 
 
 def public_key_of(private: str) -> str:
-    """The part of a key that ``AUDIT_CHECKPOINT_FORMER_KEYS`` needs when the key is replaced."""
+    """The public half of a key, which ``AUDIT_CHECKPOINT_FORMER_KEYS`` needs once the key is replaced."""
     return _base64(_private_key(private).public_key().public_bytes_raw())
 
 
 def _key_of_folder() -> str:
-    """The key beside the file; created the first time, unless a setting names one."""
+    """The configured key, or the one beside the file, created the first time."""
     file = checkpoint_file().with_name("key")
     if not file.exists():
         _write(file, new_key()[0])

@@ -1,6 +1,6 @@
-"""Writes an entry for every sign-in, and for every change of an account, its second factors, sessions and identities.
+"""Appends an entry for every sign-in and every change of an account, its second factors, sessions and identities.
 
-Hides who acts: the person behind the request that is being answered, or the system in a command.
+Hides who acts: the person behind the current request, or the system in a command.
 """
 
 from typing import Any, TypeAlias
@@ -25,7 +25,7 @@ ADDED = {Authenticator: "accounts.second_factor_added", SocialAccount: "accounts
 CHANGED = {Authenticator: "accounts.second_factor_changed", SocialAccount: "accounts.single_sign_on_changed"}
 REMOVED = {Authenticator: "accounts.second_factor_removed", SocialAccount: "accounts.single_sign_on_removed"}
 SECRETS = ("secret", "seed", "migrated_codes", "credential")
-"""What a second factor consists of; its data also hold a name and which recovery codes are used."""
+"""The secret parts of a second factor's data, which also has a name and the used recovery codes."""
 
 
 # --- Sign-ins ---
@@ -76,7 +76,7 @@ def record_password_link(user: User, **kwargs: Any) -> None:
 
 @receiver(number_found, dispatch_uid="audit")
 def is_confirmed_number(digest: str, answered: bool, field: str, **kwargs: Any) -> bool:
-    """Whether somebody said that these digits are neither SSN nor EIN; said now, it is recorded."""
+    """Whether somebody confirmed that these digits are neither SSN nor EIN; a new confirmation is recorded."""
     if Entry.objects.filter(action="accounts.keep_number", subject_uuid=digest).exists():
         return True
     if answered and context.request:
@@ -131,7 +131,7 @@ def record_removed_credential(sender: type[Credential], instance: Credential, **
 
 
 def _identity(credential: Credential) -> tuple[Any, ...]:
-    """Whose it is, and what opens the account."""
+    """The owner, and the identity that opens the account."""
     if isinstance(credential, SocialAccount):
         return credential.user_id, credential.provider, credential.uid
     secrets = (credential.data.get(name) for name in SECRETS)
@@ -144,7 +144,7 @@ def _record_credential(action: str, credential: Credential) -> None:
 
 
 def _record(action: str, user: User, **fields: Any) -> None:
-    """Append an entry about an account. Until a sign-in is complete, its own person acts."""
+    """Append an entry about an account. Until a sign-in is complete, the actor is that person."""
     request: HttpRequest | None = context.request
     if request is None or user.changed_by:
         actor = Actor.system(user.changed_by or "accounts")

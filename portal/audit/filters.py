@@ -1,7 +1,7 @@
-"""Which entries a query string asks for, in the zone of whoever asks, and how that is said.
+"""The filters of the audit trail: from a query string in the viewer's time zone to entries and words.
 
-Hides the defaults: the last seven days, without views, saves that changed nothing, and attempts of finished writes.
-Everything of one request, found by its reference, is always shown whole.
+Hides the defaults: the last seven days, without views, saves that changed nothing, and attempts of finished writes. A
+request found by its reference is always shown completely.
 """
 
 from datetime import datetime, timedelta
@@ -51,13 +51,13 @@ Choices = dict[str, tuple[str, Q]]
 
 
 def people() -> Choices:
-    """Everyone who may have done something."""
+    """Everyone who may have acted."""
     staff = User.objects.order_by("first_name", "username")
     return {str(user.pk): (user.audit_name(), Q(actor_id=user.pk)) for user in staff} | NON_STAFF
 
 
 def of_borrower(text: str) -> Q:
-    """What concerns a borrower of this ID, or of a name with this part."""
+    """The condition that an entry is about a borrower with this ID or with this text in the name."""
     borrowers = Record.objects.filter(kind=Kind.BORROWER)
     if not text or borrowers.filter(uuid=text).exists():
         return Q(borrower_uuid=text)
@@ -66,7 +66,7 @@ def of_borrower(text: str) -> Q:
 
 
 class EntryFilters:
-    """The entries that a query string asks for, and the filters in words; what can't be understood is ignored."""
+    """The entries that match a query string, and the filters in words; invalid values are ignored."""
 
     def __init__(self, state: QueryDict) -> None:
         self.state = state
@@ -92,14 +92,14 @@ class EntryFilters:
 
     @property
     def has_more(self) -> bool:
-        """Whether any of the filters that the page folds is set."""
+        """Whether any of the collapsed filters is set."""
         return bool(self.shown) or any(
             self.values[name] for name in ("group", "kind", "result", "from", "to")
         )
 
     @property
     def words(self) -> dict[str, str]:
-        """Every filter that was in force, for the entry of an export."""
+        """All active filters, for the entry of an export."""
         hidden = ", ".join(
             words.lower() for name, words in HIDDEN_BY_DEFAULT.items() if name not in self.shown
         )
@@ -120,7 +120,7 @@ class EntryFilters:
         return entries
 
     def _narrow(self, name: str, label: str, words: str, condition: Q) -> None:
-        """Add one filter, unless its parameter is empty."""
+        """Add a filter unless its parameter is empty."""
         if self.values[name]:
             self._condition &= condition
             self.chips.append(Chip(label, words, query_string(self.state, **{name: None})))
@@ -135,7 +135,7 @@ class EntryFilters:
         value = self.values[name]
         if value in choices:
             self._narrow(name, label, *choices[value])
-        elif name == "person" and row_key(value):  # The entries of an account that is gone are still there.
+        elif name == "person" and row_key(value):  # Entries of a deleted account still exist.
             self._narrow(name, label, f"account {value}", Q(actor_id=row_key(value)))
         elif value:
             self.problems.append(f"{label} “{value}” doesn’t exist and was ignored.")
@@ -147,7 +147,7 @@ class EntryFilters:
         self._narrow("borrower", "Borrower", str(record or f"“{value}”"), of_borrower(value))
 
     def _narrow_time(self) -> str:
-        """The period in words: from and to, if given, else the choice, else the last seven days."""
+        """Filter by period: from and to if given, else the chosen one, else the last seven days. Return it in words."""
         since, until = self._moment("from"), self._moment("to")
         if since and until and until < since:
             self.problems.append(f"To {wording.moment(until)} was ignored. {wording.DATES_REVERSED}")
@@ -176,6 +176,6 @@ class EntryFilters:
             if found:
                 return timezone.make_aware(found) if timezone.is_naive(found) else found
         except (ValueError, OverflowError):
-            pass  # Such a time has the right form and does not exist.
+            pass  # A time in the right format that doesn't exist.
         self.problems.append(f"“{value}” isn’t a valid time and was ignored. Use 2026-11-21 14:30.")
         return None

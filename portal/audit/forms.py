@@ -1,4 +1,4 @@
-"""What a supervisor found out about a write whose answer was lost."""
+"""The form to resolve a write whose answer was lost."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ CREATED_KIND = {"borrowers.create_commercial": Kind.BORROWER, "applications.subm
 
 
 class ResolveForm(StaffForm):
-    """Whether the write was carried out, how that is known, and the ID of what was created."""
+    """Whether the write was carried out, the evidence, and the ID of the created record."""
 
     nothing_happened = "The outcome is still unknown."
 
@@ -72,7 +72,7 @@ class ResolveForm(StaffForm):
         return ""
 
     def apply(self, actor: Actor) -> bool:
-        """Record what was found, and add the record that was created; false if somebody else was faster."""
+        """Resolve the write, and add the created record; false if somebody else was faster."""
         intent, reason, uuid = self.intent, self.cleaned_data["reason"], self.cleaned_data.get("uuid", "")
         if self.cleaned_data["found"] != "yes":
             return resolve(intent, actor, State.RELEASED, reason=reason, note="not carried out")

@@ -1,7 +1,7 @@
-"""Makes the database itself refuse to change, remove, replace or slip in an audit entry.
+"""Makes the database refuse to change, delete, replace or insert out of order any audit entry.
 
 Hides the triggers of SQLite and PostgreSQL, that rebuilding a table on SQLite loses them, and what would weaken them:
-the owner of a table can take its triggers away, so on PostgreSQL the portal's own role should not own it
+a table's owner can drop its triggers, so on PostgreSQL the portal's role should not own it
 (``docker/audit-roles.sql``).
 """
 
@@ -25,7 +25,7 @@ def drop(apps: Any, schema_editor: Any) -> None:
 
 
 def install_triggers(connection: BaseDatabaseWrapper) -> None:
-    """Create the triggers again if they differ from what they should be."""
+    """Create the triggers again if they differ from this version's."""
     if find_differences(connection):
         remove_triggers(connection)
         with connection.cursor() as cursor:
@@ -42,13 +42,13 @@ def remove_triggers(connection: BaseDatabaseWrapper) -> None:
 
 
 def find_differences(connection: BaseDatabaseWrapper) -> list[str]:
-    """How the guard differs from this version's, as sentences: triggers are compared by what they do."""
+    """Describe how the triggers differ from this version's, compared by what they do."""
     expected = _DEFINITIONS[connection.vendor]
     with connection.cursor() as cursor:
         cursor.execute(_KIND[connection.vendor])
         kinds = {kind for (kind,) in cursor.fetchall()}
         if not kinds:
-            return []  # The migration that makes the table didn't run yet.
+            return []  # The migration that creates the table hasn't run yet.
         if kinds != {"table"}:
             return [f"{TABLE} isn't a table; something replaced it. Restore a backup."]
         cursor.execute(_FOUND[connection.vendor])
@@ -68,7 +68,7 @@ def find_differences(connection: BaseDatabaseWrapper) -> list[str]:
 
 
 def owns_audit_table(connection: BaseDatabaseWrapper) -> bool:
-    """Whether this role owns the table and so could drop its triggers; SQLite has no roles."""
+    """Whether this role owns the table, and so could drop its triggers. SQLite has no roles."""
     if connection.vendor != "postgresql":
         return False
     with connection.cursor() as cursor:
@@ -98,8 +98,8 @@ _FOLLOW = """
             END IF;
             RETURN new;
         END """
-# The third one also stops what the others do not see: INSERT OR REPLACE removes rows without firing a trigger. It says
-# where PostgreSQL finds the trail: a temporary table of that name would come first.
+# The third trigger also stops INSERT OR REPLACE, which deletes rows without firing the others. It names the trail's
+# schema on PostgreSQL, because a temporary table of the same name would come first.
 _SQLITE = {
     "audit_entry_no_update": """BEFORE UPDATE ON audit_entry
         BEGIN SELECT RAISE(ABORT, 'Audit entries are append-only.'); END""",
@@ -125,13 +125,13 @@ _STATEMENTS = {
         FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_refuse()""",
         """CREATE TRIGGER audit_entry_in_order BEFORE INSERT ON audit_entry
         FOR EACH ROW EXECUTE FUNCTION audit_entry_follow()""",
-        # In force also for a session that calls itself a replica.
+        # Also active in a session that declares itself a replica.
         "ALTER TABLE audit_entry ENABLE ALWAYS TRIGGER audit_entry_no_change",
         "ALTER TABLE audit_entry ENABLE ALWAYS TRIGGER audit_entry_no_truncate",
         "ALTER TABLE audit_entry ENABLE ALWAYS TRIGGER audit_entry_in_order",
     ],
 }
-# PostgreSQL's bits of a trigger: 1 for each row, 2 before, 4 insert, 8 delete, 16 update, 32 truncate. "A" is always.
+# PostgreSQL's trigger bits: 1 for each row, 2 before, 4 insert, 8 delete, 16 update, 32 truncate. "A" means always.
 _DEFINITIONS: dict[str, dict[str, list[Any]]] = {
     "sqlite": {name: [f"CREATE TRIGGER {name} {body}"] for name, body in _SQLITE.items()},
     "postgresql": {
@@ -140,14 +140,14 @@ _DEFINITIONS: dict[str, dict[str, list[Any]]] = {
         "audit_entry_in_order": [1 + 2 + 4, "A", True, "plpgsql", _FOLLOW],
     },
 }
-# A view of the same name would show other entries and have no triggers of ours.
+# A view of the same name could show other entries and would have none of our triggers.
 _KIND = {
     "sqlite": """SELECT type FROM sqlite_master WHERE lower(name) = 'audit_entry'
         UNION SELECT 'temporary' FROM sqlite_temp_master WHERE lower(name) = 'audit_entry'""",
     "postgresql": """SELECT CASE relkind WHEN 'r' THEN 'table' ELSE relkind::text END
         FROM pg_class WHERE oid = to_regclass('audit_entry')""",
 }
-# Whatever else acts on the table is found too: another trigger or a rule may bypass the guard, and a policy hides rows.
+# Anything else on the table is reported too: another trigger or a rule may bypass ours, and a policy hides rows.
 _FOUND = {
     "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'audit_entry'",
     "postgresql": """

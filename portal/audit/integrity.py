@@ -1,6 +1,6 @@
-"""Proves that the audit trail is complete: walks the chain and compares it with checkpoints, guard and other tables.
+"""Verifies the audit trail: walks the chain, and compares it with checkpoints, triggers and other tables.
 
-Hides how a million entries are walked without holding them, and how kinds of breaks are distinguished: altered,
+Hides how a million entries are walked without loading all of them, and how breaks are distinguished: an entry altered,
 removed, inserted, moved, or rewritten together with everything after it.
 """
 
@@ -38,23 +38,23 @@ ACCEPT_HINT = " If the database was restored on purpose, record that: manage.py 
 
 
 class TrailBroken(Exception):
-    """What a check found wrong, in sentences."""
+    """A check found problems, a sentence each."""
 
 
 # --- The whole check ---
 
 
 def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str]:
-    """Check the trail and sign its end; what was done, as sentences. Raises :class:`TrailBroken`.
+    """Check the trail and sign its end; return what was done in sentences. Raises :class:`TrailBroken`.
 
-    With a ``copy`` of the checkpoints nothing is signed. ``only_new`` begins at the last checkpoint and leaves other
-    tables alone; what a check found wrong must then first be found right by a whole check.
+    With a ``copy`` of the checkpoints nothing is signed. ``only_new`` begins at the last checkpoint and skips other
+    tables; after a failed check, a whole check must succeed first.
     """
     with nullcontext() if copy else signing_lock():
         checkpoints, problems, differences = Checkpoints(), [], guard.find_differences(connection)
         try:
             checkpoints = read_checkpoints(copy)
-        except UnusableCheckpoints as problem:  # The chain is walked all the same.
+        except UnusableCheckpoints as problem:  # The chain is walked anyway.
             problems = [str(problem)]
         if only_new:
             if last := last_failed_check():
@@ -92,7 +92,7 @@ def last_failed_check() -> Entry | None:
 
 
 class FailedCheck(NamedTuple):
-    """A check that failed, and why; one that could not finish is not in the trail."""
+    """A failed check and its reason. A check that could not finish is not in the trail."""
 
     at: datetime
     problem: str
@@ -100,7 +100,7 @@ class FailedCheck(NamedTuple):
 
 
 def find_failed_check(last: Entry | None) -> FailedCheck | None:
-    """The last check if it failed, or its job if that could not even record it."""
+    """The last check if it failed, or its job if it could not even record the result."""
     if last and last.result == "broken":
         return FailedCheck(last.at, last.detail.get("problem", ""), True)
     jobs = Job.objects.filter(name__in=CHECK_JOBS, finished_at__gt=last.at if last else EPOCH)
@@ -111,7 +111,7 @@ def find_failed_check(last: Entry | None) -> FailedCheck | None:
 
 
 def accept_trail(reason: str, actor: Actor) -> str:
-    """Sign that the trail is another one than the checkpoints say, as after a restore, and record who said so."""
+    """Accept a trail that differs from the checkpoints, as after a restore: sign it, and record who accepted it."""
     with signing_lock():
         found = verify_chain().found
         if problems := [*([str(found)] if found else []), *guard.find_differences(connection)]:
@@ -129,7 +129,7 @@ def accept_trail(reason: str, actor: Actor) -> str:
 
 
 def _record_check(checked: "ChainCheck", problems: list[str]) -> Entry:
-    """Append the check itself, so that pages and metrics say when the trail was last checked, and how far."""
+    """Record the check, so that pages and metrics show when the trail was last checked, and how far."""
     detail = {"entries": checked.entries, "last": checked.last.id, "hash": checked.last.hash}
     return append(
         Actor.system("verify"),
@@ -149,12 +149,12 @@ _differences: list[str] = []
 
 
 def inspect_guard(*, using: str, **_: Any) -> None:
-    """Note how the guard differs before migrations run, which may rebuild the table and so lose it."""
+    """Note how the triggers differ before migrations run, which may rebuild the table and lose them."""
     _differences[:] = guard.find_differences(connections[using])
 
 
 def repair_guard(*, using: str, **_: Any) -> None:
-    """Make the guard whole after migrations, and record what was wrong with it before them."""
+    """Restore the triggers after migrations, and record what was wrong before."""
     guard.install_triggers(connections[using])
     if _differences:
         append(Actor.operator("upgrade"), "audit.guard", detail={"found": " ".join(_differences)})
@@ -166,12 +166,12 @@ def repair_guard(*, using: str, **_: Any) -> None:
 
 @dataclass(frozen=True)
 class Break:
-    """The first entry that is wrong, and what is wrong with it."""
+    """The first wrong entry, and what is wrong with it."""
 
     entry_id: int
     problem: str
     may_be_accepted: bool = False
-    """Whether only checkpoints say so, which a restored database explains."""
+    """Whether only checkpoints disagree, which a restored database would explain."""
 
     def __str__(self) -> str:
         return f"Entry {self.entry_id:,} {self.problem}."
@@ -179,7 +179,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Link:
-    """What the chain knows of one entry."""
+    """The parts of an entry that the chain uses."""
 
     id: int
     hash: str
@@ -188,7 +188,7 @@ class Link:
 
 @dataclass(frozen=True)
 class ChainCheck:
-    """How many entries hold, the last of them, and the break that ended the check."""
+    """The number of intact entries, the last of them, and the break that ended the check."""
 
     entries: int
     last: Link
@@ -196,7 +196,7 @@ class ChainCheck:
 
 
 def verify_chain(checkpoints: Checkpoints | None = None, *, since: int = 0) -> ChainCheck:
-    """Walk the chain to its last entry or to the first that is wrong, from its first entry or from a checkpoint."""
+    """Walk the chain from its beginning or a checkpoint, to its end or the first wrong entry."""
     by_entry = checkpoints.by_entry if checkpoints else {}
     signed = {entry_id: one for entry_id, one in by_entry.items() if entry_id >= since}
     before, checked = Link(0, GENESIS_HASH, ""), 0
@@ -205,7 +205,7 @@ def verify_chain(checkpoints: Checkpoints | None = None, *, since: int = 0) -> C
     for fields in Entry.objects.filter(pk__gte=since).order_by("id").values().iterator(BATCH):
         link = Link(fields["id"], fields["hash"], fields["previous_hash"])
         if since and link.id > since and not checked:
-            break  # The entry of the checkpoint is gone; what follows it says less than that.
+            break  # The checkpoint's entry is missing, which says more than any entry after it.
         found = (
             _entry_break(link, before, fields)
             or _checkpoint_break(link, signed.pop(link.id, None))
@@ -222,7 +222,7 @@ def verify_chain(checkpoints: Checkpoints | None = None, *, since: int = 0) -> C
 
 
 def is_intact(entry: Entry) -> bool:
-    """Whether one entry fits its own hash and both its neighbors; the rest of the chain is not read."""
+    """Whether an entry matches its own hash and both its neighbors, without reading the rest of the chain."""
     before = Entry.objects.filter(pk__lt=entry.pk).first()
     after = Entry.objects.filter(pk__gt=entry.pk).order_by("pk").first()
     return (
@@ -242,7 +242,7 @@ def _entry_break(link: Link, before: Link, fields: Mapping[str, Any]) -> Break |
 
 
 def _broken_link(link: Link, before: Link) -> Break:
-    """An entry is sound in itself but does not follow the one before it: which of the two is wrong, and how?"""
+    """Decide which of two entries is wrong, and how, if the second is intact but doesn't follow the first."""
     if link.previous_hash == before.previous_hash:
         return Break(before.id, "was inserted: the next entry follows the previous one")
     if Entry.objects.filter(previous_hash=before.hash).exclude(pk=link.id).exists():
@@ -254,7 +254,7 @@ def _broken_link(link: Link, before: Link) -> Break:
 
 
 def _missing_line(link: Link, fields: Mapping[str, Any], checkpoints: Checkpoints | None) -> Break | None:
-    """A checkpoint is recorded in the trail when it is signed, so a file that lost its last one shows."""
+    """Find a checkpoint that the trail recorded as signed but that is missing in the file."""
     if checkpoints is None or fields["action"] != "audit.checkpoint":
         return None
     if checkpoints.has_line_of(link.id, fields["detail"].get("entry", 0)):
@@ -274,7 +274,7 @@ def _checkpoint_break(link: Link, signed: Checkpoint | None) -> Break | None:
 
 
 def cross_check_tables() -> Iterator[str]:
-    """What other tables recorded and the trail did not, and the other way round, as sentences."""
+    """Compare the trail with other tables: what one recorded and the other did not, in sentences."""
     phases = Entry.objects.filter(intent_id=OuterRef("pk"))
     attempted, answered = (
         Exists(phases.filter(phase=phase)) for phase in (Entry.Phase.ATTEMPT, Entry.Phase.OUTCOME)

@@ -1,4 +1,4 @@
-"""The audit trail's tables: append-only entries, views of records, writes and their state, calls of the service."""
+"""The audit trail's tables: append-only entries, views of records, writes and their states, calls to the service."""
 
 import ipaddress
 import os
@@ -20,7 +20,7 @@ from servicing.masking import masked_text
 
 @dataclass(frozen=True, kw_only=True)
 class Actor:
-    """Who acts, as every row stores it: name and role stay readable when the account is gone."""
+    """The actor as stored in every row, so that name and role stay readable after the account is deleted."""
 
     id: int | None = None
     name: str
@@ -31,7 +31,7 @@ class Actor:
 
     @classmethod
     def of(cls, request: HttpRequest, person: Any = None) -> "Actor":
-        """The person behind a request, or *anonymous*; ``person`` if the request doesn't know it yet."""
+        """The person behind a request, or *anonymous*; pass ``person`` if the request doesn't know them yet."""
         person = person or getattr(request, "user", None)
         user = person if isinstance(person, User) else None
         return cls(
@@ -50,16 +50,16 @@ class Actor:
 
     @classmethod
     def operator(cls, command: str, name: str = "") -> "Actor":
-        """The person who runs a command: the name they give, else their name in the operating system."""
+        """The person who runs a command: the given name, else their user name in the operating system."""
         try:
             name = name.strip() or pwd.getpwuid(os.getuid()).pw_name
-        except KeyError:  # A container's user may have a number only.
+        except KeyError:  # A container's user may have only a number.
             name = f"user {os.getuid()}"
         return replace(cls.system(command), name=f"{masked_text(name)[:280]} (command line)")
 
 
 def _plain_address(text: str) -> str | None:
-    """An IP address in the form every database returns; none if the server listens on a socket file."""
+    """An IP address in the form that every database returns; None if the server listens on a socket file."""
     try:
         return str(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:
@@ -67,7 +67,7 @@ def _plain_address(text: str) -> str | None:
 
 
 class AppendOnlyQuerySet(models.QuerySet["Entry"]):
-    """A query set that can only read; entries are added by ``chain.append``."""
+    """A read-only query set; ``chain.append`` adds entries."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("Audit entries are append-only.")
@@ -123,7 +123,7 @@ class Entry(models.Model):
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name} {self.action} {self.phase}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Insert; an update would fail."""
+        """Insert the entry; updates fail."""
         super().save(*args, **(kwargs | {"force_insert": True}))
 
     def get_absolute_url(self) -> str:
@@ -131,7 +131,7 @@ class Entry(models.Model):
         return reverse("audit:detail", args=[self.pk])
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: entries stay."""
+        """Fail: entries can't be deleted."""
         raise TypeError("Audit entries are append-only.")
 
 
@@ -139,7 +139,7 @@ class RecordViewQuerySet(models.QuerySet["RecordView"]):
     """Views of records."""
 
     def unrecorded(self) -> "RecordViewQuerySet":
-        """Views whose entry is gone, or is about something else."""
+        """Views whose entry is missing or about something else."""
         recorded = Entry.objects.filter(
             pk=models.OuterRef("entry_id"), subject_uuid=models.OuterRef("subject_uuid")
         )
@@ -147,7 +147,7 @@ class RecordViewQuerySet(models.QuerySet["RecordView"]):
 
 
 class RecordView(models.Model):
-    """How often somebody viewed something within ten minutes of the entry that recorded the first view."""
+    """How often somebody viewed something within ten minutes of the first view, which has an entry."""
 
     entry = models.OneToOneField(Entry, on_delete=models.PROTECT)
     actor_id = models.BigIntegerField()
@@ -169,7 +169,7 @@ class RecordView(models.Model):
 
 
 class WriteIntent(models.Model):
-    """One intended change at the service: committed before the call, given one outcome after it."""
+    """One intended change at the service, committed before the call and given one outcome after it."""
 
     class State(models.TextChoices):
         SENDING = "sending", "Sending"
@@ -235,7 +235,7 @@ class WriteIntent(models.Model):
 
 
 class RemoteCall(models.Model):
-    """One call of the service, bodies masked. For support; not part of the chain."""
+    """One call to the service, with masked bodies, for support. It isn't part of the chain."""
 
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     operation = models.CharField(max_length=60, db_index=True)
@@ -262,7 +262,7 @@ class RemoteCall(models.Model):
 
     @property
     def origin_request_id(self) -> str:
-        """The reference of the request or task that made the call: the call's own without its last part."""
+        """The reference of the request or task that made the call: the call's own ID without its last part."""
         return self.request_id.rpartition("-")[0] or self.request_id
 
     @property

@@ -1,6 +1,6 @@
-"""Entries as people read them: sentences with the fields that changed, pages of them, and the neighbors of one.
+"""Entries for people: sentences with the changed fields, pages of entries, and an entry's neighbors.
 
-Hides that what a write changed is stored with its attempt, while its outcome is what people read.
+Hides that a write's changes are stored with its attempt, while people read its outcome.
 """
 
 import json
@@ -19,7 +19,7 @@ from portal.registry.models import Kind, Record
 from portal.registry.records import LINK_COLUMNS
 
 MAX_COUNTED = 10_000
-"""Nobody pages further, and counting would be the slowest part."""
+"""Nobody pages further, and counting more would be the slowest part."""
 BATCH = 500
 
 
@@ -40,29 +40,29 @@ class EntryLine:
     sentence: str
     changes: Sequence[FieldChange]
     view_count: int
-    """How often somebody viewed within ten minutes, if the entry is a view."""
+    """The number of views within ten minutes, if the entry is a view."""
     borrower: Record | None
-    """Whose record it is about, if it is on file."""
+    """The borrower it is about, if on file."""
 
 
 class EntryPages(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Pages of a table of the trail with a count that stops at :data:`MAX_COUNTED`."""
+    """Pages of a table of the trail, counted up to :data:`MAX_COUNTED`."""
 
     object_list: QuerySet[Any]
 
     @cached_property
     def count(self) -> int:
-        """How many, at most :data:`MAX_COUNTED`."""
+        """The number of rows, at most :data:`MAX_COUNTED`."""
         return self.object_list.order_by()[:MAX_COUNTED].count()
 
     @property
     def words(self) -> str:
-        """The count as it is shown."""
+        """The count as shown."""
         return f"{self.count:,}{'+' if self.count >= MAX_COUNTED else ''}"
 
 
 def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
-    """These entries as lines, with three more queries for all of them."""
+    """These entries as lines, with three queries for all of them."""
     rows = list(entries)
     outcomes = [entry.intent_id for entry in rows if entry.phase == Entry.Phase.OUTCOME]
     attempts = Entry.objects.filter(intent_id__in=outcomes, phase=Entry.Phase.ATTEMPT).order_by()
@@ -84,14 +84,14 @@ def entry_lines(entries: Iterable[Entry]) -> list[EntryLine]:
 
 
 def stream_lines(entries: QuerySet[Entry]) -> Iterator[EntryLine]:
-    """Every entry as a line, a batch at a time."""
+    """Every entry as a line, read in batches."""
     remaining = entries.iterator(BATCH)
     while batch := list(islice(remaining, BATCH)):
         yield from entry_lines(batch)
 
 
 def record_entries(kind: str, uuid: str) -> QuerySet[Entry]:
-    """What happened to a record, and to what a borrower has; of a finished write only the outcome."""
+    """The entries about a record, and for a borrower about its accounts; of a finished write only the outcome."""
     named = {"borrower_uuid": uuid} if kind == "borrower" else {"subject_uuid": uuid}
     entries = Entry.objects.filter(**named)
     outcomes = entries.filter(phase=Entry.Phase.OUTCOME).order_by().values("intent_id")
@@ -99,7 +99,7 @@ def record_entries(kind: str, uuid: str) -> QuerySet[Entry]:
 
 
 def adjacent_entries(entry: Entry) -> tuple[Entry | None, Entry | None]:
-    """The entries of the same object before and after this one."""
+    """The entries about the same object before and after this one."""
     if not entry.subject_uuid:
         return None, None
     same = Entry.objects.filter(subject_uuid=entry.subject_uuid)
@@ -107,7 +107,7 @@ def adjacent_entries(entry: Entry) -> tuple[Entry | None, Entry | None]:
 
 
 def _words(entry: Entry, changes: dict[str, Any]) -> tuple[str, list[FieldChange]]:
-    """The sentence of an entry, and its changes."""
+    """An entry's sentence and its changes."""
     pairs = {
         name: pair if isinstance(pair, list) and len(pair) == 2 else ("", pair)
         for name, pair in changes.items()
@@ -228,7 +228,7 @@ _ATTEMPT_VERBS = {
     "borrowers.update_key_person": "started changing key person",
     "applications.submit": "started sending",
 }
-# Acts whose sentence names the fields that changed.
+# Actions whose sentence names the changed fields.
 _OF_FIELDS = {"borrowers.update", "borrowers.update_key_person", "accounts.staff_changed", "lookup.correct"}
 _FIELDS = {
     "first_name": "name",
@@ -241,7 +241,7 @@ _FIELDS = {
 }
 _MAX_NAMED_FIELDS = 3
 _COMMON_NAMES = ("Application for ", "Loan of ", "Line of ")
-"""How labels begin that aren't the name of anyone, and so are lower case within a sentence."""
+"""The beginnings of labels that aren't names, and so are lower case within a sentence."""
 _OUTCOME_WORDS = {
     "confirmed": "",
     "rejected": "the service rejected",
@@ -271,7 +271,7 @@ def sentence(entry: Entry, fields: Sequence[str] = ()) -> str:
 
 
 def field_words(name: str) -> str:
-    """A field as people call it."""
+    """A field's name in words."""
     return _FIELDS.get(name, name.replace("_", " "))
 
 

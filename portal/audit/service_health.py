@@ -1,4 +1,4 @@
-"""How well the lending service answers, by groups of calls and in a few words, and the circuit breaker.
+"""The lending service's health, by groups of calls and in a few words, and the circuit breaker.
 
 Hides that all processes share one breaker, that after several tries without an answer one try is allowed every few
 seconds, and that its answer ends the pause for everyone.
@@ -25,19 +25,19 @@ logger = logging.getLogger(__name__)
 # --- Circuit breaker ---
 
 MAX_UNANSWERED_TRIES = 6
-"""Two calls with all their tries."""
+"""As many as two calls make with all their tries."""
 PAUSE = timedelta(seconds=5)
 _ROW = 1
 
 
 class CircuitBreaker:
-    """The client's gate; each thread makes one try after the other."""
+    """The client's gate. Each thread makes one try at a time."""
 
     def __init__(self) -> None:
         self._before = threading.local()
 
     def allows_request(self) -> bool:
-        """Whether this try may be made: always while the service answers, else once per pause."""
+        """Whether a try is allowed: always while the service answers, else once per pause."""
         try:
             return self._allows_request()
         finally:
@@ -59,7 +59,7 @@ class CircuitBreaker:
 
 
 def current_outage() -> Outage | None:
-    """The outage during which calls are held back; ``None`` while calls are made as usual."""
+    """The outage during which calls are paused; ``None`` while calls are made as usual."""
     return Outage.objects.filter(tries__gte=MAX_UNANSWERED_TRIES).first()
 
 
@@ -74,10 +74,10 @@ def _count_unanswered_try() -> None:
 # --- Health ---
 
 UNKNOWN_GROUP = "Other"
-# A rejection is an answer, so the service works; refused credentials get no answer at all.
+# A rejection is an answer, so the service works. Refused credentials count as no answer.
 FAILED_OUTCOMES = {"unavailable", "unknown", "not_sent", "protocol", "forbidden"}
 MAX_CALLS = 5000
-# Every page shows the words; a few seconds of age go unnoticed.
+# Every page shows the words, so they are cached; a few seconds of age go unnoticed.
 CACHE_SECONDS = 5
 
 
@@ -107,7 +107,7 @@ class Health:
         return self._percentile(95)
 
     def _percentile(self, share: int) -> int | None:
-        """The time within which so many of a hundred calls were answered."""
+        """The time within which this share of the calls was answered."""
         ordered = sorted(self.durations)
         return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else None
 
@@ -121,7 +121,7 @@ class Health:
 
 
 def measure_health() -> list[Health]:
-    """The state of each group from its calls of the last day."""
+    """Measure each group from its calls of the last day."""
     now = timezone.now()
     found = {name: Health(name) for name in [*GROUPS, UNKNOWN_GROUP]}
     calls = RemoteCall.objects.filter(at__gte=now - timedelta(days=1)).order_by("-id")
@@ -142,12 +142,12 @@ def measure_health() -> list[Health]:
 
 
 def cached_health() -> list[Health]:
-    """The health of a few seconds ago."""
+    """The health, cached for a few seconds."""
     return cache.get_or_set("health", measure_health, CACHE_SECONDS) or []
 
 
 def forget_health() -> None:
-    """Measure anew: a call just failed, or answered after failures."""
+    """Clear the cache, because a call just failed, or succeeded after failures."""
     cache.delete_many(["health", f"health:{timezone.get_current_timezone_name()}"])
 
 
@@ -169,7 +169,7 @@ def summarize(groups: Sequence[Health]) -> tuple[str, str] | None:
 
 
 def header_status() -> tuple[str, str] | None:
-    """The same for the header of every page, from a few seconds ago; that the service is away, from now."""
+    """State and sentence for the header of every page: an outage at once, anything else a few seconds old."""
     if current_outage():
         return summarize(())
     zone = timezone.get_current_timezone_name()

@@ -1,7 +1,7 @@
-"""Files of this host for what the database cannot take now: answers of writes, and views of records.
+"""Files on this host for what the database can't save now: answers of writes, and views of records.
 
-Hides that a file's space is taken in advance, so that a full disk cannot refuse an entry; that all processes of the
-host share it; and that an entry whose writing was cut off is skipped.
+Hides that a file's space is allocated in advance, so that a full disk can't refuse an entry; that all processes of the
+host share it; and that an incomplete entry is skipped.
 """
 
 import fcntl
@@ -27,25 +27,25 @@ logger = logging.getLogger(__name__)
 
 
 class Ticket(NamedTuple):
-    """Where an entry is, and its bytes: its blocks may have been given to another one."""
+    """The position and the bytes of an entry, since its blocks may have been reused."""
 
     offset: int
     content: bytes
 
 
 class Spool:
-    """One file of blocks; an entry is a header with length and checksum, and JSON, from the start of a block."""
+    """One file of blocks. An entry begins at a block, with a header of length and checksum followed by JSON."""
 
     def __init__(self, name: str, *, file_bytes: int, block_bytes: int) -> None:
         self.name, self.file_bytes, self.block_bytes = name, file_bytes, block_bytes
 
     @property
     def path(self) -> Path:
-        """The file of this host; a container keeps it on a volume."""
+        """The file of this host; a container has it on a volume."""
         return Path(settings.DATA_DIR) / "spool" / self.name
 
     def allocate(self) -> None:
-        """Take the file's whole space now; ``OSError`` if the disk has none."""
+        """Allocate the file's whole space now; ``OSError`` if the disk is full."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -57,7 +57,7 @@ class Spool:
             os.close(descriptor)
 
     def put(self, *forms: Mapping[str, Any]) -> Ticket | None:
-        """Write the first of these forms of an entry that has room, and wait for the disk; ``None`` if none can be."""
+        """Write the first of these forms of an entry that fits, and wait for the disk; ``None`` if none fits."""
         try:
             if not self.path.exists():
                 self.allocate()
@@ -67,7 +67,7 @@ class Spool:
             return None
 
     def entries(self) -> Sequence[tuple[Ticket, dict[str, Any]]]:
-        """Every complete entry; none if there is no file, or if it can't be read."""
+        """All complete entries; none if the file is missing or unreadable."""
         try:
             with self._locked() as descriptor:
                 found = list(self._walk(os.pread(descriptor, self.file_bytes, 0)))
@@ -79,7 +79,7 @@ class Spool:
         return [(ticket, json.loads(_HEADER.sub(b"", ticket.content, count=1))) for ticket in found]
 
     def remove(self, ticket: Ticket) -> None:
-        """Free the blocks of an entry, unless that happened before; one that stays is skipped by the next replay."""
+        """Free the blocks of an entry unless they were reused; if that fails, the next replay skips the entry."""
         try:
             with self._locked() as descriptor:
                 if os.pread(descriptor, len(ticket.content), ticket.offset) == ticket.content:
@@ -109,7 +109,7 @@ class Spool:
             os.close(descriptor)
 
     def _walk(self, data: bytes) -> Iterator[Ticket]:
-        """The complete entries of a file; what was cut off counts as free."""
+        """The complete entries of a file; incomplete ones count as free space."""
         offset = data.find(_MARK)
         while offset >= 0:
             length = 0
@@ -121,7 +121,7 @@ class Spool:
             offset = data.find(_MARK, offset + max(self._rounded(length), 1))
 
     def _free_offset(self, data: bytes, length: int) -> int | None:
-        """The first run of free blocks that is long enough."""
+        """The first sufficiently long run of free blocks."""
         begin = 0
         for ticket in self._walk(data):
             if begin + length <= ticket.offset:
@@ -134,7 +134,7 @@ class Spool:
 
 
 def _lock(descriptor: int) -> None:
-    """Wait for other processes, but not for one that was stopped while it had the file."""
+    """Wait for other processes, but not for one that was stopped while holding the lock."""
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:

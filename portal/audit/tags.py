@@ -1,4 +1,4 @@
-"""Audit entries as HTML (``{% load entries %}``): the rows of their table, which would be slow in a template."""
+"""Audit entries as table rows in HTML (``{% load entries %}``), which would be slow in a template."""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
@@ -19,7 +19,7 @@ ROW = """<tr data-row>
 {}</tr>
 """
 COLUMNS = ("Borrower", "Reason", "Result", "Reference")
-"""Beside the sentence; one that is empty in every row is left out."""
+"""Columns besides the sentence; those that are empty in every row are left out."""
 TABLE = """<thead><tr><th scope="col">When</th><th scope="col">Who and what</th>{}</tr></thead>
 <tbody>{}</tbody>"""
 HEAD, CELL = '<th scope="col" class="sd-wide">{}</th>', '<td class="sd-wide">{}</td>'
@@ -33,11 +33,11 @@ SHOWN_CHANGES, SHOWN_CHARACTERS = 4, 80
 def entry_rows(
     lines: Sequence[EntryLine], may_read: bool, in_admin: bool = False, is_history: bool = False
 ) -> SafeString:
-    """The head and the rows; each leads to its own page if this person may read it, or to that of the admin.
+    """The header and the rows, each linked to its page if this person may read it, or to its page in the admin.
 
-    A history is of one borrower, whom its rows don't name.
+    A history is about one borrower, so its rows don't name it.
     """
-    # One address is resolved, not one a row.
+    # One address is resolved instead of one for each row.
     page = reverse("admin:audit_entry_change" if in_admin else "audit:detail", args=[0])
     trail = reverse("audit:index")
     beside = [_beside(line, trail if may_read else "") for line in lines]
@@ -98,7 +98,7 @@ def _cut(text: str) -> str:
 
 
 def _reference(entry: Entry, trail: str) -> SafeString | str:
-    """The reference, which leads to everything from the same click, or to the write."""
+    """The reference, linked to everything from the same request, or to the write."""
     if trail and entry.request_id:
         link = '<a href="{}?request={}" title="Everything from this click">{}</a>'
         return format_html(link, trail, quote(entry.request_id, safe=""), entry.request_id)

@@ -1,4 +1,4 @@
-"""What workers do for the audit trail beside jobs."""
+"""What workers do for the audit trail besides jobs."""
 
 from portal.audit import view_log, writes
 from portal.jobs.kinds import chore

@@ -1,8 +1,8 @@
 """Records who viewed a borrower or a key person, and on which page.
 
-A first view appends an entry; views of the same thing within ten minutes are only counted. A view that the database
-cannot take waits in the spool: a page is shown once its view is on the disk, here or there. A test opens every address
-of the portal and looks for its entry.
+The first view appends an entry; more views of the same thing within ten minutes are only counted. A view that the
+database can't save waits in the spool: a page is shown only once its view is on disk. A test opens every address of
+the portal and looks for its entry.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from portal.runtime.database import accepts_no_writes, is_unavailable, write_if_
 from servicing.masking import masked
 
 REPEAT_WINDOW = timedelta(minutes=10)
-_has_spooled = threading.Event()  # Spares reading the spool after every view.
+_has_spooled = threading.Event()  # Avoids reading the spool after every view.
 MAX_NAMES = 30
-"""Names of a query string that an entry holds."""
+"""The most parameters of a query string in an entry."""
 LISTS = {
     "admin:audit_entry_changelist": "audit entries",
     "admin:audit_remotecall_changelist": "stored calls",
@@ -56,7 +56,7 @@ LISTS = {
     "repayments:index": "the list of repayments",
     "documents:batch": "the summaries of a batch",
 }
-"""Lists and searches by address name, with what the entry calls them."""
+"""Lists and searches by URL name, with their names in entries."""
 _APPS = {"admin": "audit", "documents": "summaries"}
 _ACTIONS = {
     "audit:detail": "audit.view",
@@ -71,11 +71,11 @@ _ACTIONS = {
     "lookup:record": "lookup.record",
     "messaging:note": "notes.view",
 }
-"""Actions of pages about one record that do not end in ``.detail`` or ``.view``, or belong to another area."""
+"""Actions of pages about one record that don't end in ``.detail`` or ``.view``, or belong to another area."""
 
 
 def log_page(request: HttpRequest, *, kind: str, uuid: str, label: str, borrower_uuid: str) -> None:
-    """Record that this page about one borrower or person was shown."""
+    """Record the view of a page about one borrower or person."""
     name = _address_name(request)
     app, _, page = name.partition(":")
     usual = f"{_APPS.get(app, app)}.{'detail' if page == 'detail' else 'view'}"
@@ -92,19 +92,19 @@ def log_page(request: HttpRequest, *, kind: str, uuid: str, label: str, borrower
 
 
 def log_record(request: HttpRequest, record: Record) -> None:
-    """Record that this page about a record was shown."""
+    """Record the view of a page about a record."""
     owner = record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
     log_page(request, kind=record.kind, uuid=record.uuid, label=str(record), borrower_uuid=owner)
 
 
 def log_subject(request: HttpRequest, row: Entry | WriteIntent, *, label: str, otherwise: str) -> None:
-    """Record that this page about what a row is about was shown; ``otherwise`` identifies it if the row can't."""
+    """Record the view of a page about a row's subject; ``otherwise`` identifies the subject if the row can't."""
     uuid = row.subject_uuid or otherwise
     log_page(request, kind=row.subject_kind, uuid=uuid, label=label, borrower_uuid=row.borrower_uuid)
 
 
 def log_list(request: HttpRequest, *, count: int | None) -> None:
-    """Record that this list was shown: its query and how many rows match, none of them by name."""
+    """Record the view of a list: its query and the number of matching rows, but no names."""
     name = _address_name(request)
     app = name.partition(":")[0]
     query = {
@@ -127,7 +127,7 @@ def _storable(text: str) -> str:
 
 
 def count_suggestions(request: HttpRequest) -> None:
-    """Record that the search box suggested records: one entry per session."""
+    """Record that the search box suggested records, once per session."""
     actor, session = Actor.of(request), hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
     log_view(actor, "lookup.suggest", uuid=session, label="search suggestions", repeats_within=None)
 
@@ -145,9 +145,9 @@ def log_view(
     is_repeat: bool = False,
     repeats_within: timedelta | None = REPEAT_WINDOW,
 ) -> None:
-    """Record that ``actor`` views something now; ``shown`` is the digest of the answer on the screen.
+    """Record that ``actor`` views something now; ``shown`` is the digest of the answer on screen.
 
-    What a page fetches by itself is a repeat: it is recorded if the page was not, and it is never counted.
+    What a page loads by itself is a repeat: it is recorded only if the page was not, and never counted.
     """
     now, uuid = timezone.now(), uuid[:64]
     recent = _views(actor, uuid)
@@ -157,7 +157,7 @@ def log_view(
         return
     same = recent.filter(entry__action=action)
     is_counted = write_if_possible(lambda: same.update(count=F("count") + 1, last_at=now, shown=shown))
-    if is_counted or same.exists():  # A count that fails loses nothing: the entry is there.
+    if is_counted or same.exists():  # A failed count loses nothing, since the entry exists.
         return
     subject = {
         "subject_kind": kind[:20],
@@ -190,7 +190,7 @@ def log_view(
 
 
 def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
-    """Write a view to the spool until it can be recorded; false if the disk does not take it."""
+    """Write a view to the spool until it can be recorded; false if the disk fails."""
     at = timezone.now().isoformat()
     view = {"actor": asdict(actor), "action": action, "subject": masked(dict(subject)), "at": at}
     _has_spooled.set()
@@ -198,12 +198,12 @@ def spool_view(actor: Actor, action: str, subject: Mapping[str, Any]) -> bool:
 
 
 def replay_views() -> int:
-    """Record the views that wait in the spool of this host, in one transaction; how many there were."""
+    """Record the views waiting in this host's spool, in one transaction; return how many there were."""
     _has_spooled.clear()
     waiting = VIEWS.entries()
     if waiting:
         with transaction.atomic():
-            lock_chain()  # Before anything is read, so that no other process records the same views.
+            lock_chain()  # First, so that no other process records the same views.
             for _, view in waiting:
                 _record_spooled(view)
         for ticket, _ in waiting:
@@ -212,7 +212,7 @@ def replay_views() -> int:
 
 
 def _record_spooled(view: Mapping[str, Any]) -> None:
-    """Append the entry of a view, unless a process recorded it and died before it could remove it."""
+    """Append the entry of a view, unless a process recorded it but died before removing it."""
     actor, subject = Actor(**view["actor"]), dict(view["subject"])
     same = Entry.objects.filter(request_id=actor.request_id, detail__viewed_at=view["at"])
     if not same.exists():
@@ -221,14 +221,14 @@ def _record_spooled(view: Mapping[str, Any]) -> None:
 
 
 def update_view(actor: Actor, uuid: str, shown: str) -> None:
-    """Note that a part of a page that is on the screen was rendered again, from this answer."""
+    """Note that a part of an open page was rendered again from this answer."""
     recent = _detail_views(actor, uuid).filter(match_recent("first_at", REPEAT_WINDOW)).exclude(shown=shown)
     if recent.exists():
         write_if_possible(lambda: recent.update(shown=shown))
 
 
 def last_view(actor: Actor, uuid: str) -> RecordView | None:
-    """The view before the present one: changes are counted from there."""
+    """The view before the current one; changes are counted from there."""
     return _detail_views(actor, uuid).exclude(match_recent("first_at", REPEAT_WINDOW)).first()
 
 
@@ -237,7 +237,7 @@ def _views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
 
 
 def _detail_views(actor: Actor, uuid: str) -> QuerySet[RecordView]:
-    """Views of the record's own page, which shows its answer."""
+    """Views of the record's own page, which shows the answer."""
     return _views(actor, uuid).filter(entry__action__endswith=".detail")
 
 

@@ -1,4 +1,4 @@
-"""The trail as a list and as files, one entry with its proof, the history of a record, and one write."""
+"""The audit trail as a list and as files, one entry with its proof, a record's history, and one write."""
 
 import json
 from datetime import UTC
@@ -43,7 +43,7 @@ COLUMNS = [
 @require_safe
 @requires("audit.index")
 def index(request: HttpRequest) -> HttpResponse:
-    """The entries that the filters ask for, newest first."""
+    """Show the entries that match the filters, newest first."""
     close_stale_writes()
     filters = EntryFilters(request.GET)
     pages = EntryPages(filters.entries, PAGE_SIZE)
@@ -58,14 +58,14 @@ def index(request: HttpRequest) -> HttpResponse:
         "zone": f"{timezone.localtime():%Z}",
         "may_read": True,
     }
-    log_list(request, count=pages.count)  # After the rows are read, so that this entry is none of them.
+    log_list(request, count=pages.count)  # After reading the rows, so that this entry isn't among them.
     return render_page(request, "audit/index.html", context, partial="audit-rows")
 
 
 @require_safe
 @requires("audit.export")
 def export(request: HttpRequest) -> StreamingHttpResponse:
-    """The shown page, or with ``all`` everything that the filters leave up to the entry of this very export."""
+    """Export the shown page, or with ``all`` all matching entries up to the entry of this export."""
     filters = EntryFilters(request.GET)
     is_whole = "all" in request.GET
     page = list(EntryPages(filters.entries, PAGE_SIZE).get_page(request.GET.get("page")))
@@ -83,15 +83,15 @@ def export(request: HttpRequest) -> StreamingHttpResponse:
 @require_safe
 @requires("audit.detail")
 def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
-    """One entry: what changed, what was sent and answered, how long it took, its neighbors, and whether it holds."""
+    """Show one entry: changes, request and response, duration, neighbors, and whether it is intact."""
     entry = get_object_or_404(Entry, pk=entry_id)
     log_subject(request, entry, label=f"audit entry {entry.pk}", otherwise=f"entry {entry.pk}")
     before, after = adjacent_entries(entry)
     facts = dict(entry.detail)
-    if entry.intent_id:  # The request is stored with the attempt, the response with the outcome.
+    if entry.intent_id:  # The request is on the attempt, the response on the outcome.
         for other in Entry.objects.filter(intent_id=entry.intent_id).values_list("detail", flat=True):
             facts = other | facts
-    # The calls of one request have its reference and an ending of their own.
+    # The calls of a request have its reference with a suffix.
     first, beyond = entry.request_id, f"{entry.request_id}~"
     calls = RemoteCall.objects.filter(request_id__gte=first, request_id__lt=beyond).order_by("id")
     context: dict[str, Any] = {
@@ -115,7 +115,7 @@ def detail(request: HttpRequest, entry_id: int) -> HttpResponse:
 @require_safe
 @requires("audit.history")
 def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
-    """What happened to one record, as a page and as the panel of the record's own page."""
+    """Show a record's history, as a page or as a panel of the record's own page."""
     page = EntryPages(record_entries(kind, uuid), PAGE_SIZE).get_page(request.GET.get("page"))
     record = find(kind, uuid)
     if not record and not page.object_list:
@@ -135,7 +135,7 @@ def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
 
 @requires("audit.write")
 def write(request: HttpRequest, intent_id: UUID) -> HttpResponse:
-    """One write: its state, when, by whom, what was sent (masked), what the service said, and what to do."""
+    """Show one write: its state, time, author, masked request, the service's response, and what to do."""
     close_stale_writes()
     intent = get_object_or_404(WriteIntent, pk=intent_id)
     form = ResolveForm(intent=intent) if intent.state == State.UNKNOWN else None
@@ -144,7 +144,7 @@ def write(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 
 @requires("audit.resolve")
 def resolve(request: HttpRequest, intent_id: UUID) -> HttpResponse:
-    """Say what became of a write whose answer was lost, on the page that holds the evidence."""
+    """Resolve a write whose answer was lost, on the page with the evidence."""
     close_stale_writes()
     intent = get_object_or_404(WriteIntent, pk=intent_id)
     if intent.state != State.UNKNOWN:
@@ -161,7 +161,7 @@ def resolve(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 def _write_page(
     request: HttpRequest, intent: WriteIntent, form: ResolveForm | None, *, status: int = 200
 ) -> HttpResponse:
-    """The evidence, and beside it the form for those who may resolve the write."""
+    """Render the evidence, with the form for those who may resolve the write."""
     log_subject(request, intent, label=intent.label, otherwise=intent.borrower_uuid or str(intent.pk))
     user: Any = request.user
     entries = Entry.objects.filter(intent_id=intent.pk)
@@ -181,7 +181,7 @@ def _write_page(
 
 
 def _question_for_service(intent: WriteIntent) -> str:
-    """What to ask the lender about a write whose answer was lost, ready to copy."""
+    """A question to the lender about a write whose answer was lost, ready to copy."""
     sent = intent.created_at.astimezone(UTC)
     body = json.dumps(intent.request_body, ensure_ascii=False, default=str)
     return (
@@ -206,5 +206,5 @@ def export_row(line: EntryLine) -> list[Any]:
 
 
 def _compact_json(value: dict[str, Any]) -> str:
-    """An object as compact JSON; empty for an empty one."""
+    """An object as compact JSON; empty for an empty object."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value else ""

@@ -1,12 +1,12 @@
 """The life of a write: committed as an intent before it is sent, given exactly one outcome afterwards.
 
 A crash between the two leaves the intent *sending*, never a write without a row. Opening refuses a submit ID that was
-used before (double click, Back, two tabs), a creation equal to one whose outcome is still open, an update of a record
-while another one is being sent, and an update equal to somebody else's whose outcome is unknown: its maker may send it
-again, because it asks for the same values.
+used before (double click, Back, two tabs), a creation equal to one with an open outcome, an update of a record while
+another one is being sent, and an update equal to somebody else's with an unknown outcome. The author of an unknown
+update may send it again, because it sets the same values.
 
-Hides that an answer is safe in the spool before the database is asked, that the database is tried again on a fresh
-connection for as long as a person can wait, and which of two answers becomes the saved copy of a record.
+Hides that an answer is in the spool before it goes to the database, that the database is retried on a new connection
+for as long as a person can wait, and which of two answers becomes a record's saved copy.
 """
 
 import hashlib
@@ -38,9 +38,9 @@ from servicing import codec
 State = WriteIntent.State
 BODY_LIMIT = 20_000
 STALE_SECONDS = 60
-"""Added to the time limit of a call, for a slow last read and for saving its answer."""
+"""Added to a call's time limit, for a slow last read and for saving the answer."""
 SAVE_WAIT_SECONDS = 5.0
-"""How long a person waits for the database to take an answer; then the spool keeps it."""
+"""How long a person waits for the database to save an answer, before it stays in the spool."""
 RETRY_SECONDS = 0.2
 REPLAY_WAIT_SECONDS = 2.0
 _STDERR = 2
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Write:
-    """What staff know of the write they are about to send; the rest comes from the call itself."""
+    """The description of a write before it is sent; the rest comes from the call itself."""
 
     submit_id: str
     label: str
@@ -60,9 +60,9 @@ class Write:
     borrower_uuid: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
     identity: Mapping[str, Any] = field(default_factory=dict)
-    """What makes two creations equal, EIN and SSN left out; empty for updates, which may be repeated."""
+    """The values that make two creations equal, without EIN and SSN; empty for updates, which may be repeated."""
     bind: Callable[[WriteIntent], None] | None = None
-    """Runs in the transaction that commits the intent, so that what it saves exists only with the intent."""
+    """Runs in the transaction that commits the intent, so that what it saves exists only together with the intent."""
 
     @property
     def record_key(self) -> str:
@@ -70,7 +70,7 @@ class Write:
         return f"{self.subject_kind}:{self.subject_uuid}" if self.subject_uuid else ""
 
     def fingerprint(self, operation: str) -> str:
-        """The same text for equal creations; empty for updates."""
+        """A text that is the same for equal creations; empty for updates."""
         if not self.identity:
             return ""
         equal = {name: " ".join(str(value).casefold().split()) for name, value in self.identity.items()}
@@ -79,7 +79,7 @@ class Write:
 
 
 class NotOpened(Exception):
-    """Nothing was sent, because of an earlier write (``intent``)."""
+    """Nothing was sent because of an earlier write (``intent``)."""
 
     def __init__(self, intent: WriteIntent) -> None:
         super().__init__(f"{type(self).__name__}: {intent}")
@@ -91,7 +91,7 @@ class AlreadySubmitted(NotOpened):
 
 
 class Blocked(NotOpened):
-    """An equal write has no outcome yet."""
+    """An equal write has an open or unknown outcome."""
 
 
 class RecordBusy(Blocked):
@@ -128,14 +128,14 @@ def open_intent(
         raise Blocked(others[0])
     for is_last in (False, True):
         try:
-            with transaction.atomic(durable=True):  # a caller's transaction could take it back after the call
+            with transaction.atomic(durable=True):  # A caller could roll it back after the call.
                 intent.save(force_insert=True)
                 changes = dict(write.changes)
                 _append_entry(intent, actor, Entry.Phase.ATTEMPT, changes=changes, detail={"request": body})
                 if write.bind:
                     write.bind(intent)
             break
-        except IntegrityError:  # Another tab, or a colleague, was faster, and may be through by now.
+        except IntegrityError:  # Another tab or a colleague was faster, and may be done by now.
             _refuse_repetition(intent)
             if is_last:
                 raise
@@ -143,7 +143,7 @@ def open_intent(
 
 
 def unanswered_duplicates(intent: WriteIntent) -> list[WriteIntent]:
-    """Earlier updates with the same values that were never answered; creations have none."""
+    """Earlier updates with the same values and no answer; none for creations."""
     if intent.method == "POST":
         return []
     lost = WriteIntent.objects.filter(state=State.UNKNOWN, operation=intent.operation, path=intent.path)
@@ -161,7 +161,7 @@ def _refuse_repetition(intent: WriteIntent) -> None:
         (RecordBusy, intent.record_key, sending),
     ):
         if key and (one := found.first()):
-            # The very same form may have been committed since the check above.
+            # The same form may have been committed since the check above.
             raise AlreadySubmitted(one) if one.submit_id == intent.submit_id else reason(one)
 
 
@@ -169,7 +169,7 @@ def _refuse_repetition(intent: WriteIntent) -> None:
 
 
 def record_outcome(intent: WriteIntent, actor: Actor, state: str, *, detail: Mapping[str, Any]) -> None:
-    """Give an intent that is *sending*, and locked, its one outcome, with whatever else was set on it."""
+    """Give a locked intent in state *sending* its one outcome, and save its other changes."""
     intent.state, intent.finished_at = state, intent.finished_at or timezone.now()
     intent.save()
     _append_entry(intent, actor, Entry.Phase.OUTCOME, result=state, detail=dict(detail))
@@ -188,10 +188,10 @@ def resolve(
     subject: tuple[str, str] | None = None,
     before: str = State.UNKNOWN,
 ) -> bool:
-    """Give an unknown write the state it turned out to have; false if it is no longer unknown.
+    """Set the actual state of an unknown write; false if it is no longer unknown.
 
-    Its one outcome in the trail stays *unknown*: what was found out later is an entry of its own. A late answer
-    corrects what a person found out ``before``.
+    Its one outcome in the trail stays *unknown*, and the resolution is an entry of its own. A late answer corrects
+    what a person recorded ``before``.
     """
     if subject:
         _set_subject(intent, *subject)
@@ -211,12 +211,12 @@ def resolve(
 
 
 def call_time_limit_seconds() -> float:
-    """How long one call may take with all its waits."""
+    """The longest time that a call may take, waits included."""
     return settings.SERVICING_TIMEOUT + 10
 
 
 def close_stale_writes() -> int:
-    """Record an unknown outcome for writes still *sending* long after any call could last: a crash cut them off."""
+    """Record an unknown outcome for writes that are *sending* longer than any call can last, as after a crash."""
     limit = timedelta(seconds=call_time_limit_seconds() + STALE_SECONDS)
     stale = WriteIntent.objects.filter(state=State.SENDING).exclude(match_recent("created_at", limit))
     if not stale.exists():
@@ -230,7 +230,7 @@ def close_stale_writes() -> int:
 
 
 def _set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
-    """Say what a creation made."""
+    """Set the record that a creation made."""
     intent.subject_kind, intent.subject_uuid = kind, uuid
     intent.borrower_uuid = intent.borrower_uuid or (uuid if kind == "borrower" else "")
 
@@ -259,7 +259,7 @@ class SavedTo(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteResult:
-    """How one write ended, masked, as it is recorded."""
+    """The result of one write, masked for recording."""
 
     intent_id: str
     actor: Actor
@@ -267,14 +267,14 @@ class WriteResult:
     status: int | None
     message: str
     kind: str = ""
-    """Of the record that it made or changed, if the answer names one."""
+    """The kind of the record that was created or changed, if the answer names one."""
     uuid: str = ""
     call: Mapping[str, Any]
-    """The columns of its row, without the answer."""
+    """The columns of the call's row, without the answer."""
     body: Any
     ids: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
-    """The answer's JSON as copies store it."""
+    """The answer's JSON, as saved copies store it."""
     at: datetime = field(default_factory=timezone.now)
 
     @classmethod
@@ -283,13 +283,13 @@ class WriteResult:
         return cls(**{**entry, "actor": actor, "at": at})
 
     def for_spool(self) -> list[dict[str, Any]]:
-        """Everything, and a short form for a spool without room."""
+        """The whole result, and a short form in case the spool has too little room."""
         whole = asdict(self) | {"at": self.at.isoformat()}
         without_bodies = {"body": None, "answer": "", "call": {**self.call, "request_body": ""}}
         return [whole, whole | without_bodies]
 
     def summary(self) -> dict[str, Any]:
-        """What a person needs to enter it by hand."""
+        """What a person needs to enter the result by hand."""
         names = ("intent_id", "state", "status", "kind", "uuid", "at")
         called = {name: self.call.get(name) for name in ("operation", "request_id", "path")}
         return {name: getattr(self, name) for name in names} | called | {"actor": self.actor.name}
@@ -301,7 +301,7 @@ class WriteResult:
         os.write(_STDERR, json.dumps(line, cls=DjangoJSONEncoder).encode() + b"\n")
 
     def observations(self) -> list[store.Observation]:
-        """What the answer says of records; without the answer, that the record exists."""
+        """The observations in the answer; without the answer, that the record exists."""
         operation = operation_named(self.call["operation"])
         if self.answer and operation and operation.model:
             answer = codec.decode(operation.model, self.answer)
@@ -313,7 +313,7 @@ class WriteResult:
 
 
 def save_result(result: WriteResult, items: Sequence[store.Observation]) -> SavedTo:
-    """Record a result, or leave it in the spool for a replay; where it is safe now."""
+    """Record a result, or leave it in the spool for a replay; return where it is saved."""
     ticket = ANSWERS.put(*result.for_spool())
     deadline = time.monotonic() + SAVE_WAIT_SECONDS
     is_on_stderr = False
@@ -339,7 +339,7 @@ def _try_to_record(result: WriteResult, items: Sequence[store.Observation], seco
     except (DatabaseError, InterfaceError) as error:
         logger.warning("%s: the database does not take the answer: %s", reference, _first_line(error))
         return False
-    except Exception:  # Whatever it was, the answer must not be lost with it.
+    except Exception:  # The answer must not be lost, whatever the error.
         logger.exception("%s: the answer could not be recorded", reference)
         return False
     return True
@@ -356,7 +356,7 @@ def prepare_spool() -> None:
 
 
 def replay_answers() -> int:
-    """Record the answers that wait in the spool of this host; how many still wait."""
+    """Record the answers waiting in this host's spool; return how many are left."""
     waiting = ANSWERS.entries()
     left = len(waiting)
     for ticket, entry in waiting:
@@ -366,8 +366,8 @@ def replay_answers() -> int:
                 _record_result(result, result.observations())
         except (OperationalError, InterfaceError) as error:
             logger.warning("The database takes no answer from the spool: %s", _first_line(error))
-            break  # The others would wait for it just as long.
-        except Exception:  # One that cannot be recorded must not keep the others out.
+            break  # The database would fail for the others too, after the same wait.
+        except Exception:  # One failing answer must not block the others.
             logger.exception("The answer of write %s cannot be recorded.", entry.get("intent_id"))
         else:
             ANSWERS.remove(ticket)
@@ -376,7 +376,7 @@ def replay_answers() -> int:
 
 
 def discard_answer(intent_id: str, reason: str) -> bool:
-    """Remove such an answer from the spool, and record what it said and why; false if there is none."""
+    """Remove an answer from the spool, and record its contents and the reason; false if there is none."""
     for ticket, entry in answers_without_write():
         if entry["intent_id"] == intent_id:
             result = WriteResult.from_spool(entry)
@@ -395,7 +395,7 @@ def discard_answer(intent_id: str, reason: str) -> bool:
 
 
 def answers_without_write() -> list[tuple[Ticket, dict[str, Any]]]:
-    """Answers in the spool whose write this database lacks, as it does after an older backup was restored."""
+    """Answers in the spool whose write is not in this database, as after restoring an older backup."""
     entries = ANSWERS.entries()
     known = set(map(str, WriteIntent.objects.in_bulk([entry["intent_id"] for _, entry in entries])))
     return [(ticket, entry) for ticket, entry in entries if entry["intent_id"] not in known]
@@ -407,13 +407,13 @@ def _first_line(error: Exception) -> str:
 
 
 def _record_result(result: WriteResult, items: Sequence[store.Observation]) -> None:
-    """Save row, copy and outcome in one transaction, unless they are saved already."""
+    """Save call, copy and outcome in one transaction, unless they are saved already."""
     with transaction.atomic():
         intent = WriteIntent.objects.select_for_update().get(pk=result.intent_id)
         if RemoteCall.objects.filter(intent_id=intent.pk).exists():
             return
         RemoteCall(**result.call, answer_body=json_text(result.body)).save(force_insert=True)
-        stored = store.lock_existing(items)  # From here on no other answer replaces the copies.
+        stored = store.lock_existing(items)  # From here on, no other answer replaces the copies.
         newer = _newer_copies(intent, items)
         wanted = [item for item in items if (item.kind, item.uuid) not in newer]
         store.save(wanted, source=Source.SERVICE, at=result.at, by=result.actor.name, stored=stored)
@@ -437,7 +437,7 @@ def _record_first_outcome(intent: WriteIntent, result: WriteResult) -> None:
 
 
 def _correct_outcome(intent: WriteIntent, result: WriteResult) -> None:
-    """Correct a write that was taken for unknown before its answer was recorded."""
+    """Correct a write that was marked unknown before its answer was recorded."""
     is_known = intent.state == result.state and result.uuid in ("", intent.subject_uuid)
     if result.state == State.UNKNOWN or is_known:
         return
@@ -448,7 +448,8 @@ def _correct_outcome(intent: WriteIntent, result: WriteResult) -> None:
 
 
 def _newer_copies(intent: WriteIntent, items: Sequence[store.Observation]) -> set[tuple[str, str]]:
-    """The records whose copy is newer than this write: a write to them began later, or to a person ended later.
+    """The records with copies newer than this write, because a write to them began later, or one to a person ended
+    later.
 
     Entries of the trail are numbered in the order of their commits, whatever clocks do.
     """

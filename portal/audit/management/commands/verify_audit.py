@@ -1,4 +1,4 @@
-"""Checks the whole audit trail, also against its signed checkpoints, and signs how it ends."""
+"""Checks the whole audit trail, also against its signed checkpoints, and signs its end."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -17,7 +17,7 @@ class Command(BaseCommand):
     help = "Check the audit trail, report the first bad entry, and sign the trail if it is intact."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to check, and against which checkpoints."""
+        """Add what to check, and against which checkpoints."""
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
             "--recent",
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         new_key: bool,
         **options: Any,
     ) -> None:
-        """Check, say what was found, and fail where something is wrong."""
+        """Check, print the result, and fail if something is wrong."""
         if new_key:
             private, public = checkpoints.new_key()
             self.stdout.write(f"AUDIT_CHECKPOINT_KEY={private}")
