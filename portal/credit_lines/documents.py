@@ -1,10 +1,9 @@
 """Downloads one statement completely, or says why not.
 
-Hides the fetcher, the temporary file and the fingerprint. A document is passed on only once it is complete. If it is
+Hides the fetcher and the fingerprint. A document is passed on only once it is complete. If it is
 too large, too slow or cut off, the reader gets a message instead of half a document.
 """
 
-import tempfile
 import time
 from datetime import date
 from functools import lru_cache
@@ -21,15 +20,13 @@ from portal.gateway import StaffRequest
 from servicing import Client, ServicingError, Statement
 from servicing.documents import DocumentFetcher
 
-MAX_BYTES_IN_MEMORY = 1024 * 1024
-
 
 class NotListed(Exception):
     """The service lists no document for this day."""
 
 
-def document(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: date) -> IO[bytes]:
-    """Download the statement by the service's current link.
+def download(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: date, file: IO[bytes]) -> None:
+    """Download the statement into ``file`` by the service's current link.
 
     Raises :class:`NotListed`, or what the service and the fetcher raise.
     """
@@ -37,7 +34,7 @@ def document(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: dat
     url = link_of(statement, day)
     started, failure = time.monotonic(), None
     try:
-        return _download(url, line_uuid, day)
+        _fetch(url, line_uuid, day, file)
     except ServicingError as error:
         failure = error
         raise
@@ -53,22 +50,16 @@ def link_of(statement: Statement, day: date) -> str:
     return links[-1]
 
 
-def _download(url: str, line_uuid: str, day: date) -> IO[bytes]:
-    file = tempfile.SpooledTemporaryFile(max_size=MAX_BYTES_IN_MEMORY)  # noqa: SIM115 - the response closes it
-    try:
-        with _fetcher(
-            gateway.client(),
-            tuple(settings.SERVICING_DOCUMENT_HOSTS),
-            settings.DEBUG,
-            settings.SERVICING_DOCUMENT_TIMEOUT,
-        ).fetch(url) as paper:
-            file.writelines(paper)
-        _save_fingerprint(line_uuid, day, paper.sha256 or "", paper.size or 0)
-    except BaseException:
-        file.close()
-        raise
+def _fetch(url: str, line_uuid: str, day: date, file: IO[bytes]) -> None:
+    with _fetcher(
+        gateway.client(),
+        tuple(settings.SERVICING_DOCUMENT_HOSTS),
+        settings.DEBUG,
+        settings.SERVICING_DOCUMENT_TIMEOUT,
+    ).fetch(url) as paper:
+        file.writelines(paper)
+    _save_fingerprint(line_uuid, day, paper.sha256 or "", paper.size or 0)
     file.seek(0)
-    return file
 
 
 @lru_cache(maxsize=4)

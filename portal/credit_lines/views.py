@@ -1,7 +1,9 @@
 """One line of credit and its statement documents."""
 
+from contextlib import ExitStack
 from datetime import date
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
@@ -15,7 +17,7 @@ from portal.accounts.roles import requires
 from portal.audit.chain import append
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
-from portal.credit_lines.documents import NotListed, document
+from portal.credit_lines.documents import NotListed, download
 from portal.credit_lines.list_page import LINES
 from portal.credit_lines.statements import statement_key, statement_list
 from portal.credit_lines.trends import samples, trend_rows, trends
@@ -36,6 +38,7 @@ DOCUMENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'"
 )
+MAX_BYTES_IN_MEMORY = 1024 * 1024
 PARTS = ("line-statements", "statement-list")
 
 
@@ -85,27 +88,37 @@ def pdf(request: StaffRequest, borrower_uuid: str, line_uuid: str, day: str) -> 
     billed = calendar_day(day)
     if billed is None or billed.isoformat() != day:
         raise Http404
+    with ExitStack() as unless_sent:
+        file = unless_sent.enter_context(SpooledTemporaryFile(max_size=MAX_BYTES_IN_MEMORY))
+        response = show_document(request, record, billed, file)
+        if isinstance(response, FileResponse):  # It closes the file.
+            unless_sent.pop_all()
+    return response
+
+
+def show_document(request: StaffRequest, record: Record, day: date, file: IO[bytes]) -> HttpResponseBase:
+    """Download a statement document into ``file`` and show it from there, or say why there is none."""
     try:
-        file = document(request, borrower_uuid, line_uuid, billed)
+        download(request, record.borrower_uuid, record.uuid, day, file)
     except NotListed:
         return show_refusal(
-            request, record, billed, "The service no longer lists a statement for this date.", 404
+            request, record, day, "The service no longer lists a statement for this date.", 404
         )
     except ServicingError as error:
         words = wording.with_full_stop("; ".join(error.reasons) or error.message)
         status = 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503
-        return show_refusal(request, record, billed, words, status)
+        return show_refusal(request, record, day, words, status)
     is_download = "download" in request.GET
     log_view(
         Actor.of(request),
         "credit_lines.pdf",
         kind=record.kind,
-        uuid=statement_key(record.uuid, billed),
-        label=statement_label(record, billed),
+        uuid=statement_key(record.uuid, day),
+        label=statement_label(record, day),
         borrower_uuid=record.borrower_uuid,
     )
     if is_download:
-        audit_statement(request, record, billed, "credit_lines.download")
+        audit_statement(request, record, day, "credit_lines.download")
     name = f"statement-{day}.pdf"
     response = FileResponse(file, as_attachment=is_download, filename=name, content_type="application/pdf")
     response["Cache-Control"] = "no-store"

@@ -1,10 +1,13 @@
 """A statement's document: by the link that the service gives now, whole or not at all, and framed by nobody else."""
 
+import os
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import DatabaseError
 from django.http import HttpResponseBase
 from django.test import Client as Browser
 
@@ -14,7 +17,7 @@ from portal.credit_lines.models import Fingerprint
 from portal.registry.models import Record
 from portal.ui import wording
 from servicing.sandbox import Sandbox
-from tests import given
+from tests import databases, given
 from tests.portal.pages import page, panel
 
 DAY = "2026-03-15"
@@ -180,6 +183,32 @@ def test_a_document_that_drips_is_given_up_with_a_sentence(
     assert "Try again" in shown
     assert RemoteCall.objects.get(operation="documents.fetch").error in shown
     assert not Fingerprint.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("table", "when"),
+    [
+        ("audit_remotecall", "NEW.operation = 'documents.fetch'"),
+        ("audit_entry", "NEW.action = 'credit_lines.download'"),
+    ],
+)
+def test_a_document_whose_download_cannot_be_recorded_leaves_no_file_open(
+    viewer: Browser, portal_service: Sandbox, line: Record, table: str, when: str
+) -> None:
+    portal_service.fail_next("documents.fetch", size=2 * 1024 * 1024)
+    databases.fill_the_disk(table, when)
+    before = temporary_files()
+    with pytest.raises(DatabaseError):
+        fetched(viewer, line, "?download=1")
+    databases.free_the_disk(table)
+    assert temporary_files() == before
+
+
+def temporary_files() -> int:
+    """How many nameless files this process has open."""
+    opened = [os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()]
+    return sum(name.endswith("(deleted)") for name in opened)
 
 
 def test_a_host_that_nobody_named_is_not_asked(
