@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.db import connections
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
@@ -64,3 +64,21 @@ def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
     ]
     assert len(lost) <= 2 * len(aborted)
     assert [one for one in complaints if one not in lost] == []
+
+
+def press(page: Page, *keys: str) -> None:
+    """Press keys once the page's scripts listen: what it shows may be there before."""
+    page.wait_for_load_state()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """Press Tab until it has the focus, as somebody without a mouse does."""
+    expect(wanted).to_be_visible()
+    page.wait_for_load_state()
+    for _ in range(150):
+        if wanted.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {wanted}")

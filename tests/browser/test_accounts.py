@@ -13,6 +13,7 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.browser.conftest import press
 from tests.conftest import browser_of
 from tests.portal.pages import panel
 
@@ -45,17 +46,13 @@ def line(portal_service: Sandbox, borrower: Record) -> Record:
 
 
 def step_to(page: Page, wanted: Locator) -> None:
-    """Press Tab until it has the focus."""
+    """Press Tab, at least once, until it has the focus."""
+    page.wait_for_load_state()
     for _ in range(MANY_STEPS):
         page.keyboard.press("Tab")
         if wanted.evaluate("each => each === document.activeElement"):
             return
     raise AssertionError(f"{wanted} cannot be reached by Tab")
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(

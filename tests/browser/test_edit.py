@@ -14,6 +14,7 @@ from portal.runtime.business_date import business_date
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.browser.conftest import press
 
 pytestmark = pytest.mark.browser
 SSN = "219099999"
@@ -32,11 +33,6 @@ def of_borrower(record: Record) -> str:
 
 def of_person(record: Record) -> str:
     return f"/borrowers/{record.borrower_uuid}/people/{record.uuid}/edit/"
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
 
 
 def let_go(page: Page, held: list[Route]) -> None:

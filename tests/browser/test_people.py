@@ -22,6 +22,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.browser.conftest import press, tab_to
 from tests.conftest import browser_of
 
 pytestmark = pytest.mark.browser
@@ -54,23 +55,13 @@ def visit(chromium: Browser, live_server: LiveServer, portal_service: Sandbox) -
 # --- By keyboard alone ---
 
 
-def reach(page: Page, wanted: Locator) -> None:
-    """Press Tab until it has the focus."""
-    for _ in range(150):
-        if wanted.count() and wanted.evaluate("element => element === document.activeElement"):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"{wanted} is not reached by Tab")
-
-
-def press(page: Page, wanted: Locator, *keys: str) -> None:
-    reach(page, wanted)
-    for key in keys or ("Enter",):
-        page.keyboard.press(key)
+def choose(page: Page, wanted: Locator, *keys: str) -> None:
+    tab_to(page, wanted)
+    press(page, *(keys or ("Enter",)))
 
 
 def write(page: Page, name: str, text: str) -> None:
-    reach(page, page.locator(f"main [name={name}]"))
+    tab_to(page, page.locator(f"main [name={name}]"))
     page.keyboard.press("Control+A")
     page.keyboard.type(text)
 
@@ -78,16 +69,16 @@ def write(page: Page, name: str, text: str) -> None:
 def find(page: Page, text: str, name: str, *, scripted: bool) -> None:
     """What is typed into the search box is found and opened."""
     if scripted:
-        page.keyboard.press("/")
+        press(page, "/")
     else:
-        reach(page, page.get_by_role("combobox", name="Search all records"))
+        tab_to(page, page.get_by_role("combobox", name="Search all records"))
     page.keyboard.press("Control+A")
     page.keyboard.type(text)
     if scripted:
         expect(page.get_by_role("option", name=name)).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
     if not scripted:
-        press(page, page.locator("main").get_by_role("link", name=name, exact=True).first)
+        choose(page, page.locator("main").get_by_role("link", name=name, exact=True).first)
     expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
 
 
@@ -102,36 +93,36 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(
 
     find(page, "+1 512.555-0144", "Birch Farms LLC", scripted=scripted)
     if scripted:
-        page.keyboard.press("e")
+        press(page, "e")
     else:
-        press(page, page.locator(".sd-identity").get_by_role("link", name="Edit"))
+        choose(page, page.locator(".sd-identity").get_by_role("link", name="Edit"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("Birch Farms LLC")
     write(page, "email", "office@birch.example")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 change", exact=False).first).to_be_visible()
-    press(page, page.get_by_role("button", name="Send 1 change"))
+    choose(page, page.get_by_role("button", name="Send 1 change"))
     expect(page.get_by_role("heading", name="Response")).to_be_visible()
     expect(page.locator("main")).to_contain_text("Confirmed")
     assert portal_service.world.user(owner.uuid)["email"] == "office@birch.example"
 
     find(page, "5125550144", "Birch Farms LLC", scripted=scripted)
     if scripted:
-        page.keyboard.press("2")
+        press(page, "2")
     else:
-        press(page, page.get_by_role("link", name="People", exact=False).first)
+        choose(page, page.get_by_role("link", name="People", exact=False).first)
     expect(page.get_by_role("link", name="Send SSN and date of birth")).to_be_visible()
-    press(page, page.get_by_role("link", name="Edit Maya Lindqvist"))
+    choose(page, page.get_by_role("link", name="Edit Maya Lindqvist"))
     write_choice(page, "title", "Director")
-    press(page, page.locator("main summary").first)
-    press(page, page.locator("[name=with_ssn]"), "Space", "Enter")
+    choose(page, page.locator("main summary").first)
+    choose(page, page.locator("[name=with_ssn]"), "Space", "Enter")
     write(page, "reason", "On the phone")
-    press(page, page.get_by_role("button", name="Request approval"))
+    choose(page, page.get_by_role("button", name="Request approval"))
     approve(visit(Role.SUPERVISOR, java_script_enabled=scripted))
     page.reload()
-    press(page, page.get_by_role("link", name="Check and send"))
+    choose(page, page.get_by_role("link", name="Check and send"))
     for name in ("ssn", "ssn_again"):
         write(page, name, SSN)
-    press(page, page.get_by_role("button", name="Send 2 changes"))
+    choose(page, page.get_by_role("button", name="Send 2 changes"))
     expect(page.get_by_role("heading", name="Response")).to_be_visible()
     assert portal_service.world.received_ssn(maya.uuid) == SSN
 
@@ -143,22 +134,22 @@ def test_a_piece_of_work_is_done_by_keyboard_alone(
 def approve(page: Page) -> None:
     """A supervisor lets pass what waits for a second person."""
     page.goto("/approvals/")
-    press(page, page.locator("main").get_by_role("link", name="Maya Lindqvist"))
-    press(page, page.get_by_role("button", name="Approve"))
+    choose(page, page.locator("main").get_by_role("link", name="Maya Lindqvist"))
+    choose(page, page.get_by_role("button", name="Approve"))
     expect(page.locator("main").get_by_text("Approved", exact=True)).to_be_visible()
 
 
 def write_choice(page: Page, name: str, text: str) -> None:
-    reach(page, page.locator(f"main [name={name}]"))
+    tab_to(page, page.locator(f"main [name={name}]"))
     page.keyboard.type(text)
 
 
 def look_up(page: Page, *, scripted: bool) -> None:
     """An identifier that nobody knows leads to what could resolve it."""
     if scripted:
-        page.keyboard.press("/")
+        press(page, "/")
     else:
-        reach(page, page.get_by_role("combobox", name="Search all records"))
+        tab_to(page, page.get_by_role("combobox", name="Search all records"))
     page.keyboard.type(f"see {UNKNOWN}, please")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Not on file")).to_be_visible()
@@ -166,7 +157,7 @@ def look_up(page: Page, *, scripted: bool) -> None:
     page.keyboard.press("Enter")
     for words in ("Open as loan", "as line of credit", "as application for a line"):
         expect(page.get_by_role("button", name=words)).to_be_visible()
-    press(page, page.get_by_role("button", name="Open as loan"))
+    choose(page, page.get_by_role("button", name="Open as loan"))
     expect(page.get_by_role("alert")).to_contain_text("The service has no loan with this ID")
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 from django.utils import timezone
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from portal.accounts.roles import Role
@@ -15,6 +15,7 @@ from portal.registry.models import Kind, Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
+from tests.browser.conftest import press, tab_to
 from tests.conftest import browser_of
 from tests.portal.pages import panel
 
@@ -50,16 +51,6 @@ def plain_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
     context.close()
 
 
-def tab_to(page: Page, wanted: Locator) -> None:
-    """Press Tab until it has the focus, as somebody without a mouse does."""
-    expect(wanted).to_be_visible()
-    for _ in range(80):
-        if wanted.evaluate("element => element === document.activeElement"):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"Tab never came to {wanted}")
-
-
 def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     keys = page.keyboard
     page.goto("/")
@@ -69,7 +60,7 @@ def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     keys.press("Enter")
     expect(page.get_by_role("heading", name=NAME)).to_be_visible()
 
-    keys.press("a")
+    press(page, "a")
     tab_to(page, page.locator("[name=amount]"))
     keys.type("25,000")
     expect(page.locator("#amount-words")).to_have_text("Twenty-five thousand dollars")
@@ -91,11 +82,9 @@ def test_by_keyboard_alone(page: Page, returned: Record) -> None:
     keys.press("Enter")
     expect(page.locator(".sd-offers tr", has_text="APR").locator("td").first).to_contain_text("lowest APR")
 
-    keys.press("g")
-    keys.press("r")
+    press(page, "g", "r")
     expect(page.get_by_role("heading", name="Repayments")).to_be_visible()
-    keys.press("j")
-    keys.press("o")
+    press(page, "j", "o")
     side = page.get_by_role("complementary", name="Repayment $310.00")
     expect(side.get_by_role("heading", name="Repayment $310.00")).to_be_focused()
     expect(side).to_contain_text("The service says: R01 - Insufficient funds")
