@@ -80,9 +80,10 @@ class Checkpoints:
     accepted_until: int = 0
     """The entry with which an operator last accepted another trail. Older entries may name missing lines."""
 
-    def names(self, entry: Entry) -> bool:
-        """Whether a checkpoint names exactly this entry."""
-        return entry.pk in self.by_entry and self.by_entry[entry.pk].hash == entry.hash
+    def end_with(self, entry: Entry) -> bool:
+        """Whether the last checkpoint names exactly this entry."""
+        last = self.by_entry.get(max(self.by_entry, default=0))
+        return last is not None and (last.entry_id, last.hash) == (entry.pk, entry.hash)
 
     def has_line_of(self, entry_id: int, signed_id: int) -> bool:
         """Whether the file has the checkpoint that an entry recorded as signed."""

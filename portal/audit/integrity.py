@@ -61,7 +61,7 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
                 raise TrailBroken(
                     f"Not signed, because the last check failed. {last.detail.get('problem', '')}"
                 )
-            if (newest := Entry.objects.first()) and checkpoints.names(newest) and not differences:
+            if (newest := Entry.objects.first()) and checkpoints.end_with(newest) and not differences:
                 return ["Nothing new to sign."]
         since = max(checkpoints.by_entry, default=0) if only_new else 0
         checked = verify_chain(None if problems else checkpoints, since=since)

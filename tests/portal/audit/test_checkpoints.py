@@ -95,6 +95,13 @@ class TestTampering:
         assert "Entry 7 was removed" in failure() or "Entry 7 or one before it was rewritten" in failure()
 
     @pytest.mark.parametrize("recent", [False, True])
+    def test_a_trail_cut_back_to_an_earlier_checkpoint_is_found(self, signed: Path, recent: bool) -> None:
+        append(MAYA, "lookup.correct")
+        check(recent=True)
+        unguarded("DELETE FROM audit_entry WHERE id > 7")
+        assert failure(recent=recent).startswith("Entry 9 was removed: the checkpoint of ")
+
+    @pytest.mark.parametrize("recent", [False, True])
     def test_a_chain_that_was_rewritten_whole_is_found(self, signed: Path, recent: bool) -> None:
         rewrite_all()
         assert verify_chain().found is None
