@@ -1,8 +1,8 @@
-"""The panels of a page: what they show, how old it is, and one answer for all whose copies were still being read.
+"""The panels of a page: what they show, how old it is, and one response for all panels that waited for the service.
 
-A page is sent with saved copies and one hidden element, the loader, which asks again for every panel that waits for the
-service. The answer replaces the panels that changed, what depends on them, and the health in the header; of a panel
-that did not change only its age. Without JavaScript (no ``js`` cookie) the page waits for the service, up to a
+A page is sent with saved copies and one hidden element, the loader, which requests every panel that waits for the
+service. The response replaces the panels that changed, what depends on them, and the health in the header; for a panel
+that did not change, only its age. Without JavaScript (no ``js`` cookie) the page waits for the service, up to a
 deadline.
 """
 
@@ -29,15 +29,15 @@ PAGE_WAIT_SECONDS = 0.04
 LOADER = "panels"
 """The id of the loader, and so the target of its requests."""
 SHOWN_HEADER = "Panels-Shown"
-"""What the loader sends beside its address, so that links drawn in the answer don't carry it."""
+"""A header rather than a parameter, so that links in the response don't carry it."""
 
 
 def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -> dict[str, list[LiveCopy]]:
     """The copies that each panel of a page shows, by the panel's HTML id.
 
-    The loader waits for all, a panel that is refreshed for its own (``?refresh=1`` calls even for fresh ones). A whole
-    page shows what is saved a moment after it asked: what a fast service answers by then need not be drawn a second
-    time. Without JavaScript it waits longer.
+    The loader waits for all copies, a panel that is refreshed for its own (``?refresh=1`` calls even for fresh ones).
+    A whole page waits a moment, so that the answers of a fast service need not be rendered a second time. Without
+    JavaScript it waits longer.
     """
     force, actor = "refresh" in request.GET, Actor.of(request)
     everything = {record.pk: record for records in panels.values() for record in records}
@@ -59,7 +59,7 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
 
 @dataclass(frozen=True)
 class Freshness:
-    """What a panel's footer says about its copies: the oldest one, and since when any of them fails."""
+    """What a panel's footer says about its copies: the age of the oldest, and since when any of them fails."""
 
     copies: Sequence[LiveCopy]
     has_link: bool = True
@@ -67,18 +67,18 @@ class Freshness:
 
     @property
     def at(self) -> datetime | None:
-        """When the oldest copy was answered; ``None`` if any was never answered."""
+        """The time of the oldest copy; ``None`` if any was never answered."""
         answered = [one.at for one in self.copies if one.at]
         return min(answered, default=None) if len(answered) == len(self.copies) else None
 
     @property
     def from_file(self) -> bool:
-        """Whether any copy came from a file."""
+        """Whether any copy is from a file."""
         return any(one.record.source == Source.FILE for one in self.copies)
 
     @property
     def failing_since(self) -> datetime | None:
-        """When the first of the failing ones began to fail."""
+        """When the first failing copy began to fail."""
         return min((one.failing_since for one in self.copies if one.failing_since), default=None)
 
     @property
@@ -88,7 +88,7 @@ class Freshness:
 
     @property
     def is_refused(self) -> bool:
-        """Whether every failing one was rejected, rather than not answered."""
+        """Whether the service rejected every failing copy, rather than not answering."""
         failing = [one for one in self.copies if one.failing_since]
         return bool(failing) and all(one.is_refused for one in failing)
 
@@ -104,7 +104,7 @@ class Freshness:
 
     @property
     def digest(self) -> str:
-        """What the panel shows, apart from when it was answered."""
+        """A digest of what the panel shows, without the time of the answers."""
         found = hashlib.sha256()
         for one in self.copies:
             found.update(f"{one.record.pk} {one.failing_since} {one.failure} {one.record.answer}\0".encode())
@@ -112,7 +112,7 @@ class Freshness:
 
 
 class Panels:
-    """The panels of a page by name, and which of them this request gets."""
+    """The panels of a page by name, and which of them this request renders."""
 
     def __init__(
         self,
@@ -135,18 +135,18 @@ class Panels:
         )
 
     def draws(self, name: str) -> bool:
-        """Whether the answer holds this panel or part anew; a whole page holds all."""
+        """Whether the response renders this panel or part; a whole page renders all."""
         return self._target is None or name in self._drawn
 
     @property
     def unchanged(self) -> list[tuple[str, Freshness]]:
-        """The panels of which only the age is sent."""
+        """The panels for which only the age is sent."""
         return [(name, self._panels[name]) for name in self._asked if name not in self._drawn]
 
     @property
     def loader(self) -> SafeString:
-        """The element that asks for the panels that wait; after a panel was refreshed, only if that one waits."""
-        # What is still due was asked for in vain, so that asking again at once would not help either.
+        """The element that requests the waiting panels; after a panel was refreshed, only if that one waits."""
+        # What is still due was just requested in vain, so another request would not help.
         waiting = [
             name
             for name, fresh in self._panels.items()
@@ -158,7 +158,7 @@ class Panels:
 
     @property
     def refresher(self) -> SafeString:
-        """A loader that has the service called for all panels."""
+        """A loader that calls the service for all panels."""
         return self._loader(list(self._panels), refresh="1")
 
     def _loader(self, names: Sequence[str], **changes: str) -> SafeString:
@@ -170,7 +170,7 @@ class Panels:
             return format_html("<div {}></div>", place)
         query = request.GET.copy()
         query.pop("refresh", None)
-        # Only what is on the screen once this answer is there can be unchanged afterwards.
+        # Only what is on screen after this response can be unchanged later.
         held = {name: self._panels[name].digest for name in names if not self._target or name in self._asked}
         query["panel"] = LOADER
         query.update(changes)
@@ -193,7 +193,7 @@ class Panels:
         partial: str | tuple[str, ...] = (),
         status: int = 200,
     ) -> HttpResponse:
-        """The page, one of its other parts, or what this request gets of its panels."""
+        """Render the page, one of its other parts, or the panels for this request."""
         context = {**context, "panels": self}
         if self._target is None:
             return render_page(self._request, template, context, partial=partial, status=status)
@@ -204,5 +204,5 @@ class Panels:
 
 
 def _shown(header: str) -> dict[str, str]:
-    """The digest of each panel on the screen, as the loader sends them."""
+    """The digest of each panel on screen, as sent by the loader."""
     return {name: digest for name, _, digest in (one.partition(".") for one in header.split(","))}

@@ -1,8 +1,8 @@
 """Saved copy first, then live: what is shown of a record, and when the service is called for it again.
 
-A page renders saved copies at once. While it travels, the service is called in parallel for every record on it, and
-every answer becomes the new copy; :mod:`portal.live.panels` shows it. Hides who calls when: each record at most once in
-30 seconds, unless a person asks for more.
+A page renders saved copies at once. Meanwhile the service is called in parallel for every record on it, and every
+answer becomes the new copy, which :mod:`portal.live.panels` shows. Hides who calls when: each record at most once in
+30 seconds, unless a person refreshes it.
 """
 
 import time
@@ -33,12 +33,12 @@ from servicing.figures import Figures
 FRESH_FOR = timedelta(seconds=30)
 NO_SCRIPT_WAIT_SECONDS = 0.8
 PANEL_WAIT_SECONDS = 2.0
-"""Then the panel asks again: a silent service must not hold every thread of the web server."""
+"""After this the panel asks again, because a silent service must not block every thread of the web server."""
 POLL_INTERVAL_SECONDS = 0.02
 """How often a waiting panel checks whether another process got the answer."""
 COVERAGE_CACHE_SECONDS = 60
 MAX_WAIT = timedelta(seconds=40)
-"""The longest that anybody waits for an answer that another request asked for."""
+"""How long to wait at most for an answer that another request asked for."""
 REJECTED_PREFIX = "Refused: "
 """Marks a stored failure as an answer of the service, rather than no answer."""
 
@@ -48,7 +48,7 @@ _running: set[Future[None]] = set()
 
 @dataclass
 class LiveCopy:
-    """A record's saved copy, and how the last call for it went."""
+    """A record's saved copy, and the result of the last call for it."""
 
     record: Record
     is_asked: bool = True
@@ -56,7 +56,7 @@ class LiveCopy:
 
     @cached_property
     def answer(self) -> Application | Loan | Statement | None:
-        """The last answer, decoded; ``None`` if there is none, or if it is a list."""
+        """The last answer, decoded; ``None`` without one, or if it is a list."""
         match self.record.kind:
             case Kind.APPLICATION:
                 return store.last_answer(self.record, Application)
@@ -73,17 +73,17 @@ class LiveCopy:
 
     @cached_property
     def repayments(self) -> list[Repayment]:
-        """The last known repayments; none if this isn't a list of repayments, or was never answered."""
+        """The last known repayments; ``None`` if this isn't a list of repayments or was never answered."""
         return store.last_list(self.record, Repayment) if self.record.kind in REPAYMENTS_OF.values() else []
 
     @property
     def at(self) -> datetime | None:
-        """When the service, or the imported file, gave the copy."""
+        """The time of the copy: of the service's answer or of the imported file."""
         return self.record.answer_at
 
     @property
     def failing_since(self) -> datetime | None:
-        """When the service first failed to give it, if it still fails."""
+        """When the service first failed to provide it, if it still fails."""
         return self.record.failing_since
 
     @property
@@ -93,7 +93,7 @@ class LiveCopy:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the service answered without the record: it doesn't exist, or belongs to another borrower."""
+        """Whether the service rejected the call: the record doesn't exist, or belongs to another borrower."""
         return self.record.failure.startswith(REJECTED_PREFIX)
 
     @property
@@ -116,17 +116,17 @@ class LiveCopy:
 
 
 def account_records(record: Record) -> list[Record]:
-    """A loan or line, and the record that stands for its list of repayments."""
+    """A loan or line, and the record of its list of repayments."""
     return [record, list_record(record, REPAYMENTS_OF[record.kind])]
 
 
 def list_record(account: Record, kind: Kind) -> Record:
-    """The record of one of an account's lists; a missing one is created."""
+    """The record of one of an account's lists, created if missing."""
     return _list_records({(kind.value, account.uuid): account})[0]
 
 
 def repayment_lists(accounts: Sequence[Record]) -> list[Record]:
-    """The record of each account's list of repayments; missing ones are created."""
+    """The record of each account's list of repayments, created if missing."""
     return _list_records({(REPAYMENTS_OF[one.kind].value, one.uuid): one for one in accounts})
 
 
@@ -144,7 +144,7 @@ def _list_records(wanted: Mapping[tuple[str, str], Record]) -> list[Record]:
 
 
 def saved_copies(accounts: Sequence[Record]) -> tuple[list[LiveCopy], list[LiveCopy]]:
-    """The saved copies of accounts and of their repayments, for which the service is not called."""
+    """The saved copies of accounts and their repayments, without calling the service."""
     lists = _stored_lists((REPAYMENTS_OF[one.kind], one.uuid) for one in accounts).values()
     copies, of_lists = ([LiveCopy(one, is_asked=False) for one in found] for found in (accounts, lists))
     return copies, of_lists
@@ -162,7 +162,7 @@ def _stored_lists(keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Reco
 def ask_and_wait(
     actor: Actor, records: Sequence[Record], *, force: bool = False, deadline: float = PANEL_WAIT_SECONDS
 ) -> None:
-    """Wait until every due record is read, by this process or another; calls still running at the deadline go on."""
+    """Wait until every due record is read, by this process or another. Calls still running at the deadline continue."""
     if connection.in_atomic_block:
         for record in claim_due(records, force=force):
             read_live(actor, record)
@@ -177,9 +177,9 @@ def ask_and_wait(
 
 def start_reads(actor: Actor, records: Sequence[Record], *, force: bool = False) -> set[Future[None]]:
     """Start one call for each due record, in parallel, and return without waiting."""
-    if connection.in_atomic_block:  # Other threads can neither see this transaction nor write beside it.
+    if connection.in_atomic_block:  # Other threads can't see this transaction or write beside it.
         return set()
-    # The request's context goes along, so that logs and traces of the call carry its reference.
+    # The request's context is copied, so that logs and traces of the call have its reference.
     started = {
         _pool.submit(copy_context().run, _read_in_thread, actor, record)
         for record in claim_due(records, force=force)
@@ -199,14 +199,14 @@ def _wait_for_others(records: Sequence[Record], until: float) -> None:
 
 
 def claim_due(records: Sequence[Record], *, force: bool = False) -> list[Record]:
-    """Claim records for this caller to read; of several callers within half a minute, one wins."""
+    """Claim records for this caller to read; one of several callers within half a minute wins."""
     if not records:
         return []
     now = timezone.now()
     free = Record.objects.filter(pk__in=[record.pk for record in records]).exclude(borrower_uuid="")
     if not force:
         free = free.filter(~match_recent("asked_at", FRESH_FOR))
-    if not free.exists():  # The usual case: read just now, so nothing has to be locked.
+    if not free.exists():  # The usual case: everything was just read, so nothing needs a lock.
         return []
     won = write_if_possible(lambda: _mark_asked(free, now)) or set()
     mine = [record for record in records if record.pk in won]
@@ -223,7 +223,7 @@ def _mark_asked(free: QuerySet[Record], now: datetime) -> set[int]:
 
 
 def read_live(actor: Actor, record: Record) -> bool:
-    """Call the service once: an answer becomes the saved copy, a failure is noted beside it."""
+    """Call the service once. An answer becomes the saved copy, a failure is saved beside it."""
     try:
         READS[record.kind](client_for(actor), record.borrower_uuid, record.uuid)
         return True
@@ -245,7 +245,7 @@ def _read_in_thread(actor: Actor, record: Record) -> None:
 
 
 def refreshable(kinds: Sequence[str]) -> QuerySet[Record]:
-    """Active records of these kinds that the service can return again; it can't return a loan application."""
+    """Active records of these kinds that the service can return again, so no loan applications."""
     records = Record.objects.filter(kind__in=kinds, archived_at__isnull=True).exclude(borrower_uuid="")
     return records.exclude(kind=Kind.APPLICATION, category="LOAN")
 
@@ -257,13 +257,13 @@ def due_for_refresh(kinds: Sequence[str], *, older_than: datetime) -> list[Recor
         _create_missing_lists(parent, list_kind)
     is_young = Q(checked_at__gte=older_than, checked_at__lte=timezone.now() + SKEW)
     due = refreshable([*kinds, *lists]).filter(~is_young)
-    # Without the answers: those of a large portfolio don't fit into memory.
+    # Without the answers, because those of a large portfolio don't fit into memory.
     needed = due.only("kind", "uuid", "borrower_uuid")
     return list(needed.order_by(F("checked_at").asc(nulls_first=True), "id"))
 
 
 def _create_missing_lists(kind: str, list_kind: str) -> None:
-    """Create the list of a kind for every account that has none."""
+    """Create the missing lists of a kind for all accounts."""
     there = Record.objects.filter(kind=list_kind, uuid=OuterRef("uuid"))
     without = refreshable([kind]).filter(~Exists(there)).values_list("uuid", "borrower_uuid")
     missing = [
@@ -273,7 +273,7 @@ def _create_missing_lists(kind: str, list_kind: str) -> None:
 
 
 class Coverage(NamedTuple):
-    """How many of the records on file were updated within a day."""
+    """The share of records on file that were updated within a day."""
 
     checked: int
     known: int
@@ -283,7 +283,7 @@ class Coverage(NamedTuple):
 
 
 def coverage(*kinds: Kind) -> Coverage:
-    """Coverage of loans and lines, or of the kinds named; cached for a minute."""
+    """The coverage of loans and lines, or of the given kinds; cached for a minute."""
     kinds = kinds or (Kind.LOAN, Kind.LINE)
     key = f"readings.coverage.{'+'.join(kinds)}"
     return cache.get_or_set(key, lambda: _coverage(kinds), COVERAGE_CACHE_SECONDS) or _coverage(kinds)
