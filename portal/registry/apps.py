@@ -1,4 +1,4 @@
-"""Keeps the search index true through migrations."""
+"""Keeps the search index in step through migrations."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class RegistryConfig(AppConfig):
     name = "portal.registry"
 
     def ready(self) -> None:
-        """Look at the index after every migration."""
+        """Check the index after every migration."""
         post_migrate.connect(_keep_in_step, sender=self)
 
 

@@ -1,7 +1,7 @@
-"""What needs attention, as areas offer it to the home page.
+"""Items that need attention, as areas provide them to the home page.
 
-An area has a module ``attention`` with one function for each kind of item. It is given what is snoozed, and returns the
-others, the most urgent first.
+An area has a module ``attention`` with one function for each kind of item. It takes what is snoozed and returns the
+others, most urgent first.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,18 +26,18 @@ SHARED_ITEMS, SHARED_COUNT = "attention.items", "attention.count"
 
 
 def account_state() -> tuple[Any, ...]:
-    """What is cached with items: they are read again once an account or a payment changed, or the day."""
+    """A state that is cached with items, which are read again once it changes with an account, a payment or the day."""
     return (business_date(), *last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
 
 
 def forget_shared_items() -> None:
-    """Read again what everybody's list has: somebody did something, or messages came."""
+    """Drop the cached items of everyone's list, after an action or new messages."""
     cache.delete_many([SHARED_ITEMS, SHARED_COUNT])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One line: a fact, and one thing to do about it."""
+    """One item: a fact, and one thing to do about it."""
 
     key: str
     """Identifies the fact for as long as it holds; snoozes refer to it."""
@@ -65,7 +65,7 @@ class Item:
 
 
 class Amount(NamedTuple):
-    """What several items add up to, and how many of them have no known amount."""
+    """The sum of several items, and the number of unknown amounts."""
 
     known: Decimal = Decimal(0)
     unknown: int = 0
@@ -84,7 +84,7 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ItemGroup:
-    """The items of one kind that are shown, how many there are, and what all of them add up to.
+    """The shown items of one kind, with the number and the sum of all of them.
 
     ``amount`` is None for items without amounts. A link lists all of them.
     """
@@ -118,7 +118,7 @@ class Items:
         return list(self._rows[: MAX_SHOWN + 1])
 
     def load(self) -> ItemGroup | None:
-        """The items to show; None if there are none."""
+        """Build the items to show; None if there are none."""
         if not self._first:
             return None
         return ItemGroup(
@@ -138,7 +138,7 @@ class Items:
 
     @property
     def _has_all(self) -> bool:
-        """Whether all of them were read already."""
+        """Whether all of them were already read."""
         return "_first" in self.__dict__ and len(self._first) <= MAX_SHOWN
 
 
@@ -146,9 +146,9 @@ class Snoozed(frozenset[str]):
     """The keys of hidden items."""
 
     def ids(self, prefix: str) -> list[str]:
-        """What follows the prefix in the keys that have it."""
+        """The rest of each key with this prefix."""
         return [key.removeprefix(prefix) for key in self if key.startswith(prefix)]
 
     def only(self, item: Item, group: str) -> Items:
-        """Items of which there is at most one."""
+        """A kind with at most one item."""
         return Items([] if item.key in self else [item], group=group)

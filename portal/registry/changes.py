@@ -1,4 +1,4 @@
-"""The fields that changed since an earlier answer. Hides where earlier answers are saved."""
+"""Finds the fields that changed since an earlier answer. Hides where earlier answers are saved."""
 
 import hashlib
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ MONEY = frozenset(
 
 
 class FieldChange(NamedTuple):
-    """One field that changed, in words; of a list, only how many entries did."""
+    """One changed field in words; for a list, only the number of entries."""
 
     field: str
     old: str | None
@@ -27,12 +27,12 @@ class FieldChange(NamedTuple):
 
 
 def answer_digest(record: Record) -> str:
-    """The hash of a record's answer, as its snapshots have theirs; empty without an answer."""
+    """The hash of a record's answer, comparable to those of its snapshots; empty without an answer."""
     return hashlib.sha256(record.answer.encode()).hexdigest() if record.answer else ""
 
 
 def changes_since(record: Record, seen: str) -> list[FieldChange]:
-    """What changed since the answer with this hash; nothing if that is no longer saved."""
+    """The changes since the answer with this hash; none if it is no longer saved."""
     if not seen or seen == answer_digest(record):
         return []
     snapshot = record.snapshots.filter(digest=seen).first()
@@ -40,7 +40,7 @@ def changes_since(record: Record, seen: str) -> list[FieldChange]:
 
 
 def differences(old: Any, new: Any) -> list[FieldChange]:
-    """The fields that differ, in the order of the newer answer; none unless both are objects."""
+    """The fields that differ, in the newer answer's order; none unless both are objects."""
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
         return []
     names = dict.fromkeys([*new, *old])
@@ -53,7 +53,7 @@ def differences(old: Any, new: Any) -> list[FieldChange]:
 
 
 def _changes(name: str, old: Any, new: Any) -> list[FieldChange]:
-    """The change of a field; of an object in it, the changes of its fields, under both names."""
+    """The change of a field; for an object, the changes of its fields, under both names."""
     field = name.replace("_", " ").capitalize()
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return [one._replace(field=f"{field}: {one.field.lower()}") for one in differences(old, new)]

@@ -1,4 +1,4 @@
-"""The columns by which lists filter, sort and search, from a saved answer."""
+"""Derives the columns for filtering, sorting and searching from a saved answer."""
 
 from datetime import date, datetime
 from decimal import Decimal
@@ -16,14 +16,14 @@ MAX_DAYS = 10**6
 
 
 def columns_from(answer: Answer | list[Repayment]) -> dict[str, Any]:
-    """The columns of an answer, as every database can store them; those of a list find nothing."""
+    """The columns of an answer in a form that every database can store; empty ones for a list."""
     if isinstance(answer, list):
         return {"search_text": ""}
     return {name: _fit_column(name, value) for name, value in _columns_of(answer).items()}
 
 
 def non_uuid_identifier(uuid: str) -> str:
-    """The ID if it is not a UUID: then it is searched for like any other text."""
+    """The ID if it is not a UUID, to be searched like any other text; otherwise empty."""
     return "" if is_uuid(uuid) else uuid
 
 
@@ -75,7 +75,7 @@ def _application_columns(application: Application) -> dict[str, Any]:
 
 
 def _loan_columns(loan: Loan) -> dict[str, Any]:
-    # Their form is not defined.
+    # Their structure is undefined.
     other_ids = (str(one) for one in (loan.external_id, loan.origin_loan_uuid) if isinstance(one, str | int))
     return {
         **_product_columns(loan, loan.status, *other_ids),
@@ -123,7 +123,7 @@ def _calendar_date(value: Any) -> date | None:
 
 
 def _fit_column(name: str, value: Any) -> Any:
-    """The value as every database can store it: texts cut to length, amounts out of range left out."""
+    """The value in a form that every database can store: text cut to length, amounts out of range left out."""
     if isinstance(value, str):
         longest = getattr(Record._meta.get_field(name), "max_length", None)
         return value.replace("\0", "\ufffd")[:longest]

@@ -55,13 +55,13 @@ NOT_KNOWN_RANK: Final = Decimal(10) ** 14
 
 
 def figures_of(answer: object) -> Figures:
-    """The figures of a loan's or a line's answer today; nothing is known of one that was never read."""
+    """Today's figures of a loan's or a line's answer; all unknown without an answer."""
     account = answer if isinstance(answer, Loan | Statement) else None
     return account_figures(account, business_date(), closed=settings.CLOSED_STATUSES)
 
 
 def figure_columns(figures: Figures) -> dict[str, Any]:
-    """The columns that store the figures of an account."""
+    """The columns that store an account's figures."""
     due, past_due = figures.due_next, stored_amount(figures.past_due)
     return {
         "past_due": past_due,
@@ -80,7 +80,7 @@ def figure_columns(figures: Figures) -> dict[str, Any]:
 
 
 def repayment_columns(answer: Loan | Statement, repayments: Sequence[Repayment] | None) -> dict[str, Any]:
-    """The columns that follow from an account and its repayments, which are None if they were never read."""
+    """The columns that depend on an account and its repayments (None if never read)."""
     figures = figures_of(answer)
     return {
         "needs_check": bool(consistency.check_account(answer, repayments, business_date())),
@@ -90,7 +90,7 @@ def repayment_columns(answer: Loan | Statement, repayments: Sequence[Repayment] 
 
 
 def stored_amount(value: Decimal | None) -> Decimal | None:
-    """The amount as every database stores it: with four decimals, two if it is very large, None if it is too large."""
+    """The amount as every database can store it: four decimals, two if very large, None if too large."""
     if value is None or abs(value) >= consistency.MAX_AMOUNT:
         return None
     rounded = value.quantize(PLACES)
@@ -98,14 +98,14 @@ def stored_amount(value: Decimal | None) -> Decimal | None:
 
 
 def rank(past_due: Decimal | None, *, is_late: bool) -> Decimal | None:
-    """What orders the past due, worst first; None for all others."""
+    """The sort key of past due accounts, worst first; None for all others."""
     if not is_late:
         return None
     return NOT_KNOWN_RANK if past_due is None else past_due
 
 
 class Lateness(NamedTuple):
-    """Whether the figures of an account say that it is past due."""
+    """Whether an account's figures say that it is past due."""
 
     past_due: Decimal | None
     is_late: bool
@@ -116,12 +116,12 @@ class Lateness(NamedTuple):
 
     @property
     def owes_nothing(self) -> bool:
-        """Whether it is known that nothing is past due."""
+        """Whether it is certain that nothing is past due."""
         return not self.is_late and self.past_due is not None and self.past_due <= 0
 
 
 def save_changes(accounts: Iterable[tuple[Record, Lateness]]) -> None:
-    """Save which of these accounts fell past due or were cured since their figures before."""
+    """Save which of these accounts fell past due or were cured since their previous figures."""
     changes = []
     for record, before in accounts:
         now = Lateness.of(record)
@@ -131,7 +131,7 @@ def save_changes(accounts: Iterable[tuple[Record, Lateness]]) -> None:
 
 
 class SavedAccount(NamedTuple):
-    """The columns of an account that its borrower's totals are made of."""
+    """The columns of an account that go into its borrower's totals."""
 
     kind: str
     status: str
@@ -142,7 +142,7 @@ class SavedAccount(NamedTuple):
 
 
 def days_of(record: Record | SavedAccount) -> int | None:
-    """The days past due of a saved account; of a borrower the most of any account."""
+    """The days past due of a saved account; for a borrower, the maximum of its accounts."""
     today = business_date()
     if record.kind != Kind.BORROWER:
         return days_past_due(record.past_due, record.oldest_unpaid_due, record.days_past_due, today)
@@ -151,16 +151,16 @@ def days_of(record: Record | SavedAccount) -> int | None:
 
 
 def aging_of_kinds(kinds: Sequence[Kind], bucket: Aging) -> Q:
-    """The saved accounts of these kinds in an aging bucket."""
+    """The condition for accounts of these kinds in an aging bucket."""
     if len(kinds) == 1:
         return aging_condition(kinds[0], bucket)
     return reduce(or_, (Q(kind=kind) & aging_condition(kind, bucket) for kind in kinds))
 
 
 def aging_condition(kind: Kind, bucket: Aging) -> Q:
-    """The saved accounts of a kind in an aging bucket, as :func:`servicing.figures.aging` decides it.
+    """The condition for accounts of a kind in an aging bucket, equivalent to :func:`servicing.figures.aging`.
 
-    On a loan only the oldest unpaid due date decides: it has one exactly where something is past due.
+    For a loan the oldest unpaid due date decides alone, because it exists exactly if something is past due.
     """
     owes, owes_nothing, unknown = Q(past_due__gt=0), Q(past_due__lte=0), Q(past_due__isnull=True)
     if bucket in AGING_DAYS and bucket != Aging.CURRENT:
@@ -181,7 +181,7 @@ def aging_condition(kind: Kind, bucket: Aging) -> Q:
 
 
 def part_of(record: SavedAccount) -> Part:
-    """What a saved account adds to its borrower's past due."""
+    """What a saved account adds to its borrower's past due total."""
     is_closed = is_closed_status(record.status, settings.CLOSED_STATUSES)
     return Part(record.kind == Kind.LINE, record.past_due, days_of(record), record.flagged, is_closed)
 

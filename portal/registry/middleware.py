@@ -1,4 +1,4 @@
-"""Lets no page of the portal show figures of an earlier business date."""
+"""Keeps pages from showing figures of an earlier business date."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from portal.registry.recalculation import ensure_current_figures
 
 
 class FiguresMiddleware:
-    """Recalculates outdated figures before somebody reads them; nearly always there are none."""
+    """Recalculates outdated figures before a request reads them; nearly always there are none."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""What this dashboard knows of the lending service's records: the service itself cannot list or search them."""
+"""The records of the lending service that are on file, since the service itself can't list or search them."""
 
 from django.db import models
 from django.db.models.functions import Lower
@@ -8,7 +8,7 @@ from portal.registry.sources import operations_in_words
 from portal.ui import wording
 from portal.ui.addresses import page_url
 
-# What a lender names in its own records, and what a person looks for.
+# The kinds that a lender's own records identify, and that people search for.
 NAMED_KINDS = [Kind.BORROWER, Kind.KEY_PERSON, Kind.APPLICATION, Kind.LOAN, Kind.LINE]
 SEARCHED_KINDS = [*NAMED_KINDS, Kind.REPAYMENT]
 
@@ -20,11 +20,11 @@ class Source(models.TextChoices):
 
 
 def kind_choices() -> list[tuple[str, str]]:
-    """A function, so that a further kind needs no migration."""
+    """A function, so that a new kind needs no migration."""
     return Kind.choices
 
 
-# Another version of the portal saved an answer without the figures of this one.
+# The answer was saved by another version of the portal, without this version's figures.
 STALE_FIGURES = models.Q(answer_at__gt=models.F("figures_from"))
 LISTED = models.Q(archived_at__isnull=True)
 
@@ -32,7 +32,7 @@ LISTED = models.Q(archived_at__isnull=True)
 def _index(
     kind: Kind | None, fields: list[str], name: str = "", only: models.Q | None = None
 ) -> models.Index:
-    """An index of what lists show of a kind, or of all kinds; with ``only``, of some records."""
+    """An index for the lists of a kind or of all kinds; with ``only``, of some records."""
     owners = models.Q(kind=kind) if kind else models.Q()
     name = name or f"by_{next(field for field in fields if field != 'kind').strip('-')}"
     condition = owners & (only or models.Q()) & LISTED
@@ -41,17 +41,17 @@ def _index(
     )
 
 
-# The loans and lines that are past due, by an amount that is known or not. SQLite finds the index of this condition
-# by a comparison only, not by a list of kinds.
+# The past due loans and lines, with a known or unknown amount. SQLite uses the index of this condition only with a
+# comparison, not with a list of kinds.
 IS_LATE = ~models.Q(kind=Kind.BORROWER) & models.Q(past_due_rank__isnull=False)
 
 
 def _list_indexes() -> list[models.Index]:
-    """One for each way to order or to narrow a list, without what is archived; some only for lists that need them.
+    """An index for each order and filter of a list, without archived records; some only for lists that need them.
 
-    A narrowing one ends in the other filters, so that several together are answered without looking at the rows. Of two
-    that would do, SQLite takes the later: what usually hides more comes after what hides less. PostgreSQL has a second
-    one for each column that may be empty, for the falling order with the empty last (migration ``0001_initial``).
+    The index of a filter ends in the other filters' columns, so that combined filters don't read rows. Of two suitable
+    indexes SQLite takes the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second
+    index for each nullable column, for the descending order with nulls last (migration ``0001_initial``).
     """
     usual = ["-updated_at", "-id"]
     narrowing = ["subtype", "state", "status", "flagged"]
@@ -59,9 +59,10 @@ def _list_indexes() -> list[models.Index]:
     of_accounts = [["needs_check", *usual], *worst, ["figures_good_through", "id"]]
     orders: dict[Kind | None, list[list[str]]] = {
         None: [
-            # Its last column counts how many were checked within a day.
+            # The last column counts the records updated within a day.
             ["checked_at", "id", "category"],
-            # The last changed of what was created long ago are far from the last changed of all: this passes those.
+            # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
+            # index.
             [*usual, "created_at"],
             *(["-created_at", "-id"], ["amount", "id"], ["key_date", "id"]),
             *([one, *usual, *(other for other in narrowing if other != one)] for one in narrowing),
@@ -70,20 +71,20 @@ def _list_indexes() -> list[models.Index]:
         Kind.APPLICATION: [["category", "id"]],
         Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
         Kind.LINE: of_accounts,
-        # The second alone answers every filter of their list, and adds up what they leave. SQLite sees that only where
-        # the column of its condition is in it.
+        # The second index answers every filter of the list by itself, and adds up the matches. SQLite notices that
+        # only if the index contains the column of its condition.
         Kind.REPAYMENT: [
             ["category", "id"],
             ["key_date", "id", "status", "category", "subtype", "flagged", "amount", "archived_at"],
         ],
     }
     answered, on_time = models.Q(answer_at__isnull=False), models.Q(flagged=False)
-    flagged = models.Q(flagged__in=[True])  # As the filter asks for it: SQLite compares the words.
+    flagged = models.Q(flagged__in=[True])  # Written as in the filter, because SQLite compares the SQL text.
     late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
     return [
-        # It orders what is past due over both kinds of accounts, and alone adds it up by aging.
+        # Orders past due accounts of both kinds, and adds them up by aging without reading rows.
         models.Index(fields=late, condition=IS_LATE & LISTED, name="accounts_past_due"),
-        # Few accounts are in these: those that are past due, have an answer, or have stale figures.
+        # These have few accounts: those that are past due, have an answer, or have stale figures.
         *(
             _index(kind, [days, "id"], only=models.Q(**{f"{days}__isnull": False}))
             for kind, days in ((Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due"))
@@ -93,7 +94,7 @@ def _list_indexes() -> list[models.Index]:
             for kind in (Kind.LOAN, Kind.LINE)
             for index in (
                 _index(kind, ["kind", "figures_version", "id"], only=answered),
-                # Empty ones have no statistics: SQLite takes these for the kind that they begin with.
+                # Empty ones have no statistics, so SQLite uses these for the kind that they begin with.
                 _index(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES),
                 _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "on_time", on_time),
                 _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "late", flagged),
@@ -113,7 +114,7 @@ def _list_indexes() -> list[models.Index]:
 
 
 class Record(models.Model):
-    """One known record with its last answer, and the few columns that lists filter and sort by."""
+    """One record on file with its last answer, and the columns that lists filter and sort by."""
 
     kind = models.CharField(max_length=16, choices=kind_choices)
     uuid = models.CharField(max_length=64)
@@ -157,7 +158,8 @@ class Record(models.Model):
     rate = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     flagged = models.BooleanField(default=False, help_text="An account that is past due, a failed repayment.")
 
-    # The figures of an account on a business date, as servicing.figures defines them. A borrower has the worst.
+    # An account's figures on a business date, as defined by servicing.figures. A borrower has the worst of its
+    # accounts.
     needs_check = models.BooleanField(
         default=False,
         db_default=False,
@@ -189,13 +191,13 @@ class Record(models.Model):
     created_by = models.CharField(max_length=300, blank=True)
     archived_at = models.DateTimeField(null=True)
 
-    # Long texts stand last: SQLite reads a row from its beginning, and lists don't need them.
+    # Long texts come last, because SQLite reads a row from its beginning, and lists don't need them.
     search_text = models.TextField(blank=True)
-    # The last answer, as exact JSON text: numbers keep every digit they were sent with.
+    # The last answer as JSON text, in which numbers keep every digit.
     answer = models.TextField(blank=True)
 
     class Meta:
-        # By this class PostgreSQL finds by it how an identifier begins, too.
+        # With this operator class PostgreSQL also uses it to find IDs by their beginning.
         constraints = [
             models.UniqueConstraint(
                 fields=["kind", "uuid"],
@@ -232,7 +234,7 @@ class Record(models.Model):
 
     @property
     def why_null(self) -> str:
-        """Why a value of it is missing: who was asked, by which call and when; or that nobody ever told."""
+        """Why a value is missing: the call that didn't provide it, and when; or that the record was never read."""
         if not self.answer_at:
             return "Unknown: never answered" if self.asked_at else "Unknown: never asked"
         if self.source == Source.FILE:
@@ -243,7 +245,7 @@ class Record(models.Model):
 
 
 class Snapshot(models.Model):
-    """An earlier answer, kept when it differs from the one before it."""
+    """An earlier answer, saved if it differs from the one before."""
 
     record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="snapshots")
     at = models.DateTimeField()
@@ -260,7 +262,7 @@ class Snapshot(models.Model):
 
 
 class PastDueChange(models.Model):
-    """That an account fell past due, or was cured: the first saved figures that say so."""
+    """The event that an account fell past due or was cured, from the first saved figures that say so."""
 
     record = models.ForeignKey(Record, on_delete=models.CASCADE, related_name="past_due_changes")
     day = models.DateField(help_text="The business date.")

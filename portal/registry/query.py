@@ -1,6 +1,6 @@
-"""Reads what staff type or paste into a search box: words, identifiers, phones, amounts, operators, exact phrases.
+"""Parses what staff type or paste into a search box: words, IDs, phones, amounts, operators, exact phrases.
 
-Text in, :class:`Query` out. Whatever is not understood is named in its ``problems``, never dropped in silence.
+Turns text into a :class:`Query`. Whatever is not understood is named in its ``problems``, never silently dropped.
 """
 
 import re
@@ -26,13 +26,13 @@ FIRST_GROUP: Final = 8
 EARLIEST_YEAR: Final = 1970
 TOO_MANY_IDENTIFIERS: Final = f"Only the first {MAX_UUIDS} IDs were looked up."
 
-# Marks the ends of a line in search texts. Nobody types it, and PostgreSQL treats it as a letter.
+# Marks both ends of a line in search texts. Nobody types it, and PostgreSQL treats it as a letter.
 MARK: Final = "ǂ"
-# Stands for a space in PostgreSQL's tables, because its trigrams end at a space.
+# Replaces spaces in PostgreSQL's tables, because trigrams end at a space.
 SPACE: Final = "ǀ"
 UNMARKED: Final = str.maketrans(MARK + SPACE, "  ")
 
-# Any of them will do; all terms of one must occur.
+# Alternatives, of which one must match; all of its terms must occur.
 Alternatives = tuple[tuple[str, ...], ...]
 
 _UUID = re.compile(
@@ -40,16 +40,16 @@ _UUID = re.compile(
     re.IGNORECASE,
 )
 _USUAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# What an identifier begins with, with or without its dashes: in any text at least its first group, alone less of it.
+# The beginning of an ID, with or without dashes: at least its first group within a text, less if alone.
 _START = re.compile(r"(?<!\w)[0-9a-f]{8}[0-9a-f-]{0,27}(?!\w)")
 _SHORT_START = re.compile(r"[^\w$%+-]*([0-9a-f]{4,7})[^\w%]*")
 _SCHEME = re.compile(r"\b(?:tel|mailto):", re.IGNORECASE)
 _OPERATOR = re.compile(r'(?<!\S)([a-z][a-z_]*):(?!//)("[^"]*"|\S*)', re.IGNORECASE)
-# Elsewhere it stands for any letters; a lone one, one inside a word or in quotation marks may be meant.
+# A wildcard elsewhere. A lone one, or one inside a word or quotation marks, may be meant literally.
 _STAR = re.compile(r"(?<!\S)\*+(?=[^\s*])|(?<=[^\s*])\*+(?!\S)")
 _PHRASE = re.compile(r'"([^"]*)"')
 _EMAIL = re.compile(r"[^\s@<>\"(),;:]+@[^\s@<>\"(),;:]+\.[a-z0-9-]+")
-# Not what stands behind the code of another country.
+# Not after the code of another country.
 _PHONE = re.compile(
     r"(?<![\w.,])(?<!\+\d\d[\s.-])(?<!\+\d\d\d[\s.-])(?:(?:\+|00[\s.-]*|011[\s.-]*)?1[\s./-]*)?\(?[2-9]\d{2}\)?[\s./-]*\d{3}[\s./-]*\d{4}(?![\da-wyz]|[.,]\d)"
 )
@@ -57,7 +57,7 @@ _PART_OF_PHONE = re.compile(r"[\d(+][\d\s().-]{5,}\d")
 _DOLLARS = re.compile(r"\$\s?(\d[\d,]*(?:\.\d+)?(?:[km](?![a-z]))?)")
 _AMOUNT = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,15}(?:\.\d{1,4})?)([km]?)", re.IGNORECASE)
 _THOUSANDS = {"": 1, "k": 1_000, "m": 1_000_000}
-# What has another form than a reference: a nine-digit ZIP code, a day.
+# Not a reference but a nine-digit ZIP code or a date.
 _REFERENCE = re.compile(
     r"(?<![\w-])(?!\d{5}-\d{4}\b|\d{4}-\d\d-\d\d\b)(?=(?:[a-z-]*\d){4})[0-9a-z-]{8,}(?![\w-])"
 )
@@ -71,7 +71,7 @@ _PLAIN = str.maketrans(dict.fromkeys("‐‑‒–—−", "-") | dict.fromkeys(
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What a typed text asks for."""
+    """The meaning of a typed text."""
 
     text: str = ""
     alternatives: Alternatives = ()
@@ -92,58 +92,58 @@ class Query:
 
     @property
     def has_text(self) -> bool:
-        """Whether it looks for anything but what operators ask."""
+        """Whether it has anything besides operators."""
         return bool(self.alternatives) or self.value is not None
 
     @property
     def value(self) -> Q | None:
-        """The condition that a record has the amount, or the day, that was typed."""
+        """The condition that a record has the typed amount or day."""
         if self.day:
             return Q(key_date=self.day)
         return None if self.amount is None else Q(amount=self.amount)
 
     @property
     def is_limited(self) -> bool:
-        """Whether only some kinds of record are meant."""
+        """Whether it is limited to some kinds of records."""
         return len(self.kinds) < len(SEARCHED_KINDS)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it asks for nothing at all."""
+        """Whether it is empty."""
         return not (self.has_text or self.conditions or self.is_limited)
 
     @property
     def words(self) -> list[str]:
-        """What a match may be marked by."""
+        """The words to highlight in a match."""
         identifiers = (start[:FIRST_GROUP] for start in (*self.starts, *self.uuids))
         return list(dict.fromkeys([*(term for terms in self.alternatives for term in terms), *identifiers]))
 
 
 def fold(text: str) -> str:
-    """The form in which texts are compared: no case, no accents, one kind of dash and of apostrophe."""
+    """Normalize a text for comparison: no case, no accents, one kind of dash and of apostrophe."""
     if text.isascii():
-        return text.lower()  # Most texts; any other takes ten times as long.
+        return text.lower()  # The case of most texts; others take ten times as long.
     spread = unicodedata.normalize("NFKD", text.translate(_PLAIN).casefold())
     return "".join(character for character in spread if not unicodedata.combining(character))
 
 
 def uuids_in(text: str) -> list[str]:
-    """The identifiers in a pasted text, in their usual form."""
+    """The IDs in a pasted text, in canonical form."""
     return list(dict.fromkeys("-".join(found.groups()).lower() for found in _UUID.finditer(text)))
 
 
 def uuid_in(text: str) -> str | None:
-    """The first identifier in a pasted text, if there is one."""
+    """The first ID in a pasted text, if there is one."""
     return next(iter(uuids_in(text)), None)
 
 
 def is_uuid(text: str) -> bool:
-    """Whether it is nothing but an identifier in its usual form, as the service gives them."""
+    """Whether the text is exactly one ID in canonical form, as the service sends them."""
     return bool(_USUAL.fullmatch(text))
 
 
 def read(text: str, *, operators: bool = True) -> Query:
-    """What the text asks for. Without ``operators`` a colon and a quotation mark mean nothing."""
+    """Parse a text. Without ``operators``, colons and quotation marks have no meaning."""
     typed = " ".join(_printable(text).split())
     problems = [f"Only the first {MAX_LENGTH} characters were used."] if len(typed) > MAX_LENGTH else []
     typed = typed[:MAX_LENGTH]
@@ -171,7 +171,7 @@ def read(text: str, *, operators: bool = True) -> Query:
 
 
 def _id_prefixes(text: str) -> tuple[str, ...]:
-    """With what identifiers may begin that are meant, in the form of those."""
+    """The prefixes of IDs that the text may mean, in canonical form."""
     alone = _SHORT_START.fullmatch(text)
     found = [alone[1]] if alone else _START.findall(text)
     return tuple(dict.fromkeys(map(_with_dashes, found)))
@@ -182,7 +182,7 @@ def _looks_like_id(start: str) -> bool:
 
 
 def _with_dashes(start: str) -> str:
-    """It with dashes where those of an identifier are."""
+    """The prefix with an ID's dashes."""
     digits = start.replace("-", "")
     groups = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
     return "-".join(filter(None, groups))
@@ -193,7 +193,7 @@ def _printable(text: str) -> str:
     return "".join(" " if unicodedata.category(one) in ("Cc", "Cf") else one for one in kept)
 
 
-# --- What the words are: the most telling reading of a text without operators ---
+# --- What the words are: the most specific reading of a text without operators ---
 
 
 def _read_words_or_number(text: str, *, phrases: bool) -> Query:
@@ -239,7 +239,7 @@ def _digits(text: str) -> str:
 
 
 def _money(text: str) -> Decimal | None:
-    """An amount as people write it, such as 25,000 or 25k."""
+    """Parse an amount as people write it, such as 25,000 or 25k."""
     found = _AMOUNT.fullmatch(text)
     return Decimal(found[1].replace(",", "")) * _THOUSANDS[found[2].lower()] if found else None
 
@@ -247,7 +247,7 @@ def _money(text: str) -> Decimal | None:
 def _words(text: str, *, phrases: bool) -> Query:
     quoted = [phrase.strip() for phrase in _PHRASE.findall(text)] if phrases else []
     loose = _PHRASE.sub(" ", text).replace('"', " ") if phrases else text
-    # What stands beside words is not looked for: “Garcia, Maria”, “Alvarado & Lindgren”.
+    # Punctuation beside words is ignored: “Garcia, Maria”, “Alvarado & Lindgren”.
     words = (word for one in loose.split() if any(map(str.isalnum, word := one.strip(",;()"))))
     terms = tuple(dict.fromkeys([*filter(None, quoted), *words])) or tuple(loose.split())
     problems = (f"Only the first {MAX_TERMS} words were used.",) if len(terms) > MAX_TERMS else ()
@@ -255,7 +255,7 @@ def _words(text: str, *, phrases: bool) -> Query:
 
 
 def _with_state(terms: tuple[str, ...]) -> Alternatives:
-    """The terms, and again as addresses have them, for a place as in “Austin, TX 78702” or “78702-1234”."""
+    """The terms, and an alternative as written in addresses, for places such as “Austin, TX 78702” or “78702-1234”."""
     if not terms:
         return ()
     place, codes = (terms[:-1], (terms[-1], terms[-1][:5])) if _ZIP.fullmatch(terms[-1]) else (terms, ())
@@ -269,12 +269,12 @@ def _with_state(terms: tuple[str, ...]) -> Alternatives:
 
 
 class NotUnderstood(ValueError):
-    """Why a value means nothing here, as a sentence."""
+    """A value is not understood; the message says why."""
 
 
 @dataclass
 class _Operators:
-    """What the operators of a text ask for together."""
+    """The combined meaning of a text's operators."""
 
     types: set[Kind] = field(default_factory=set)
     possible: set[Kind] = field(default_factory=lambda: set(SEARCHED_KINDS))
@@ -288,7 +288,7 @@ class _Operators:
 
     @property
     def may_name(self) -> bool:
-        """Whether the words beside the operators may be the name of a borrower."""
+        """Whether the other words may be the name of a borrower."""
         return not self.problems and Kind.BORROWER in self.kinds
 
     def take(self, name: str, value: str) -> None:
@@ -304,7 +304,7 @@ class _Operators:
 
 
 def _take_operators(text: str) -> tuple[str, _Operators]:
-    """The text without its operators, and what they ask for. What is no operator stays in the text."""
+    """Split a text into the words and the meaning of its operators. Anything that is no operator stays in the text."""
     asked = _Operators()
     pasted = bool(uuids_in(text))
 
@@ -339,9 +339,9 @@ def _kind(value: str) -> Kind:
 def _status(value: str) -> tuple[Iterable[Kind], Q]:
     kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT]
     status = _normalized(value).upper()
-    if status in ("DELINQUENT", "PAST_DUE"):  # of a repayment the flag says that it failed
+    if status in ("DELINQUENT", "PAST_DUE"):  # A repayment's flag means that it failed.
         return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
-    # The service may have statuses that nobody foresaw: whatever it once told can be asked for.
+    # The service may have unforeseen statuses, so every status on file can be searched for.
     told = Record.objects.filter(kind__in=kinds, status=status, archived_at__isnull=True)
     if status not in wording.STATUSES and not told.exists():
         raise NotUnderstood(f"Unknown status. For example: {_joined(STATUSES)}.")
@@ -379,7 +379,7 @@ def _added(value: str) -> tuple[Iterable[Kind], Q]:
 
 
 def _day_range(text: str) -> tuple[date, date]:
-    """The first and the last day of a day, a week or a month."""
+    """The first and last day of a day, a week or a month."""
     today, one, week = business_date(), timedelta(days=1), timedelta(days=7)
     monday, month = today - timedelta(days=today.weekday()), today.replace(day=1)
     spans = {
@@ -394,7 +394,7 @@ def _day_range(text: str) -> tuple[date, date]:
 
 
 def calendar_day(text: str) -> date:
-    """A date as people write it, of a year in which anything can be on file."""
+    """Parse a date as people write it, in a year for which records can exist."""
     if not (day := typed_day(text)):
         raise NotUnderstood(
             "Not a date. Use 11/30/2026 or 2026-11-30, or today, yesterday, this-week or last-month."
@@ -403,7 +403,7 @@ def calendar_day(text: str) -> date:
 
 
 def typed_day(text: str) -> date | None:
-    """The date that a text is, such as 11/30/2026, Nov 30 or November 30, 2026; without a year the nearest one."""
+    """Parse a date such as 11/30/2026, Nov 30 or November 30, 2026; without a year, the nearest one."""
     typed, today = " ".join(_BESIDE_DATE_PARTS.sub(" ", text).split()), business_date()
     if not any(map(str.isdigit, typed)):
         return None
@@ -426,7 +426,7 @@ def _day_with_year(text: str) -> date | None:
 
 
 def midnight(day: date) -> datetime:
-    """When a day begins for whoever is looking."""
+    """The start of a day in the viewer's time zone."""
     return timezone.make_aware(datetime.combine(day, time.min))
 
 
@@ -464,7 +464,7 @@ OPERATORS: Final[Mapping[str, Callable[[str], tuple[Iterable[Kind], Q]]]] = {
     "added": _added,
     "created": _added,  # its name in earlier links
 }
-# What is asked for by a figure is shown by it, the most first.
+# The order of results for operators about a figure, largest first.
 ORDERS: Final[Mapping[str, str]] = {
     "past_due": "-past_due",
     "added": "-created_at",

@@ -1,8 +1,8 @@
-"""Calculates the figures of accounts anew where a business date has passed that changes them.
+"""Recalculates the figures of accounts that a new business date changes.
 
-A job does it right after business midnight. Until it has run, requests do it before they read. Answers that another
-version of the portal saved, and accounts without figures, are found the same way; the job alone also recalculates what
-follows rules of an earlier version.
+A job does it right after business midnight; until then, requests do it before they read. Answers saved by another
+version of the portal and accounts without figures are found the same way. Only the job also recalculates figures from
+an earlier version's rules.
 """
 
 from django.db import connection, transaction
@@ -21,7 +21,7 @@ BATCH_SIZE = 500
 MAX_PER_REQUEST = 1_000
 
 
-# Each is answered by an index of its own; an OR between two would read every account.
+# Each uses its own index; an OR of two would read every account.
 _OUTDATED = ("figures_good_through < %s", "figures_good_through IS NULL", "answer_at > figures_from")
 _OF_EARLIER_RULES = tuple(
     f"answer_at IS NOT NULL AND figures_version {comparison}"
@@ -30,12 +30,12 @@ _OF_EARLIER_RULES = tuple(
 
 
 def has_outdated_figures(*, or_earlier_rules: bool = False) -> bool:
-    """Whether figures of an account hold no longer, or with ``or_earlier_rules`` were made by an earlier version."""
+    """Whether any account's figures are outdated, or with ``or_earlier_rules`` follow an earlier version's rules."""
     return bool(outdated_keys(1, or_earlier_rules=or_earlier_rules))
 
 
 def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
-    """The keys of accounts to recalculate. Every page asks, so this is one statement."""
+    """The keys of accounts to recalculate. Every page calls this, so it is one statement."""
     statement = " UNION ALL ".join(outdated_accounts(or_earlier_rules=or_earlier_rules))
     with connection.cursor() as cursor:
         cursor.execute(f"{statement} LIMIT %s", [str(business_date())] * len(ACCOUNTS) + [limit])
@@ -43,7 +43,7 @@ def outdated_keys(limit: int, *, or_earlier_rules: bool) -> list[int]:
 
 
 def outdated_accounts(*, or_earlier_rules: bool) -> list[str]:
-    """The parts of the statement; the first of each kind takes the business date."""
+    """The parts of that statement; the first of each kind takes the business date."""
     conditions = [*_OUTDATED, *(_OF_EARLIER_RULES if or_earlier_rules else ())]
     return [
         f"SELECT id FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND {condition}"  # noqa: S608
@@ -53,7 +53,7 @@ def outdated_accounts(*, or_earlier_rules: bool) -> list[str]:
 
 
 def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False) -> int:
-    """Calculate the figures of some of these accounts, and their borrowers' totals; return how many."""
+    """Recalculate some of these accounts and their borrowers' totals; return how many."""
     with transaction.atomic():
         keys = outdated_keys(size, or_earlier_rules=or_earlier_rules)
         records = list(Record.objects.filter(pk__in=keys).order_by("pk").select_for_update())
@@ -69,7 +69,7 @@ def recalculate_batch(size: int = BATCH_SIZE, *, or_earlier_rules: bool = False)
 
 
 def recalculate(record: Record, repayments: Record | None) -> None:
-    """Set the figures of an account from its saved answer and the saved list of its repayments."""
+    """Set an account's figures from its saved answer and its saved list of repayments."""
     answer = store.account_answer(record)
     columns = columns_from(answer) if answer else {"figures_good_through": FOREVER}
     for name in (*FIGURE_COLUMNS, "opened_on"):
@@ -80,6 +80,6 @@ def recalculate(record: Record, repayments: Record | None) -> None:
 
 
 def ensure_current_figures() -> None:
-    """Recalculate before a request reads, as far as that takes no longer than a moment; the job does the rest."""
+    """Recalculate before a request reads, but only for a moment; the job does the rest."""
     if has_outdated_figures():
         write_if_possible(lambda: [recalculate_batch() for _ in range(MAX_PER_REQUEST // BATCH_SIZE)])

@@ -1,4 +1,4 @@
-"""Finds, inserts and updates many records at once. Hides how each database does that fast, without the model."""
+"""Finds, inserts and updates many records at once. Hides how each database does that fast, bypassing the model."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache, reduce
@@ -29,7 +29,7 @@ LINK_COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows of prepared values; run it in a transaction."""
+    """Insert rows of prepared values, in the caller's transaction."""
     into = f"registry_record ({', '.join(columns)})"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -42,7 +42,7 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def unsaved_record(**values: Any) -> Record:
-    """A record that is not saved yet. The model itself would compute every other default again."""
+    """Create an unsaved record faster than the model, which computes every default again."""
     record = Record(*_DEFAULTS)
     for name, value in values.items():
         setattr(record, name, value)
@@ -51,7 +51,7 @@ def unsaved_record(**values: Any) -> Record:
 
 def create_records(records: Sequence[Record]) -> None:
     """Insert new records faster than ``bulk_create``, and set their keys."""
-    if not records:  # Nearly always: most answers are of known records.
+    if not records:  # The usual case, since most answers are about known records.
         return
     now = timezone.now()
     for record in records:
@@ -65,7 +65,7 @@ def create_records(records: Sequence[Record]) -> None:
 
 _NEXT = {
     "postgresql": "SELECT nextval(pg_get_serial_sequence('registry_record', 'id')) FROM generate_series(1, %s)",
-    # The transaction holds the only write lock, so nobody else takes these keys.
+    # The transaction has the only write lock, so nobody else takes these keys.
     "sqlite": "WITH RECURSIVE next (key) AS (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence"
     " WHERE name = 'registry_record' UNION ALL SELECT key + 1 FROM next LIMIT %s) SELECT key FROM next",
 }
@@ -79,7 +79,7 @@ def _next_keys(number: int) -> list[int]:
 
 
 def update_records(records: Sequence[Record], names: Collection[str]) -> None:
-    """Write these fields of saved records, row by row: building one statement for many takes longer."""
+    """Write these fields of saved records, row by row, because building one statement for many takes longer."""
     fields = [field for field in _FIELDS if field.name in names]
     columns = ", ".join(f"{field.column} = %s" for field in fields)
     rows = [[*_values(record, fields), record.pk] for record in records]
@@ -89,9 +89,9 @@ def update_records(records: Sequence[Record], names: Collection[str]) -> None:
 
 
 def records_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
-    """The records with these pairs of kind and ID, one condition for each kind.
+    """The records with these pairs of kind and ID, with one condition for each kind.
 
-    With one condition for all kinds and IDs, SQLite would read the whole table.
+    With a single condition, SQLite would read the whole table.
     """
     uuids: dict[str, list[str]] = {}
     for kind, uuid in pairs:
@@ -112,7 +112,7 @@ def _values(record: Record, fields: Iterable[Field[Any, Any]]) -> list[Any]:
 
 @lru_cache(64)
 def _prepared_value(field: Field[Any, Any], value: Any) -> Any:
-    """The value as the database takes it, cached because many rows share a time or a flag. Never called for texts."""
+    """The value for the database, cached because many rows share a time or a flag. Never called for texts."""
     return field.get_db_prep_save(value, connection)
 
 
@@ -122,14 +122,14 @@ def active_records(kind: str) -> QuerySet[Record]:
 
 
 def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
-    """The values of a column of active records in order."""
+    """The distinct values of a column among active records, in order."""
     return index_values(
         f"registry_record WHERE kind = '{Kind(kind)}' AND archived_at IS NULL AND", column, limit
     )
 
 
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
-    """When a record of each kind last changed, as the database writes it; a step along an index each."""
+    """When a record of each kind last changed, as written by the database; one index step each."""
     newest = "(SELECT max(updated_at) FROM registry_record WHERE kind = %s AND archived_at IS NULL)"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join([newest] * len(kinds))}", kinds)
@@ -137,7 +137,7 @@ def last_changes(*kinds: Kind) -> tuple[Any, ...]:
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:
-    """Each row with its borrower, as far as a link needs it, if that is on file; in one more query."""
+    """Each row with its borrower, if on file, as far as a link needs it; one more query."""
     rows = list(rows)
     owners = {row.borrower_uuid for row in rows}
     found = Record.objects.filter(kind=Kind.BORROWER, uuid__in=owners).only(*LINK_COLUMNS)

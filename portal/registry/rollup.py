@@ -1,4 +1,4 @@
-"""Adds up what a borrower has on the borrower's own row, where lists can filter and sort by it."""
+"""Saves totals of a borrower's accounts on the borrower's own row, where lists can filter and sort by them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _COLUMNS = ["past_due", "past_due_rank", "oldest_unpaid_due", "days_past_due", "
 
 @dataclass
 class BorrowerTotals:
-    """What one borrower has on file."""
+    """The totals of one borrower."""
 
     people: list[str] = field(default_factory=list)
     accounts: list[SavedAccount] = field(default_factory=list)
@@ -57,7 +57,7 @@ def totals_of(borrower_uuids: Sequence[str]) -> dict[str, BorrowerTotals]:
 
 
 def borrowers_with_totals(borrower_uuids: Iterable[str]) -> set[str]:
-    """Those of these borrowers whose past due is known."""
+    """Those of these borrowers that have a known past due total."""
     uuids = set(borrower_uuids)
     known = Record.objects.filter(kind=Kind.BORROWER, uuid__in=uuids, past_due__isnull=False)
     return set(known.values_list("uuid", flat=True)) if uuids else set()
@@ -66,8 +66,8 @@ def borrowers_with_totals(borrower_uuids: Iterable[str]) -> set[str]:
 def roll_up(borrower_uuids: Iterable[str]) -> None:
     """Update past due, days, flag and status on the rows of these borrowers.
 
-    Past due is the sum over the open loans and lines. The flag is set if any of them is past due. The status is the
-    latest decision, or ``OPEN``.
+    Past due is the sum over open loans and lines. The flag is set if any of them is past due. The status is the latest
+    decision, or ``OPEN``.
     """
     uuids = set(borrower_uuids)
     if not uuids:

@@ -1,4 +1,4 @@
-"""The operations of the lending service: what each answer is saved as, and how it is asked for again.
+"""The operations of the lending service: what each answer is saved as, and how to request it again.
 
 Everything that depends on an operation reads this table: the store, live pages, refreshes, the status page, and tests.
 """
@@ -24,14 +24,14 @@ class Kind(models.TextChoices):
     LOAN = "loan", "Loan"
     LINE = "line", "Line of credit"
     REPAYMENT = "repayment", "Repayment"
-    # All repayments of an account as one answer; its uuid is the account's.
+    # All repayments of an account in one answer; its uuid is the account's.
     LOAN_REPAYMENTS = "loan_repayments", "Repayments of a loan"
     LINE_REPAYMENTS = "line_repayments", "Repayments of a line"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the client, and what its answer holds."""
+    """One operation of the client and what its answer contains."""
 
     name: str
     label: str
@@ -41,14 +41,14 @@ class Operation:
     """What the answer is saved as; ``None`` if other tables hold it."""
     model: type[Model] | None = None
     ids: tuple[str, ...] = ()
-    """The arguments to ask again with, the record's ID last; empty if the service can't be asked again."""
+    """The arguments to request it again, the record's ID last; empty if that is impossible."""
     contains: Kind | None = None
     """The kind of the records inside the answer: a borrower's key people, the repayments of a list."""
     parent: Kind | None = None
     """The kind of account that a list belongs to; an answer with a parent is a list."""
 
     def read(self, client: Client, borrower_uuid: str, uuid: str) -> object:
-        """Ask again for a record."""
+        """Request a record again."""
         arguments = (borrower_uuid if name == "borrower_id" else uuid for name in self.ids)
         return attrgetter(self.name)(client)(*arguments)
 
@@ -80,10 +80,10 @@ KIND_OF_MODEL: dict[type, Kind] = {
     for operation in OPERATIONS
     if operation.model and operation.kind
 }
-# How to ask again for a record of a kind.
+# The operation that requests a record of each kind again.
 READS = {operation.kind.value: operation.read for operation in OPERATIONS if operation.kind and operation.ids}
 LISTS = {operation.kind: operation for operation in OPERATIONS if operation.kind and operation.parent}
-# The kind of an account's list of repayments, by the kind of the account.
+# The kind of the list of repayments for each kind of account.
 REPAYMENTS_OF: dict[str, Kind] = {
     operation.parent: kind
     for kind, operation in LISTS.items()
@@ -92,11 +92,11 @@ REPAYMENTS_OF: dict[str, Kind] = {
 
 
 class UnknownOperation(AnswerNotSaved):
-    """An operation without a row in this table."""
+    """An operation is missing in this table."""
 
 
 def operation_named(name: str) -> Operation | None:
-    """The row of an operation. An unknown one is logged, and an error during development."""
+    """The row of an operation. An unknown one is logged, and under DEBUG an error."""
     if found := BY_NAME.get(name):
         return found
     logger.error("%s has no row in %s; its answer is recorded as a call, but not saved", name, __name__)
@@ -107,7 +107,7 @@ def operation_named(name: str) -> Operation | None:
 
 @cache
 def operations_in_words(kind: Kind, *, can_be_read: bool = True) -> str:
-    """The operations whose answers hold a kind: those that ask again if that is possible, else the others."""
+    """The operations whose answers contain a kind: those that request it again if possible, else the others."""
     found = [operation for operation in OPERATIONS if kind in (operation.kind, operation.contains)]
     asked = [operation for operation in found if bool(operation.ids) == can_be_read]
     *others, last = [operation.name for operation in asked or found]

@@ -1,4 +1,4 @@
-"""Saves answers of the lending service as records, and keeps the answer that a newer one replaces as a snapshot.
+"""Saves answers of the lending service as records, and the answers that they replace as snapshots.
 
 :func:`save` takes live answers, imported files and IDs that staff add. :func:`last_answer` decodes a saved answer with
 the codec of live ones.
@@ -37,20 +37,20 @@ from portal.runtime.clocks import SKEW
 from servicing import Application, Borrower, KeyPerson, Loan, Repayment, Statement, codec
 from servicing.figures import FOREVER
 
-# Records by kind and identifier.
+# Records by kind and ID.
 Stored = Mapping[tuple[str, str], Record]
 Model = TypeVar("Model", Borrower, KeyPerson, Application, Loan, Statement, Repayment)
 
 BATCH_SIZE = 2_000
 MAX_DECODED = 100
-"""Answers that a process keeps decoded: a page, its panels and the next click read the same ones."""
+"""Decoded answers cached per process, because a page, its panels and the next click read the same ones."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """One record to save: an answer, or only the fact that an ID exists and whose it is."""
+    """One record to save: an answer, or only an ID and its owner."""
 
     kind: Kind
     uuid: str
@@ -59,7 +59,7 @@ class Observation:
     label: str = ""
     answer: Answer | list[Repayment] | None = None
     names_other_owner: bool = False
-    """The answer names another borrower than the request did. Neither owns it until somebody confirms one."""
+    """Whether the answer names another borrower than the request. Neither owns it until somebody confirms one."""
 
 
 def observe(
@@ -67,7 +67,7 @@ def observe(
 ) -> list[Observation]:
     """The observations in one answer: itself and, for a borrower, its key people.
 
-    A statement has no ID of its own; pass the line's.
+    A statement has no ID of its own, so pass the line's.
     """
     uuid = getattr(answer, "uuid", "") or uuid
     owner = uuid if isinstance(answer, Borrower) else borrower_uuid
@@ -83,9 +83,9 @@ def observe(
 
 
 def records_in_answer(operation: str, answer: Any, ids: Mapping[str, str]) -> list[Observation]:
-    """The observations in the answer of an operation, with the IDs of its call.
+    """The observations in an operation's answer, with the IDs of its call.
 
-    A record whose ID cannot be part of a URL is left out, since no page could show it.
+    A record whose ID can't be part of a URL is left out, since no page could show it.
     """
     row = operation_named(operation)
     items = _observations(row, answer, ids) if row and row.kind else []
@@ -107,7 +107,7 @@ def _observations(operation: Operation, answer: Any, ids: Mapping[str, str]) -> 
 
 
 def lock_existing(items: Iterable[Observation]) -> Stored:
-    """Lock the records that exist already, until the caller's transaction ends."""
+    """Lock existing records until the caller's transaction ends."""
     found = records_by_key((item.kind, item.uuid) for item in items).select_for_update()
     return {(record.kind, record.uuid): record for record in found}
 
@@ -120,9 +120,9 @@ def save(
     by: str = "",
     stored: Stored | None = None,
 ) -> list[Record]:
-    """Save each item; an answer that differs moves the one before it into a snapshot.
+    """Save each item; a different answer moves the previous one into a snapshot.
 
-    Pass ``stored`` if the existing records are locked already.
+    Pass ``stored`` if the existing records are already locked.
     """
     at = at or timezone.now()
     items = list({(item.kind, item.uuid): item for item in items}.values())
@@ -140,7 +140,7 @@ def last_answer(record: Record, model: type[Model]) -> Model | None:
 
 @lru_cache(MAX_DECODED)
 def decoded(model: Any, text: str) -> Any:
-    """Decode an answer once; it is frozen, and so are the figures that it keeps."""
+    """Decode an answer, cached: it is immutable, and so are the figures cached on it."""
     return codec.decode(model, text)
 
 
@@ -159,7 +159,7 @@ class _Autopay(msgspec.Struct):
 
 
 def autopay(record: Record) -> bool | None:
-    """Whether a loan is paid automatically, without reading its schedule; None if the answer does not say."""
+    """Whether a loan has autopay, without decoding its schedule; None if the answer does not say."""
     value = msgspec.json.decode(record.answer, type=_Autopay).autopay_enabled if record.answer else None
     return value if isinstance(value, bool) else None
 
@@ -175,15 +175,15 @@ def last_list(record: Record, model: type[Model]) -> list[Model]:
 
 
 def canonical_json(answer: Answer | list[Repayment]) -> str:
-    """The answer as received, as canonical JSON: equal answers give equal texts, and numbers stay exact."""
+    """The answer as received in canonical JSON: equal answers give equal texts, and numbers stay exact."""
     raw = [one.raw for one in answer] if isinstance(answer, list) else answer.raw
     return _ENCODER.encode(raw).decode()
 
 
 def delete_old_snapshots() -> int:
-    """Delete snapshots older than the setting says, but the newest of each record; return how many.
+    """Delete snapshots past the configured age except the newest of each record; return how many.
 
-    When accounts fell past due or were cured is forgotten with them.
+    Past due changes of the same age are deleted too.
     """
     limit = timezone.now() - timedelta(days=settings.SNAPSHOT_DAYS)
     PastDueChange.objects.filter(day__lt=business_date() - timedelta(days=settings.SNAPSHOT_DAYS)).delete()
@@ -193,7 +193,7 @@ def delete_old_snapshots() -> int:
 
 
 def answer_version(record: Record) -> str:
-    """A short digest of the last answer, by which a form notices that the saved copy changed."""
+    """A short digest of the last answer, with which a form notices that the saved copy changed."""
     return hashlib.sha256(record.answer.encode()).hexdigest()[:16]
 
 
@@ -246,9 +246,9 @@ def _save_batch(
 def _with_repayments(
     records: Sequence[Record], answers: Mapping[tuple[str, str], Any], stored: Stored
 ) -> list[Record]:
-    """Set what accounts and their repayments say together; return loans of which only the repayments changed.
+    """Set the columns that depend on accounts and their repayments; return loans of which only the repayments changed.
 
-    ``answers`` spare decoding what was just saved.
+    ``answers`` avoid decoding what was just saved.
     """
     accounts = {record.uuid: record for record in records if record.kind in ACCOUNTS and record.answer}
     lists = {record.uuid: record for record in records if record.kind == Kind.LOAN_REPAYMENTS}
@@ -273,7 +273,7 @@ def _with_repayments(
 def set_repayment_columns(
     account: Record, repayments: Record | None, answer: Loan | Statement | None = None
 ) -> None:
-    """Set what an account and the saved list of its repayments say together."""
+    """Set the columns that depend on an account and its saved list of repayments."""
     if answer := answer or account_answer(account):
         listed = last_list(repayments, Repayment) if repayments and repayments.answer else None
         for name, value in repayment_columns(answer, listed).items():
@@ -281,7 +281,7 @@ def set_repayment_columns(
 
 
 def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Observation]:
-    """The items, with no borrower on repayments of a loan that has none."""
+    """The items, without a borrower on repayments of a loan that has none."""
     loans = {item.parent_uuid for item in items if item.kind == Kind.LOAN_REPAYMENTS}
     if not loans:
         return list(items)
@@ -291,14 +291,14 @@ def _disown_repayments_of_unowned_loans(items: Sequence[Observation]) -> list[Ob
 
 
 def _release_repayments(loans: Iterable[Record]) -> None:
-    """Take the repayments of loans that lost their borrower away from that borrower."""
+    """Remove the borrower from repayments of loans that lost their borrower."""
     of_loans = (Kind.LOAN_REPAYMENTS, Kind.REPAYMENT)
     if uuids := [loan.uuid for loan in loans]:
         Record.objects.filter(parent_uuid__in=uuids, kind__in=of_loans).update(borrower_uuid="")
 
 
 def _affects_totals(record: Record) -> bool:
-    """Whether the record counts in its borrower's totals; one that never answered only makes them less certain."""
+    """Whether the record counts in its borrower's totals. One without an answer makes them less certain."""
     if record.kind in ACCOUNTS:
         return bool(record.answer)
     return record.kind in (Kind.BORROWER, Kind.APPLICATION)
@@ -315,13 +315,13 @@ def _is_unchanged(record: Record, item: Observation, at: datetime) -> bool:
 
 
 def has_stale_figures(record: Record) -> bool:
-    """Whether another version of the portal saved the answer, without the figures of this one."""
+    """Whether the answer was saved by another version of the portal, without this version's figures."""
     is_known = record.figures_version == FIGURES_VERSION and record.figures_from == record.answer_at
     return record.kind in ACCOUNTS and bool(record.answer) and not is_known
 
 
 def _touch(records: Sequence[Record], source: str, at: datetime) -> None:
-    """Update only the age of unchanged copies, in one statement."""
+    """Update only the time of unchanged copies, in one statement."""
     values: dict[str, Any] = {"answer_at": at, "answer_day": business_date_at(at), "source": source}
     if source == Source.SERVICE:
         values |= {"checked_at": at, "failing_since": None, "failure": ""}
@@ -349,7 +349,7 @@ def _column_values(record: Record) -> list[Any]:
 
 
 def _apply(record: Record, item: Observation, source: str, at: datetime) -> list[Snapshot]:
-    """Write the item into the record; return a snapshot of the answer that it replaces, if any."""
+    """Write the item to the record; return a snapshot of the answer that it replaces, if any."""
     replaced = []
     if item.names_other_owner and not record.owner_confirmed:
         record.borrower_uuid = ""
@@ -388,7 +388,7 @@ def _apply_answer(
 
 
 def _has_newer_answer(record: Record, at: datetime) -> bool:
-    """Whether the saved answer is newer; one from the future doesn't count, as the clock was set back since."""
+    """Whether the saved answer is newer. A time in the future doesn't count, as the clock was set back since."""
     return record.answer_at is not None and at < record.answer_at <= timezone.now() + SKEW
 
 

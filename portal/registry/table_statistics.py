@@ -1,21 +1,21 @@
-"""Statistics that databases plan queries by: SQLite updates them only when asked."""
+"""Statistics for query planning, which SQLite updates only on request."""
 
 from typing import Any, Final
 
 from django.db import connection
 from django.db.models import QuerySet
 
-# How many rows of each index SQLite samples. It must exceed what a list is ever narrowed to by keys, or their index
-# would not be used; and an index of one kind must not look better than one of all kinds.
+# The rows of each index that SQLite samples. It must exceed the number of keys that a list is ever limited to, or
+# their index would not be used; and an index of one kind must not look better than one of all kinds.
 SAMPLED_ROWS: Final = 20_000
-# After so many new rows the statistics are out of date,
+# After this many new rows the statistics are outdated,
 ANALYZE_AFTER_ROWS: Final = 10_000
-# unless there are this many times as many already: then the nightly job is soon enough.
+# unless there are already this many times as many; then the nightly job is soon enough.
 NEGLIGIBLE_RATIO: Final = 20
 
 
 def analyze() -> None:
-    """Update the statistics of SQLite; without them it reads a million rows to find ten."""
+    """Update SQLite's statistics; without them it reads a million rows to find ten."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(f"PRAGMA analysis_limit={SAMPLED_ROWS}")
@@ -23,7 +23,7 @@ def analyze() -> None:
 
 
 def needs_analyze(added: int, existing: QuerySet[Any]) -> bool:
-    """Whether so many new rows, beside those that exist, make the statistics wrong."""
+    """Whether this many new rows besides the existing ones make the statistics wrong."""
     if connection.vendor != "sqlite" or added < ANALYZE_AFTER_ROWS:
         return False
     return existing[: added * NEGLIGIBLE_RATIO].count() < added * NEGLIGIBLE_RATIO

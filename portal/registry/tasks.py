@@ -1,4 +1,4 @@
-"""Background work of the registry: figures follow the business date."""
+"""Background jobs of the registry, which keep figures current with the business date."""
 
 from portal.jobs.execution import Progress
 from portal.jobs.kinds import chore, job
@@ -8,13 +8,13 @@ from portal.registry.recalculation import has_outdated_figures, recalculate_batc
 
 @job("registry.recalculate_figures", label="Recalculate figures", single=True, gives_way=True)
 def recalculate_figures(progress: Progress) -> None:
-    """Recalculate every account whose figures a new business date, or a new version, made outdated."""
+    """Recalculate all figures outdated by a new business date or a new version."""
     while number := recalculate_batch(or_earlier_rules=True):
         progress.step(number)
 
 
 @chore
 def recalculate_after_midnight() -> None:
-    """Start the job as soon as there is something to recalculate."""
+    """Start the job once there is something to recalculate."""
     if has_outdated_figures(or_earlier_rules=True):
         start_job(recalculate_figures)

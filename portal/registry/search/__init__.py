@@ -1,1 +1,1 @@
-"""Finds records by what staff type: see ``find``. ``sqlite`` and ``postgres`` are the index of each database."""
+"""Finds records by what staff type; see ``find``. ``sqlite`` and ``postgres`` are the indexes of the databases."""

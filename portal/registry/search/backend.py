@@ -1,4 +1,4 @@
-"""What search asks of a database. :mod:`sqlite` and :mod:`postgres` answer it, each with an index of trigrams."""
+"""The search interface of a database, implemented by :mod:`sqlite` and :mod:`postgres` with trigram indexes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -9,12 +9,12 @@ from django.db.models.expressions import RawSQL
 from portal.registry.models import Kind
 from portal.registry.query import Alternatives
 
-# Up to so many matches are fetched by their keys; of more, a page is found sooner by walking along the list.
+# Up to this many matches are fetched by their keys; with more, walking along the list finds a page sooner.
 MAX_BY_KEYS: Final = 5_000
-# So many of the newest matches are compared with each other at least.
+# At least this many of the newest matches are compared with each other.
 MIN_COMPARED: Final = 20
 
-# A record without a text, such as an account of which only the ID is on file, cannot be found by one.
+# A record without text, such as an account with only an ID, can't be found by text.
 LIVE_RECORDS: Final = (
     " FROM registry_record WHERE kind = '{kind}' AND archived_at IS NULL AND search_text <> '' ORDER BY id"
 )
@@ -22,9 +22,9 @@ HAS_CHANGED: Final = (
     "(old.search_text <> new.search_text OR (old.archived_at IS NULL) <> (new.archived_at IS NULL))"
 )
 
-# Keys of records with their texts, and what orders the newest first.
+# Keys of records with their texts, and the order of newest first.
 Texts = Mapping[Kind, Collection[tuple[int, str, Any]]]
-# A statement, in which only names of kinds and numbers are written out, and its parameters.
+# A statement and its parameters; only names of kinds and numbers are written into the statement.
 Statement = tuple[str, list[Any]]
 
 
@@ -44,16 +44,16 @@ class Backend(Protocol):
     """Whether a whole line is found sooner among the newest texts."""
 
     def uuid_prefix(self, prefix: str) -> Q:
-        """The condition that an ID begins with this, for the index of kinds and IDs."""
+        """The condition that an ID begins with a prefix, for the index of kinds and IDs."""
 
     def all_by_keys(self, kinds: Sequence[Kind], alternatives: Alternatives) -> Q | None:
-        """The keys of everything in which any alternative occurs; ``None`` if they are many, or no use."""
+        """The keys of everything that matches any alternative; ``None`` if there are many, or keys are of no use."""
 
     def containing(self, kinds: Sequence[Kind], alternatives: Alternatives, limit: int) -> tuple[Q, Q]:
-        """The condition that any alternative occurs, and that it is among the newest in which one does."""
+        """The condition that any alternative matches, and that the record is among the newest matches."""
 
     def newest_containing(self, kind: Kind, alternatives: Alternatives, limit: int) -> Q:
-        """The condition that it is one of the newest of a kind in which any alternative occurs."""
+        """The condition that a record is one of a kind's newest matches of any alternative."""
 
     def newest_texts(
         self,
@@ -64,22 +64,22 @@ class Backend(Protocol):
         *,
         best_first: bool,
     ) -> tuple[Texts, list[Kind]]:
-        """The newest texts that match, and the kinds that may have better ones than these."""
+        """The newest matching texts, and the kinds that may have better matches."""
 
     def matching_keys(
         self, kinds: Sequence[Kind], alternatives: Alternatives, limit: int
     ) -> Mapping[Kind, list[int]]:
-        """The keys of each kind's matches, up to a limit, in no order."""
+        """The keys of each kind's matches, up to a limit, in no particular order."""
 
 
 def by_keys(keys: Sequence[int]) -> Q | None:
-    """The records with these keys, if they are few: beside another condition, their index might not be used.
+    """The condition for records with these few keys; combined with others, their index might not be used.
 
-    Of no keys it is a condition, too, that nothing meets.
+    Without keys, it is a condition that nothing meets.
     """
     return Q(pk__in=keys) if len(keys) <= MAX_BY_KEYS else None
 
 
 def in_statement(statement: Statement) -> Q:
-    """The records whose keys a statement selects."""
+    """The condition for records whose keys a statement selects."""
     return Q(pk__in=RawSQL(*statement))  # noqa: S611 - names of kinds and parameters only

@@ -1,4 +1,4 @@
-"""Finds records by what staff type, best first: by name, by a whole line, by how a line begins, by any part."""
+"""Finds records by what staff type, best match first: the name, a whole line, the beginning of a line, any part."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
@@ -16,32 +16,32 @@ from portal.registry.search import postgres, sqlite
 from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED, Backend, Texts, by_keys
 from portal.registry.search.texts import FORMS, TRIGRAM
 
-# Kinds that are found by the name of their borrower too, if they are asked for alone.
+# Kinds that are also found by their borrower's name, if the search is limited to them.
 OWNED: Final = (Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT)
 # Kinds whose texts contain IDs of other records, offers or bank accounts.
 MENTIONING: Final = (Kind.APPLICATION, Kind.LOAN, Kind.REPAYMENT)
-# How many borrowers a list is searched for.
+# The most borrowers whose accounts are included.
 MAX_OWNERS: Final = 200
-# An ID that begins with what was typed ranks like a line that does.
+# An ID that begins with the typed text ranks like a line that does.
 PREFIX_RANK: Final = FORMS.index(f"{MARK}{{}}") + 1
-# Keys of records, each with how good a match it is; 0 is best.
+# Keys of records with their ranks; 0 is best.
 Ranks = dict[int, int]
 
 
 class Narrowed(NamedTuple):
-    """The records that match, and the same to be counted, perhaps faster and only up to a limit."""
+    """The matching records, and the same for counting, perhaps faster and only up to a limit."""
 
     found: QuerySet[Record]
     counted: QuerySet[Record]
 
 
 def backend_of(database: BaseDatabaseWrapper) -> Backend:
-    """The index of texts of a database."""
+    """The search index of a database."""
     return postgres if database.vendor == "postgresql" else sqlite
 
 
 def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:
-    """Those of the records in which all of a text occurs, without operators."""
+    """Filter records by a text without operators, all of which must occur."""
     return narrowed(records, read(text, operators=False)).found
 
 
@@ -53,7 +53,7 @@ def narrowed(
     counted: int = MAX_BY_KEYS,
     besides: Q | None = None,
 ) -> Narrowed:
-    """Those of the records, all of these kinds, that a query asks for, or that match ``besides``; none is archived."""
+    """Filter active records, all of these kinds, by a query; those that match ``besides`` stay too."""
     others = (besides or Q()) | _with_id(kinds, query)
     if query.value is not None:
         others |= _with_value(query.value, kinds)
@@ -70,7 +70,7 @@ def narrowed(
 
 
 def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
-    """What of these kinds belongs to the borrowers whom the text finds, and a sentence if they are too many."""
+    """The records of these kinds that belong to borrowers found by the text, and a sentence if those are too many."""
     if not query.alternatives:
         return Q(), ""
     newest = backend_of(connection).newest_containing(Kind.BORROWER, query.alternatives, MAX_OWNERS + 1)
@@ -85,7 +85,7 @@ def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
 def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, Ranks]:
     """The keys of each kind's matches with their ranks.
 
-    The first ``limit`` are the best of all, best first. Up to ``most`` are returned, so that they can be counted.
+    The first ``limit`` are the best of all, best first. Up to ``most`` are returned for counting.
     """
     kinds = [] if query.is_empty else [kind for kind in kinds if kind in query.kinds]
     most = max(limit, most)
@@ -101,7 +101,7 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
     for kind in kinds:
         own, texts = by_id[kind], by_text.get(kind, {})
         better = {key: rank for key, rank in texts.items() if key not in own or rank < own[key]}
-        # Each stays among those that rank the same for the same reason, so that the order never depends on ``most``.
+        # Ties keep their group, so that the order never depends on ``most``.
         ranks = {key: rank for key, rank in own.items() if key not in better} | better
         if owned and kind in OWNED:
             for key in _keys(_meeting(kind, query).filter(owned).order_by("-id"), most):
@@ -112,18 +112,18 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
 
 
 def _meeting(kind: Kind, query: Query) -> QuerySet[Record]:
-    """The records of a kind that meet the query's conditions, whatever its text."""
+    """The records of a kind that meet the query's conditions, ignoring its text."""
     return Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
 
 
 def _owned_by_matches(kinds: Iterable[Kind], query: Query) -> Q:
-    """What of the kinds belongs to the borrowers whom the text finds; nothing unless kinds were asked for."""
+    """The records that belong to borrowers found by the text; none unless the query names their kinds."""
     owned = [kind for kind in kinds if kind in OWNED]
     return of_borrowers(query, owned)[0] if query.is_limited and owned else Q()
 
 
 def _has_words(kind: Kind, query: Query) -> bool:
-    """Whether the texts of a kind are searched: only some contain IDs."""
+    """Whether a kind's texts are searched; only some contain IDs."""
     return bool(query.alternatives) and (kind in MENTIONING or not query.uuids)
 
 
@@ -137,9 +137,9 @@ def _with_value(value: Q, kinds: Sequence[Kind]) -> Q:
 
 
 def _with_id(kinds: Sequence[Kind], query: Query) -> Q:
-    """The condition that a record has an ID that was typed, or begins with it; without any it finds nothing more.
+    """The condition that a record has a typed ID or one that begins with it; without IDs it matches nothing.
 
-    The keys are looked up alone: beside other conditions a database might choose another index.
+    The keys are looked up separately, because with other conditions a database might choose another index.
     """
     prefix = backend_of(connection).uuid_prefix
     starts = [Q(uuid__in=query.uuids)] if query.uuids else [*map(prefix, query.starts)]
@@ -151,9 +151,9 @@ def _with_id(kinds: Sequence[Kind], query: Query) -> Q:
 
 
 def _by_id_or_value(kinds: Sequence[Kind], query: Query, limit: int) -> dict[Kind, Ranks]:
-    """The newest of each kind with an ID, its beginning, an amount or a day that was typed."""
+    """The newest of each kind with the typed ID, ID prefix, amount or day."""
     found: dict[Kind, Ranks] = {kind: {} for kind in kinds}
-    if query.value is not None:  # Borrowers and people have none.
+    if query.value is not None:  # Borrowers and people have no such value.
         for kind in set(kinds) & set(OWNED):
             keys = _keys(_meeting(kind, query).filter(query.value).order_by("-id"), limit)
             found[kind] = dict.fromkeys(keys, 0)
@@ -166,10 +166,10 @@ def _by_id_or_value(kinds: Sequence[Kind], query: Query, limit: int) -> dict[Kin
 
 
 def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict[Kind, Ranks]:
-    """Matches of the text with their ranks, best first, the newest first among equals.
+    """Matches of the text with their ranks, best first and newest first among ties.
 
-    The newest matches are compared first, and perhaps the newest in which the words stand as typed. If a kind has more,
-    the index is asked for one rank after the other until there are enough.
+    The newest matches are compared first, and perhaps the newest with the words exactly as typed. If a kind has more,
+    the index is queried rank by rank until there are enough.
     """
     backend = backend_of(connection)
     enough = max(limit, MIN_COMPARED, most if query.conditions and backend.FETCHES_ALL_AT_ONCE else 0)
@@ -185,7 +185,7 @@ def _by_text(kinds: Sequence[Kind], query: Query, limit: int, most: int) -> dict
     texts, numerous = _texts(kinds, query, query.alternatives, enough, most, best_first=True)
     compare(texts)
     kinds = numerous
-    # A short word counts only where it begins one, which a phrase cannot tell.
+    # A short word counts only at the beginning of a word, which a phrase can't express.
     as_typed = tuple((phrase,) for phrase in phrases)
     are_long = all(len(term) >= TRIGRAM for terms in query.alternatives for term in terms)
     if backend.FINDS_PHRASES_SOONER and as_typed != query.alternatives and are_long:
@@ -231,14 +231,14 @@ def _texts(
 
 
 def _with_text(kind: Kind, query: Query, alternatives: Alternatives, limit: int) -> QuerySet[Record]:
-    """The records of a kind that meet the conditions, and in which any alternative occurs."""
+    """The records of a kind that meet the conditions and match any alternative."""
     backend = backend_of(connection)
     texts = backend.all_by_keys([kind], alternatives) or backend.containing([kind], alternatives, limit)[0]
     return Record.objects.filter(query.conditions, texts)
 
 
 def _texts_of(records: QuerySet[Record], query: Query, limit: int) -> list[tuple[int, str, Any]]:
-    """The newest of the records; among conditions the last changed, as their indexes are in that order."""
+    """The newest of the records; with conditions, the last changed, because that is their indexes' order."""
     if not query.conditions:
         rows = records.order_by("-id").values_list("pk", "search_text")
         return [(key, text, key) for key, text in rows[:limit]]
@@ -247,9 +247,9 @@ def _texts_of(records: QuerySet[Record], query: Query, limit: int) -> list[tuple
 
 
 def _borrowers_named(kinds: Sequence[Kind], query: Query, names: Sequence[str], limit: int) -> Texts:
-    """The newest borrowers with exactly these names, by the index that orders their list.
+    """The newest borrowers with exactly these names, by the index of their list.
 
-    Other kinds with a name are found by its line, if they are among the newest with it.
+    Other kinds are found by the line with their name, if they are among the newest with it.
     """
     if Kind.BORROWER not in kinds:
         return {}
@@ -261,7 +261,7 @@ def _borrowers_named(kinds: Sequence[Kind], query: Query, names: Sequence[str], 
 
 
 def _matching_keys(kinds: Sequence[Kind], query: Query, limit: int) -> Mapping[Kind, Iterable[int]]:
-    """The keys of each kind's matches of the text, up to a limit, in no order."""
+    """The keys of each kind's text matches, up to a limit, in no particular order."""
     if not query.conditions:
         return backend_of(connection).matching_keys(kinds, query.alternatives, limit)
     return {kind: _keys(_with_text(kind, query, query.alternatives, limit), limit) for kind in kinds}

@@ -1,6 +1,7 @@
-"""The tables of texts behind search: one for each kind of record, kept in step by triggers, without archived records.
+"""The search tables: one for each kind of record, kept in step by triggers, without archived records.
 
-Each has the columns ``rowid``, the record's key, and ``search_text``. Only names of kinds enter the statements.
+Each has the columns ``rowid`` (the record's key) and ``search_text``. Only names of kinds are written into the
+statements.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from portal.registry.search.texts import index_of
 
 
 def create(apps: Any, schema_editor: Any) -> None:
-    """Create the tables, with the texts of all records."""
+    """Create the tables with the texts of all records."""
     connection = schema_editor.connection
     backend = backend_of(connection)
     for statement in backend.PREPARATION:
@@ -33,7 +34,7 @@ def drop(apps: Any, schema_editor: Any) -> None:
 
 
 def create_missing_triggers(connection: BaseDatabaseWrapper) -> None:
-    """Create them again after a migration that rebuilt the table of records on SQLite, which drops them."""
+    """Create triggers again that SQLite dropped when a migration rebuilt the table of records."""
     backend = backend_of(connection)
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)

@@ -1,6 +1,6 @@
-"""Search on PostgreSQL: tables of texts with indexes of trigrams, and statistics of each kind's own.
+"""Search on PostgreSQL: tables with trigram indexes and separate statistics for each kind.
 
-Hides which way is shorter, along the newest texts or through an index.
+Hides which way is faster, along the newest texts or through an index.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ from portal.registry.search.texts import FORMS, forms_of, index_of, pieces_of
 
 FETCHES_ALL_AT_ONCE: Final = True
 FINDS_PHRASES_SOONER: Final = False
-# Among so many of the newest texts, matches are counted; if at least FREQUENT match, the next ones are near.
+# Matches are counted in a sample of this many newest texts; with at least FREQUENT, the next ones are near.
 SAMPLED: Final = 1_000
 FREQUENT: Final = 3
-# Of a longer word not all trigrams are looked up; where two words meet, and at the ends of a line, are the rarest.
+# Not all trigrams of a longer word are looked up. Those between two words and at a line's ends are the rarest.
 LONG: Final = 5
-# The lines of a text: letters of a frequent word occur in many lines, but together in few.
+# The text's lines: the letters of a frequent word occur in many lines, but together in few.
 LINES: Final = f"string_to_array(search_text, '{MARK}')"
 
 
@@ -59,7 +59,7 @@ def newest_containing(kind: Kind, alternatives: Alternatives, limit: int) -> Q:
 
 
 def _select_keys(kinds: Sequence[Kind], alternatives: Alternatives, newest: int | None) -> Statement:
-    """A statement for the keys, the newest so many of them, and its parameters."""
+    """A statement for the keys, limited to the ``newest``, and its parameters."""
     where, parameters = _any_alternative(alternatives, _has_form)
     parts = (f"SELECT rowid FROM {name} WHERE {where}" for name in map(index_of, kinds))  # noqa: S608
     statement = " UNION ALL ".join(parts)
@@ -69,7 +69,7 @@ def _select_keys(kinds: Sequence[Kind], alternatives: Alternatives, newest: int 
 
 
 def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int) -> dict[Kind, list[int]]:
-    """The keys of each kind's texts that match: at most so many, in no order."""
+    """The keys of each kind's matching texts, up to a limit, in no particular order."""
     where, parameters = _any_alternative(alternatives, _has_form)
     found = _union_select(
         "rowid", [_Selection(kind, index_of(kind), where, parameters, limit) for kind in kinds]
@@ -78,7 +78,7 @@ def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int)
 
 
 class _Selection(NamedTuple):
-    """What to select of a kind."""
+    """What to select from a kind's table."""
 
     kind: Kind
     source: str
@@ -96,11 +96,11 @@ def newest_texts(
     *,
     best_first: bool = False,
 ) -> tuple[Texts, list[Kind]]:
-    """The newest texts of each kind that match, with their keys, and the kinds of which there may be better ones.
+    """The newest matching texts of each kind with their keys, and the kinds that may have better ones.
 
-    A sample tells which way is the shorter one: along the newest, or through the index, which finds them in no order;
-    so it may as well give the best, and more of them. The planner knows only roughly how frequent letters are, and
-    would walk through a million for some that are rare.
+    A sample tells which way is faster: along the newest texts, or through the index, which returns matches in no order
+    and so may as well return the best, and more of them. The planner knows letter frequencies only roughly, and would
+    walk through a million texts for rare ones.
     """
     along, parameters = _any_alternative(alternatives, _has_form)
     newest = f"{along} ORDER BY rowid DESC"
@@ -133,7 +133,7 @@ def _newest_sample(kind: Kind) -> str:
 
 
 def _order_by_rank(alternatives: Alternatives) -> Statement:
-    """An order: the better match first, of equal ones the newest."""
+    """The order of matches: best first, newest first among ties."""
     phrases = [" ".join(terms) for terms in alternatives]
     stands = [
         _any_alternative(tuple((form.format(one),) for one in phrases), _contains_form) for form in FORMS
@@ -144,7 +144,7 @@ def _order_by_rank(alternatives: Alternatives) -> Statement:
 
 
 def _union_select(columns: str, parts: Sequence[_Selection]) -> dict[Kind, list[Any]]:
-    """The columns of what is to be selected of each kind, in one statement."""
+    """One statement that selects the columns from each kind's table."""
     found: dict[Kind, list[Any]] = {part.kind: [] for part in parts}
     if not parts:
         return found
@@ -160,7 +160,7 @@ def _union_select(columns: str, parts: Sequence[_Selection]) -> dict[Kind, list[
 
 
 def _any_alternative(alternatives: Alternatives, has: Callable[[str], Statement]) -> Statement:
-    """The condition that any alternative occurs, and its parameters."""
+    """The condition that any alternative matches, and its parameters."""
     parameters: list[Any] = []
 
     def stands(term: str) -> str:
@@ -177,14 +177,14 @@ def _has_form(form: str) -> Statement:
 
 
 def _contains_form(form: str) -> Statement:
-    """That it stands there, of texts that are read anyway: it takes half as long."""
+    """The same condition for texts that are read anyway, in half the time."""
     return "strpos(search_text, %s) > 0", [form.replace(" ", SPACE)]
 
 
 def _has_pieces(form: str) -> Statement:
-    """That it stands there, by the index: of a long word every third trigram is enough, what they find is read."""
+    """The same condition for the index: every third trigram of a long word is enough, as matches are then read."""
     if form == f"{MARK}{form.strip(MARK)}{MARK}":
-        # The letters and marks of a whole line occur in very many texts.
+        # The trigrams of a whole line occur in very many texts.
         return f"{LINES} @> %s", [[form.strip(MARK).replace(" ", SPACE)]]
     if len(form) <= LONG or " " in form or MARK in form:
         return _has_form(form)
@@ -199,9 +199,9 @@ def _like_pattern(form: str) -> str:
 
 # --- The tables ---
 
-# It writes as its owner: the role of the portal need not be allowed to yet while this version is rolled out. Were it
-# not said where its table is, a temporary one of that role would come first, whose triggers would then do as the owner
-# what that role may not.
+# The function runs as its owner, because the portal's role may not have permission yet while this version is rolled
+# out. Without a schema, that role's temporary table would come first, and its triggers would run with the owner's
+# rights.
 TRIGGER_FUNCTION = f"""CREATE OR REPLACE FUNCTION {{index}}() RETURNS trigger LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = {{schema}}, pg_temp AS $$
 BEGIN
@@ -230,7 +230,7 @@ TABLE: Final = (
 )
 CREATE_TRIGGER: Final = "CREATE OR REPLACE TRIGGER"
 TRIGGERS: Final = {
-    # All rows of a statement at once: many are imported together.
+    # For all rows of a statement at once, because many are imported together.
     "insert": "AFTER INSERT ON registry_record REFERENCING NEW TABLE AS added FOR EACH STATEMENT"
     " EXECUTE FUNCTION {index}()",
     "delete": "AFTER DELETE ON registry_record FOR EACH ROW"

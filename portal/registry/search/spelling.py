@@ -1,6 +1,6 @@
-"""Finds the names that a mistyped one may mean, by the letters they share.
+"""Finds names similar to a mistyped one by shared letters.
 
-Hides which names are compared: those with a part that a slip of the keyboard left intact.
+Hides which names are compared: those with a part that the typo left intact.
 """
 
 import re
@@ -17,17 +17,17 @@ from portal.registry.search.texts import TRIGRAM
 
 MAX_COMPARED: Final = 200
 MAX_SUGGESTED: Final = 3
-# Of more words, only the longest are taken to be mistyped.
+# With more words, only the longest are assumed to be mistyped.
 MAX_MISTYPED: Final = 4
 MAX_IN_PAIRS: Final = 3
-# The share of what was typed that a name has to share, in all and in most longer words.
+# The share of typed letters that a name must have, in total and in most longer words.
 MIN_SHARED: Final = 0.5
 MIN_SHARED_OF_WORD: Final = 0.3
 _WORD: Final = re.compile(r"\w+")
 
 
 def similar_names(query: Query) -> list[Record]:
-    """The borrowers, then the key people, whose names are most like the typed one."""
+    """The borrowers, then the key people, with names most similar to the typed one."""
     words = _WORD.findall(fold(query.name))
     kinds = [kind for kind in (Kind.BORROWER, Kind.KEY_PERSON) if kind in query.kinds]
     for alternatives in filter(None, _intact_parts([word for word in words if len(word) > TRIGRAM])):
@@ -45,7 +45,7 @@ def similar_names(query: Query) -> list[Record]:
 
 
 def _intact_parts(words: Sequence[str]) -> Iterator[Alternatives]:
-    """What names may contain: all words but one and half of that, halves of two words, how any word begins or ends."""
+    """Parts that names may contain: all words but one and half of that one, halves of two words, any word's ends."""
     mistyped = sorted(words, key=len, reverse=True)[:MAX_MISTYPED]
     halves = {word: _ends(word, max(TRIGRAM, len(word) // 2)) for word in mistyped}
     others = {word: tuple(other for other in words if other != word) for word in mistyped}
@@ -61,7 +61,7 @@ def _ends(word: str, length: int) -> tuple[str, str]:
 
 
 def _most_similar(words: Sequence[str], names: dict[int, str]) -> list[int]:
-    """The keys of the names that share enough with the words, and the more in proportion the earlier."""
+    """The keys of names that share enough with the words, most similar first."""
     longer = [_letters(word) for word in words if len(word) > TRIGRAM]
     typed = set().union(*map(_letters, words))
     likeness = {}
@@ -75,6 +75,6 @@ def _most_similar(words: Sequence[str], names: dict[int, str]) -> list[int]:
 
 
 def _letters(word: str) -> set[str]:
-    """The trigrams of a word and its ends, and all its letters in order, which swapping two does not change."""
+    """A word's trigrams with its ends, and its sorted letters, which swapping two does not change."""
     padded = f"  {word} "
     return {padded[start : start + TRIGRAM] for start in range(len(word) + 1)} | {"".join(sorted(word))}

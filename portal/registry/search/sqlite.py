@@ -1,4 +1,4 @@
-"""Search on SQLite: full-text tables of trigrams, which know where letters stand but not the texts themselves."""
+"""Search on SQLite: full-text tables of trigrams, with the positions of letters but not the texts themselves."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -30,7 +30,7 @@ def uuid_prefix(prefix: str) -> Q:
 
 
 def all_by_keys(kinds: Sequence[Kind], alternatives: Alternatives) -> Q | None:
-    """Nothing: :func:`containing` looks for few matches itself."""
+    """Return ``None``: :func:`containing` itself looks for few matches."""
     return None
 
 
@@ -82,12 +82,12 @@ def matching_keys(kinds: Sequence[Kind], alternatives: Alternatives, limit: int)
 
 
 def _index_suffices(alternatives: Alternatives) -> bool:
-    """Whether the index of trigrams alone can tell."""
+    """Whether the trigram index can decide alone."""
     return all(len(form) >= TRIGRAM for terms in alternatives for term in terms for form in forms_of(term))
 
 
 def _are_long(alternatives: Alternatives) -> bool:
-    """Whether every word counts wherever it stands, not only where it begins one."""
+    """Whether every word matches anywhere, not only at the beginning of a word."""
     return all(len(term) >= TRIGRAM for terms in alternatives for term in terms)
 
 
@@ -96,7 +96,7 @@ def _occurs(term: str) -> Q:
 
 
 def _expression(alternatives: Alternatives) -> str:
-    """The expression for a table of trigrams; empty if it cannot narrow every alternative."""
+    """The full-text expression; empty if it can't narrow every alternative."""
     found = [" AND ".join(filter(None, map(_any_form, terms))) for terms in alternatives]
     return " OR ".join(f"({terms})" for terms in found) if all(found) else ""
 
@@ -118,9 +118,9 @@ def _select_newest(kinds: Sequence[Kind], expression: str, limit: int) -> Statem
 
 
 def _select_by_pieces(kind: Kind, alternatives: Alternatives, limit: int) -> Statement:
-    """The same for words that may stand apart: the table finds all their pieces, the text decides.
+    """The same for words in any position: the table finds all their pieces, then the text decides.
 
-    Letting the table compare where each trigram of each word stands takes longer than reading the texts it leaves.
+    Comparing positions of all trigrams in the table takes longer than reading the texts it leaves.
     """
     table = index_of(kind)
     pieces = " OR ".join(f"({' AND '.join(map(_all_pieces, terms))})" for terms in alternatives)
@@ -140,7 +140,7 @@ def _all_pieces(term: str) -> str:
 
 
 def _few_matches(kinds: Sequence[Kind], expression: str) -> Q | None:
-    """All that match, if they are few."""
+    """All matches, if they are few."""
     with connection.cursor() as cursor:
         cursor.execute(*_select_newest(kinds, expression, MAX_BY_KEYS + 1))
         return by_keys([key for (key,) in cursor.fetchall()])
@@ -151,11 +151,11 @@ def _few_matches(kinds: Sequence[Kind], expression: str) -> Q | None:
 PREPARATION: Final = ()
 TABLE: Final = (
     "CREATE VIRTUAL TABLE {index} USING fts5(search_text, content='', tokenize='trigram')",
-    # In few large pieces, which takes two thirds of the time; afterwards the usual size again.
+    # In a few large segments, which takes two thirds of the time; afterwards the usual size again.
     "INSERT INTO {index} ({index}, rank) VALUES ('hashsize', 67108864)",
     "INSERT INTO {index} (rowid, search_text) SELECT id, search_text" + LIVE_RECORDS,
     "INSERT INTO {index} ({index}, rank) VALUES ('hashsize', 1048576)",
-    # What is taken in at once lies in many pieces, which later writing would join little by little.
+    # A bulk import leaves many segments, which later writes would merge little by little.
     "INSERT INTO {index} ({index}) VALUES ('optimize')",
 )
 CREATE_TRIGGER: Final = "CREATE TRIGGER IF NOT EXISTS"

@@ -1,4 +1,4 @@
-"""What a record can be found by: one line for each thing, between two marks, with a further mark before its name.
+"""The search text of a record: a line for each value, between two marks, with another mark before the name.
 
 So the beginning and the end of a line or a name are searched for like any other letter.
 """
@@ -8,15 +8,15 @@ from typing import Final
 from portal.registry.models import Kind, Record
 from portal.registry.query import MARK, MAX_LENGTH, UNMARKED, fold
 
-# How good a match is: the whole name, another whole line, the beginning of the name, of a line, of a word.
+# The ranks of matches: the whole name, another whole line, the beginning of the name, of a line, of a word.
 FORMS: Final = tuple(form.replace("|", MARK) for form in ("||{}|", "|{}|", "||{}", "|{}", " {}"))
 TRIGRAM: Final = 3
 
 
 def search_text(name: str | None = None, *others: str | None) -> str:
-    """The folded lines of a record, its name first. IDs are found without it.
+    """The normalized lines of a record, its name first. IDs are found without it.
 
-    No line is longer than what is read of a search, nor than PostgreSQL's index of lines can store.
+    No line is longer than the text of a search, or than PostgreSQL's index of lines can store.
     """
     first, *rest = (
         " ".join(fold(part or "").translate(UNMARKED).split())[:MAX_LENGTH] for part in (name, *others)
@@ -30,7 +30,7 @@ def lines_of(record: Record) -> list[str]:
 
 
 def forms_of(term: str) -> tuple[str, ...]:
-    """What to search for: a term too short for an index of trigrams counts only where a word begins."""
+    """The forms of a term to search for. A term too short for trigrams matches only at the beginning of a word."""
     is_form = term.startswith((MARK, " "))
     return (term,) if is_form or len(term) >= TRIGRAM else (f"{MARK}{term}", f" {term}")
 
@@ -42,5 +42,5 @@ def pieces_of(term: str) -> list[str]:
 
 
 def index_of(kind: Kind) -> str:
-    """The name of a kind's table of texts."""
+    """The name of a kind's search table."""
     return f"registry_search_{kind.value}"
