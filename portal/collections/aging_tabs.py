@@ -1,4 +1,4 @@
-"""The aging tabs of the worklist: how many accounts are in each bucket, and what they add up to."""
+"""The aging tabs of the worklist: the number of accounts in each bucket, and their sum."""
 
 import hashlib
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ from servicing.figures import Aging, aging
 
 
 class AgingTab(NamedTuple):
-    """One bucket: how many accounts, and what they add up to."""
+    """One bucket: the number of accounts, and their sum."""
 
     value: str
     words: str
@@ -29,12 +29,12 @@ class AgingTab(NamedTuple):
     is_chosen: bool = False
 
 
-# Its name, how many accounts, what is known of their past due, and of how many nothing is.
+# Name, number of accounts, known past due amount, and number of accounts with an unknown one.
 Bucket = tuple[str, int, Decimal | None, int]
 
 
 def aging_tabs(listing: Listing) -> list[AgingTab]:
-    """The buckets of what the other filters leave; of very many accounts, as of a minute ago."""
+    """Build the tabs of the accounts that match the other filters; with very many accounts, cached for a minute."""
     found = listing.without_tab()
     if not found.page.has_other_pages():
         tabs = _tabs(_bucket_of(record) for record in found.page)

@@ -1,4 +1,4 @@
-"""Promises that need attention: those for today that aren't kept, and those that broke since yesterday."""
+"""Promises that need attention: those due today that aren't kept, and those broken since yesterday."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from portal.ui import wording
 
 
 def promises_due_today(snoozed: Snoozed) -> Items:
-    """The promises for today."""
+    """The promises due today."""
     return _items(snoozed, due_today(), "promised", "promises due today", "due")
 
 
 def broken_promises(snoozed: Snoozed) -> Items:
-    """The promises that broke yesterday or today, on Mondays since Friday."""
+    """The promises broken yesterday or today, on Mondays since Friday."""
     return _items(snoozed, broken_since_yesterday(), "broken", "broken promises", "new")
 
 

@@ -1,4 +1,4 @@
-"""The contact log of a borrower or an account: who can be reached, what was said, what was promised."""
+"""The contact log of a borrower or an account: people to contact, what was said, what was promised."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SUBJECTS = (Kind.BORROWER, *ACCOUNTS)
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One contact, with its promise as the repayments decide it."""
+    """One contact with its decided promise."""
 
     contact: Contact
     promise: DecidedPromise | None
@@ -33,7 +33,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class ContactLog:
-    """What the panel of a borrower or an account shows."""
+    """The contents of the panel of a borrower or an account."""
 
     record: Record
     owner: AccountOwner | None
@@ -53,7 +53,7 @@ def contact_log(record: Record) -> ContactLog:
 
 
 def contact_form(record: Record, data: Any = None) -> ContactForm:
-    """The form to log a contact; to be read again, under a lock, before it is saved."""
+    """The form to log a contact. Build it again under a lock before saving."""
     borrower_uuid = borrower_of(record)
     newest = _contacts(record).first()
     related = Record.objects.filter(borrower_uuid=borrower_uuid, archived_at__isnull=True)
@@ -77,7 +77,7 @@ def borrower_of(record: Record) -> str:
 
 
 def people_of(borrower: Record) -> list[str]:
-    """Whom to reach: the borrower and its key people, with their phone numbers."""
+    """The people to contact: the borrower and its key people, with their phone numbers."""
     people = active_records(Kind.KEY_PERSON).filter(borrower_uuid=borrower.uuid).order_by("pk")
     return list(dict.fromkeys(_person(one) for one in (*people, borrower) if one.label))
 
@@ -88,7 +88,7 @@ def _person(record: Record) -> str:
 
 
 def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
-    """Save a contact, what was promised and what comes next; each leaves its own entry in the audit trail."""
+    """Save a contact, its promise and its follow-up, each with its own audit entry."""
     found, account = form.cleaned_data, form.chosen_account
     contact = Contact.objects.create(
         borrower_uuid=borrower_of(record),
@@ -127,12 +127,12 @@ def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
 
 
 def label_of(record: Record) -> str:
-    """A record as the audit trail names it."""
+    """A record's name in the audit trail."""
     return str(record) if record.kind == Kind.BORROWER else f"{record.kind} {record.uuid[:8]}"
 
 
 def _contacts(record: Record) -> QuerySet[Contact]:
-    """The contacts about a borrower and its accounts; about an account, also those about all of its borrower."""
+    """The contacts about a borrower and its accounts; for an account, also those about its borrower as a whole."""
     owner = borrower_of(record)
     if record.kind != Kind.BORROWER:
         of_all = Q(borrower_uuid=owner, account_uuid="") if owner else Q()

@@ -1,4 +1,4 @@
-"""The forms of the contact log: one contact with what was promised and what comes next, and a promise taken back."""
+"""The forms of the contact log: one contact with promise and follow-up, and the withdrawal of a promise."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
@@ -22,7 +22,7 @@ NOUNS = {Kind.LOAN: "Loan", Kind.LINE: "Line"}
 
 
 class ContactForm(StaffForm):
-    """One contact. What was promised is asked about once if it is more than the account owes."""
+    """One contact. Asks once about a promise above what the account owes."""
 
     person = ChoiceField(label="Person")
     account = ChoiceField(label="Account", required=False)
@@ -97,7 +97,7 @@ class ContactForm(StaffForm):
             self.add_error(None, "This account is archived. Restore it to log a promise.")
 
     def _ask_once(self, found: dict[str, Any]) -> None:
-        """Ask about a promise above what is owed, and about what others logged since the form was opened."""
+        """Ask about a promise above what is owed, and about contacts logged by others since the form was opened."""
         owed = owed_on(self.chosen_account)
         if found["amount"] is not None and owed is not None and found["amount"] > owed:
             self._ask("amount", f"More than the {wording.money(owed)} owed. Log it anyway?")
@@ -117,13 +117,13 @@ class ContactForm(StaffForm):
 
     @property
     def promised(self) -> tuple[Decimal, date] | None:
-        """What was promised, and for when."""
+        """The promised amount and day."""
         found = self.cleaned_data
         return (found["amount"], found["day"]) if found["outcome"] == Outcome.PROMISED else None
 
 
 def owed_on(account: Record | None) -> Decimal | None:
-    """All that is still to be paid on an account, as far as it is known."""
+    """Everything still to be paid on an account, as far as known."""
     if account is None:
         return None
     if account.kind == Kind.LOAN:
@@ -137,12 +137,12 @@ def _past_due(account: Record) -> str:
 
 
 class WithdrawForm(StaffForm):
-    """Why a promise doesn't hold any more."""
+    """Why a promise is withdrawn."""
 
     reason = TextField(label="Reason", max_length=200)
 
 
 class AssignForm(StaffForm):
-    """Who works on the chosen accounts."""
+    """The owner of the selected accounts."""
 
     owner = ColleagueField(label="Owner")

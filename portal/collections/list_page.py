@@ -1,4 +1,4 @@
-"""The worklist: loans and lines that are past due, worst first, and what is being done about them."""
+"""The worklist: past due loans and lines, worst first, and the work on them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,14 +55,14 @@ def _changed(*, is_cured: bool) -> Q:
 
 
 def shown(state: QueryDict) -> Q:
-    """What is past due; what was cured this week, or whatever has promises, if that is asked for."""
+    """The condition for past due accounts; if filtered for, those cured this week or with promises instead."""
     if state.get("change") == CURED:
         return Q(kind__in=ACCOUNTS, past_due_rank__isnull=True) & _changed(is_cured=True)
     return Q(kind__in=ACCOUNTS) if state.get("promise") in PROMISES else IS_LATE
 
 
 def never_empty(state: QueryDict) -> list[str]:
-    """The columns that everything shown has: only what is past due has a rank."""
+    """The columns that no shown account lacks. Only past due accounts have a rank."""
     return [] if state.get("change") == CURED or state.get("promise") in PROMISES else ["past_due_rank"]
 
 
@@ -88,7 +88,7 @@ def _with_promise(name: str) -> Q:
 
 
 def _contacted(days: int) -> Q:
-    """Whether nobody was contacted about the account, or about all of its borrower."""
+    """The condition that nobody was contacted about the account, or about its borrower as a whole."""
     recent = Contact.objects.filter(day__gt=business_date() - timedelta(days=days))
     of_borrowers = recent.filter(account_uuid="").values("borrower_uuid")
     of_accounts = recent.exclude(account_uuid="").values("account_uuid")
@@ -136,7 +136,7 @@ FILTERS = [
 
 
 def account_url(record: Record, state: str) -> str:
-    """The account's page, which leads to the next one of the list in this state."""
+    """The account's page with a link to the next account of the list in this state."""
     place = f"{state.removeprefix('?')}&at={cursor_of(record)}"
     return f"{record.get_absolute_url()}?{urlencode({'worklist': place.removeprefix('&')})}"
 
@@ -151,7 +151,7 @@ def _account(row: WorklistRow) -> SafeString:
     if row.change:
         new = SafeString('New<span class="visually-hidden">ly past due</span>')
         mark = ui.badge("ok", "Cured") if row.change.is_cured else ui.badge("warn", new)
-    if row.promise:  # On a phone the column of promises has no room.
+    if row.promise:  # A phone has no room for the promises column.
         badge = ui.badge(row.promise.look, f"Promise {str(row.promise.state).lower()}")
         promise = format_html('<span class="sd-narrow">{}</span>', badge)
     return format_html(
@@ -176,7 +176,7 @@ def _payment(payment: Payment | None) -> str:
 
 
 def _pending(row: WorklistRow) -> str:
-    """The next scheduled payment, and that none comes by itself."""
+    """The next scheduled payment, and a note without autopay."""
     off = "Autopay off" if row.autopay is False else ""
     return cells.joined(_payment(row.pending), cells.with_note("", off) if off else "")
 
@@ -208,7 +208,7 @@ def _owner(row: WorklistRow) -> str:
 def _payment_columns(
     name: str, head: str, amount_head: str, cell: Callable[[Any], str]
 ) -> tuple[Column, Column]:
-    """A payment on screen; in a file its day and its amount."""
+    """A payment in one column on screen, and in two in a file: day and amount."""
     read = attrgetter(name)
     return (
         Column(
@@ -336,7 +336,7 @@ def _printed_time(row: WorklistRow) -> str:
 
 
 def printed_columns() -> list[Column]:
-    """The columns of the screen, with times instead of ages and without what can only be pressed."""
+    """The columns of the screen, with times instead of ages and without controls."""
     on_paper = {"borrower": _printed_account, "contact": _printed_contact, "checked": _printed_time}
     changes = {name: {"cell": cell} for name, cell in on_paper.items()}
     return [column for column in _changed_columns(WORKLIST.columns, **changes) if column.cell]
@@ -346,15 +346,15 @@ def printed_columns() -> list[Column]:
 
 
 def cursor_of(record: Record) -> str:
-    """The place of an account in the worklist."""
+    """The position of an account in the worklist."""
     rank = "" if record.past_due_rank is None else f"{record.past_due_rank:f}"
     return f"{rank}~{record.pk}"
 
 
 def next_account(state: QueryDict) -> Record | None:
-    """The account after the place ``at`` of the list in this state; the first without one.
+    """The account after the position ``at`` of the list in this state; without one, the first.
 
-    The keys are read along the index, however far down the place is.
+    The keys are read along the index, however far down the position is.
     """
     found = WORKLIST.find(state)
     accounts, is_rising = found.found, found.sort.startswith("-")
@@ -363,7 +363,7 @@ def next_account(state: QueryDict) -> Record | None:
         return accounts.first()
     beyond = "gt" if is_rising else "lt"
     following = accounts.filter(past_due_rank=rank, **{f"pk__{beyond}": key}).first()
-    if following or rank is None:  # What isn't past due comes last.
+    if following or rank is None:  # Accounts that aren't past due come last.
         return following
     return (
         accounts.filter(**{f"past_due_rank__{beyond}": rank}).first()

@@ -1,6 +1,6 @@
-"""What staff do about accounts that are past due: who works on one, whom they reached, and what was promised.
+"""The work on past due accounts: their owners, contacts and promises.
 
-Whether a promise is kept isn't stored: the repayments on file decide it whenever it is read.
+Whether a promise is kept isn't stored: the repayments on file decide it on every read.
 """
 
 from django.conf import settings
@@ -8,7 +8,7 @@ from django.db import models
 
 
 class AccountOwner(models.Model):
-    """Who works on an account."""
+    """The staff member who works on an account."""
 
     account_uuid = models.CharField(max_length=64, unique=True)
     owner = models.ForeignKey(
@@ -39,7 +39,7 @@ class Outcome(models.TextChoices):
 
 
 class Contact(models.Model):
-    """One attempt to reach somebody about a borrower, or about one of its accounts."""
+    """One attempt to contact somebody about a borrower or one of its accounts."""
 
     borrower_uuid = models.CharField(max_length=64, db_index=True)
     account_kind = models.CharField(max_length=16, blank=True)
@@ -63,7 +63,7 @@ class Contact(models.Model):
 
 
 class Promise(models.Model):
-    """What was promised in a contact: an amount by a day."""
+    """An amount promised in a contact, with the day it is due."""
 
     contact = models.OneToOneField(Contact, on_delete=models.CASCADE, related_name="promise")
     account_uuid = models.CharField(max_length=64, db_index=True)

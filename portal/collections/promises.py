@@ -1,4 +1,4 @@
-"""Promises as staff read them: decided by the repayments on file of their accounts, whenever they are read."""
+"""Promises, decided by the repayments on file of their accounts whenever they are read."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -43,7 +43,7 @@ class RepaymentLink(NamedTuple):
 
 @dataclass(frozen=True)
 class DecidedPromise:
-    """A promise and what the repayments on file say about it."""
+    """A promise as decided by the repayments on file."""
 
     promise: Promise
     decision: Decision
@@ -59,7 +59,7 @@ class DecidedPromise:
 
     @property
     def words(self) -> str:
-        """What was paid, where that says more than the state; and why a promise was withdrawn."""
+        """What was paid, if that says more than the state, or why the promise was withdrawn."""
         if self.state == PromiseState.WITHDRAWN:
             return f"by {self.promise.withdrawn_by}: {self.promise.reason}"
         paid, amount = (wording.money(one) for one in (self.decision.paid, self.promise.amount))
@@ -69,7 +69,7 @@ class DecidedPromise:
 
     @property
     def links(self) -> list[RepaymentLink]:
-        """The repayments that decide it, and those in its time that don't count any more."""
+        """The repayments that decide it, and returned ones that no longer count."""
         found = (
             (self.decision.counted, "paid"),
             (self.decision.scheduled, "scheduled"),
@@ -86,7 +86,7 @@ class DecidedPromise:
 
 
 def decide_promises(account_uuids: Iterable[str]) -> dict[str, list[DecidedPromise]]:
-    """The promises of each of these accounts, newest first, decided from what is on file."""
+    """Decide the promises of each of these accounts, newest first."""
     saved: dict[str, list[Promise]] = defaultdict(list)
     for promise in Promise.objects.filter(account_uuid__in=set(account_uuids)).select_related("contact"):
         saved[promise.account_uuid].append(promise)
@@ -108,7 +108,7 @@ def decide_promises(account_uuids: Iterable[str]) -> dict[str, list[DecidedPromi
 
 
 def _note_broken(decided: Iterable[DecidedPromise]) -> None:
-    """Save the day on which a promise is first seen broken: its update may come long after its deadline."""
+    """Save the day on which a promise is first seen broken, because its update may come long after its deadline."""
     news = [
         one.promise
         for one in decided
@@ -133,7 +133,7 @@ def _plain(promise: Promise) -> promises.Promise:
 def _repayments(
     saved: Mapping[str, list[Promise]],
 ) -> tuple[dict[str, list[SeenRepayment]], dict[str, date | None]]:
-    """The repayments of accounts since their first promise, and the days on which their lists were read last."""
+    """The repayments of accounts since their first promise, and the days on which their lists were last read."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
     kinds = (Kind.REPAYMENT, *REPAYMENTS_OF.values())
     rows = Record.objects.filter(
@@ -158,7 +158,7 @@ def _repayments(
 
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:
-    """The promises of active accounts that meet a condition and are in one of these states, the latest day first."""
+    """The promises of active accounts that meet a condition and have one of these states, latest day first."""
     active = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True).values("uuid")
     made = Promise.objects.filter(condition, withdrawn_at=None, account_uuid__in=active)
     accounts = dict(made.values_list("pk", "account_uuid"))
@@ -172,12 +172,12 @@ def find_promises(condition: Q, states: Collection[PromiseState]) -> list[Decide
 
 
 def due_today() -> list[DecidedPromise]:
-    """The promises for today that aren't kept yet."""
+    """The promises due today that aren't kept yet."""
     return find_promises(Q(day=business_date()), UNDECIDED)
 
 
 def broken_since_yesterday() -> list[DecidedPromise]:
-    """The promises that broke yesterday or later, on Mondays since Friday."""
+    """The promises broken since yesterday, on Mondays since Friday."""
     first = business_date() - timedelta(days=1)
     while not promises.is_business_day(first):
         first -= timedelta(days=1)
@@ -185,21 +185,21 @@ def broken_since_yesterday() -> list[DecidedPromise]:
 
 
 def broken_since(first: date) -> list[DecidedPromise]:
-    """The promises that broke on this day or later, because nobody paid or because a payment was returned.
+    """The promises broken on this day or later, by a missing or a returned payment.
 
-    What broke one may be read long after it happened: it counts from the day on which it was seen.
+    What broke a promise may be read long after it happened, so the day on which it was seen counts.
     """
     today = business_date()
     recent = today - timedelta(days=RECENT_DAYS)
     candidates = Q(day__gte=recent, day__lt=today) | Q(broken_on__gte=first)
-    if Promise.objects.filter(day__lt=recent).exists():  # Only a late return breaks one of these.
+    if Promise.objects.filter(day__lt=recent).exists():  # Only a late return can break one of these.
         candidates |= Q(account_uuid__in=accounts_with_returns(first))
     found = find_promises(candidates, [PromiseState.BROKEN])
     return [one for one in found if (one.promise.broken_on or today) >= first]
 
 
 def accounts_with(name: str) -> list[str]:
-    """The accounts with promises that are due today, or with recent ones that are undecided, kept or broken."""
+    """The accounts with promises due today, or with recent ones that are undecided, kept or broken."""
     recent = business_date() - timedelta(days=RECENT_DAYS)
     match name:
         case "due":
@@ -216,5 +216,5 @@ def accounts_with(name: str) -> list[str]:
 
 
 def promised_amount(found: Iterable[DecidedPromise]) -> Decimal:
-    """What these promises add up to."""
+    """The sum of these promises."""
     return sum((one.promise.amount for one in found), Decimal(0))

@@ -1,4 +1,4 @@
-"""Failed and returned payments: by code, by day, repeated from one bank account, and what is scheduled next from it."""
+"""Failed and returned payments by code and by day, with repeats and the next payment from the same bank account."""
 
 import re
 from collections import Counter, defaultdict
@@ -63,9 +63,9 @@ class ReturnedPayment:
     day: date
     code: str
     repeats: int
-    """How many payments from its bank account came back within 90 days; 0 without a bank account."""
+    """The number of payments from its bank account that came back within 90 days; 0 without a bank account."""
     following: Repayment | None
-    """What is scheduled next from its bank account, or for its loan or line without one."""
+    """The next scheduled payment from its bank account; without one, of its loan or line."""
 
     @property
     def bank(self) -> str:
@@ -73,7 +73,7 @@ class ReturnedPayment:
 
     @property
     def reason(self) -> str:
-        """The service's own words, where they say more than the code."""
+        """The service's own words, if they say more than the code."""
         words = (self.repayment.error_description or "").strip()
         return "" if self.code in DESCRIPTIONS else words or "No reason given"
 
@@ -88,7 +88,7 @@ class ReturnedPayment:
 
 @dataclass(frozen=True)
 class ReturnGroup:
-    """The payments with one code, or of one day."""
+    """The payments with one code or of one day."""
 
     title: str
     description: str
@@ -101,9 +101,9 @@ class ReturnGroup:
 
 
 def returned_payments(days: int) -> list[ReturnedPayment]:
-    """The payments that failed, or whose return became news, within some days; the latest first.
+    """The payments that failed or were reported as returned within some days, latest first.
 
-    A payment that fails before its date is news on the day of its answer.
+    A payment that fails before its date counts on the day of its answer.
     """
     since = business_date() - timedelta(days=days)
     dated = {one.pk: day for one, day in returned_since(since)}
@@ -149,13 +149,13 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
 
 
 def code_of(repayment: Repayment) -> str:
-    """The ACH return code in the service's words about a payment."""
+    """The ACH return code in the service's text about a payment."""
     found = _CODE.search((repayment.error_description or "").upper())
     return found[1] if found else NO_CODE
 
 
 def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
-    """The payments by code, the most frequent first."""
+    """Group the payments by code, most frequent first."""
     groups: dict[str, list[ReturnedPayment]] = defaultdict(list)
     for one in payments:
         groups[one.code].append(one)
@@ -164,7 +164,7 @@ def by_code(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
 
 
 def by_day(payments: Sequence[ReturnedPayment]) -> list[ReturnGroup]:
-    """The payments by day, the latest first."""
+    """Group the payments by day, latest first."""
     groups: dict[date, list[ReturnedPayment]] = defaultdict(list)
     for one in payments:
         groups[one.day].append(one)

@@ -1,4 +1,4 @@
-"""The rows of the worklist: accounts with what is being done about them, one query for each kind of fact."""
+"""The rows of the worklist: accounts with the work on them, one query for each kind of fact."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ SHOWN_OF_OWNER = ("username", "first_name", "last_name", "is_active")
 
 
 class Payment(NamedTuple):
-    """A repayment of an account, as far as the worklist shows it."""
+    """A repayment, as far as the worklist shows it."""
 
     day: date
     amount: Decimal | None
@@ -33,7 +33,7 @@ class Payment(NamedTuple):
 
 @dataclass
 class WorklistRow(Row):
-    """An account that is past due, and what is being done about it."""
+    """A past due account and the work on it."""
 
     pending: Payment | None = None
     last_paid: Payment | None = None
@@ -49,7 +49,7 @@ def changed_since() -> date:
 
 
 def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
-    """The accounts with their payments, contacts, promises and owners: one query for each of these."""
+    """Load accounts with their payments, contacts, promises and owners, with one query for each of these."""
     uuids = [record.uuid for record in records]
     payments = _payments(uuids)
     contacts = _last_contacts(records)
@@ -76,7 +76,7 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
 
 
 def _last_contacts(records: Sequence[Record]) -> dict[int, Contact]:
-    """The last contact about each account, or about all of its borrower."""
+    """The last contact about each account, or about its borrower as a whole."""
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
     groups = Contact.objects.filter(about).order_by().values("account_uuid", "borrower_uuid")
@@ -90,9 +90,9 @@ def _last_contacts(records: Sequence[Record]) -> dict[int, Contact]:
 
 
 def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:
-    """The next scheduled and the last succeeded repayment of each account.
+    """The next scheduled and the last successful repayment of each account.
 
-    Of each account's many repayments two are shown: all are compared as texts, and only those two are converted.
+    Only these two are shown, so all are compared as text, and only these are converted.
     """
     today = business_date().isoformat()
     rows = (

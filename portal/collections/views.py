@@ -87,14 +87,14 @@ def export(request: StaffRequest) -> StreamingHttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires("collections.index")
 def refresh(request: StaffRequest) -> HttpResponseBase:
-    """Some of the list are read again."""
+    """Refresh selected accounts of the list."""
     return refresh_selected(request, WORKLIST)
 
 
 @require_safe
 @requires("collections.index")
 def print_list(request: StaffRequest) -> HttpResponse:
-    """Everything that the filters leave on one page, for paper."""
+    """All matching accounts on one page, for printing."""
     found = WORKLIST.find(request.GET)
     rows = list(WORKLIST.rows(found.found[:MAX_PRINTED]))
     append(
@@ -117,7 +117,7 @@ def print_list(request: StaffRequest) -> HttpResponse:
 @require_safe
 @requires("collections.index")
 def next_in_list(request: StaffRequest) -> HttpResponse:
-    """Go to the account after the place where this person is, or back to the list at its end."""
+    """Go to the account after this one, or back to the list at its end."""
     state = request.GET.copy()
     record = next_account(state)
     state.pop("at", None)
@@ -141,7 +141,7 @@ def contacts(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
 @require_POST
 @requires("collections.log")
 def log(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
-    """Log a contact. Two people at once come one after the other; the second is asked once."""
+    """Log a contact. Of two people at once, the second waits and is asked once."""
     record = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SUBJECTS)
     with transaction.atomic():
         Record.objects.select_for_update().get(pk=record.pk)
@@ -174,7 +174,7 @@ def _contacts_page(
 
 
 def _log_view(request: StaffRequest, record: Record) -> None:
-    """Record that the contacts about a record were shown."""
+    """Record the view of a record's contacts."""
     log_view(
         Actor.of(request),
         "collections.view",
@@ -218,8 +218,8 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
 @requires("collections.take")
 @transaction.atomic
 def take(request: StaffRequest) -> HttpResponse:
-    """Take the chosen accounts that nobody who is still here works on, or give one's own back."""
-    records, is_release = _locked(request), "release" in request.POST
+    """Take the selected accounts that no active person owns, or release one's own."""
+    records, is_release = _lock_selected(request), "release" in request.POST
     owned = AccountOwner.objects.filter(owner__is_active=True).exclude(owner=request.user)
     others = set(
         owned.filter(account_uuid__in=[one.uuid for one in records]).values_list("account_uuid", flat=True)
@@ -228,35 +228,35 @@ def take(request: StaffRequest) -> HttpResponse:
     changed = _set_owner(Actor.of(request), free, None if is_release else request.user)
     words = f"{changed} account{'' if changed == 1 else 's'} {'released' if is_release else 'taken'}."
     toast(request, f"{words} {len(others)} skipped: owned by colleagues." if others else words)
-    return finish_action(request, _back(request, records))
+    return finish_action(request, _redirect_back(request, records))
 
 
 @require_POST
 @requires("collections.assign")
 @transaction.atomic
 def assign(request: StaffRequest) -> HttpResponse:
-    """Give the chosen accounts to a colleague, or to nobody."""
-    records, form = _locked(request), AssignForm(request.POST)
+    """Assign the selected accounts to a colleague or to nobody."""
+    records, form = _lock_selected(request), AssignForm(request.POST)
     is_nobody = request.POST.get("owner") == NOBODY
     if not records or not (is_nobody or form.is_valid()):
-        context = {"form": form, "back": _back(request, records), "number": len(records)}
+        context = {"form": form, "back": _redirect_back(request, records), "number": len(records)}
         return render_page(request, "collections/assign.html", context, status=422)
     owner = None if is_nobody else form.cleaned_data["owner"]
     changed = _set_owner(Actor.of(request), records, owner)
     to_whom = f"assigned to {owner.display_name()}" if owner else "unassigned"
     toast(request, f"{changed} account{'' if changed == 1 else 's'} {to_whom}.")
-    return finish_action(request, _back(request, records))
+    return finish_action(request, _redirect_back(request, records))
 
 
-def _locked(request: StaffRequest) -> list[Record]:
-    """The chosen accounts; of two people who take one at once, the second waits."""
+def _lock_selected(request: StaffRequest) -> list[Record]:
+    """Lock the selected accounts: of two people who take one at once, the second waits."""
     uuids = [uuid for uuid in request.POST.getlist("uuid") if IDENTIFIER.fullmatch(uuid)]
     chosen = WORKLIST.records().filter(uuid__in=uuids[:MAX_ASSIGNED], kind__in=ACCOUNTS)
     return list(chosen.select_for_update().order_by("pk"))
 
 
-def _back(request: StaffRequest, records: list[Record]) -> str:
-    """The list in its state, or the account that was taken on its own page."""
+def _redirect_back(request: StaffRequest, records: list[Record]) -> str:
+    """Redirect to the list in its state, or to the page of the account that was taken there."""
     state = request.POST.get("back", "")
     if "one" in request.POST and records:
         return contacts_url(records[0])
@@ -264,7 +264,7 @@ def _back(request: StaffRequest, records: list[Record]) -> str:
 
 
 def _set_owner(actor: Actor, records: list[Record], owner: User | None) -> int:
-    """Set who works on these accounts; return how many changed. Each leaves an entry in the audit trail."""
+    """Set the owner of these accounts, each with an audit entry; return how many changed."""
     uuids = [one.uuid for one in records]
     rows = AccountOwner.objects.filter(account_uuid__in=uuids).select_related("owner")
     before = {one.account_uuid: one.owner for one in rows}

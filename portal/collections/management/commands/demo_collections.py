@@ -1,4 +1,4 @@
-"""Logs contacts and promises of the demo's staff, and lets the sandbox's days pass until its repayments decide them."""
+"""Logs contacts and promises as the demo's staff, and lets the sandbox's days pass until repayments decide them."""
 
 import json
 import urllib.request
@@ -25,9 +25,9 @@ from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.promises import business_day_after
 
 DEMO_DAYS = 10
-"""How many days ago the demo's portfolio begins. They pass here, so that its last day is today."""
+"""How many days ago the demo's portfolio begins. These days pass here, so that its last day is today."""
 DAYS = 4
-"""How many of them pass before accounts are read again, so that repayments arrive."""
+"""How many days pass before accounts are read again and their repayments arrive."""
 MAX_READ = 60
 
 
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         let_days_pass(DAYS)
         call_command("refresh_portfolio", rate=500, older_than=0, verbosity=0)
         let_days_pass((last_day - business_date()).days)
-        # A promise whose deadline has passed waits for an update of its account: those aren't read.
+        # These accounts aren't read, so that promises past their deadline wait for an update.
         waiting = {row.record.uuid for row in unpaid[2:4]}
         for record in due_for_refresh(ACCOUNTS, older_than=timezone.now()):
             if record.uuid not in waiting:
@@ -84,7 +84,7 @@ def let_days_pass(days: int) -> None:
 
 
 def control_sandbox(name: str, body: dict[str, Any]) -> None:
-    """Send a request to one of the sandbox's control endpoints."""
+    """Call one of the sandbox's control endpoints."""
     request = urllib.request.Request(  # noqa: S310 - the address of the service, set by the operator
         f"{settings.SERVICING_URL}/_sandbox/{name}",
         json.dumps(body).encode(),
@@ -103,7 +103,7 @@ def _with_scheduled_payments(number: int) -> list[WorklistRow]:
 
 
 def log(row: WorklistRow, username: str, *, day: date | None = None, **typed: Any) -> None:
-    """Log a contact as this person, by the form that staff use."""
+    """Log a contact as this person, with the form that staff use."""
     user = User.objects.get(username=username)
     actor = Actor(id=user.pk, name=user.audit_name(), role=user.role)
     form = contact_form(row.record)
