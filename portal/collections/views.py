@@ -228,7 +228,7 @@ def take(request: StaffRequest) -> HttpResponse:
     changed = _set_owner(Actor.of(request), free, None if is_release else request.user)
     words = f"{changed} account{'' if changed == 1 else 's'} {'released' if is_release else 'taken'}."
     toast(request, f"{words} {len(others)} skipped: owned by colleagues." if others else words)
-    return finish_action(request, _redirect_back(request, records))
+    return finish_action(request, _back_url(request, records))
 
 
 @require_POST
@@ -239,13 +239,13 @@ def assign(request: StaffRequest) -> HttpResponse:
     records, form = _lock_selected(request), AssignForm(request.POST)
     is_nobody = request.POST.get("owner") == NOBODY
     if not records or not (is_nobody or form.is_valid()):
-        context = {"form": form, "back": _redirect_back(request, records), "number": len(records)}
+        context = {"form": form, "back": _back_url(request, records), "number": len(records)}
         return render_page(request, "collections/assign.html", context, status=422)
     owner = None if is_nobody else form.cleaned_data["owner"]
     changed = _set_owner(Actor.of(request), records, owner)
     to_whom = f"assigned to {owner.display_name()}" if owner else "unassigned"
     toast(request, f"{changed} account{'' if changed == 1 else 's'} {to_whom}.")
-    return finish_action(request, _redirect_back(request, records))
+    return finish_action(request, _back_url(request, records))
 
 
 def _lock_selected(request: StaffRequest) -> list[Record]:
@@ -255,8 +255,8 @@ def _lock_selected(request: StaffRequest) -> list[Record]:
     return list(chosen.select_for_update().order_by("pk"))
 
 
-def _redirect_back(request: StaffRequest, records: list[Record]) -> str:
-    """Redirect to the list in its state, or to the page of the account that was taken there."""
+def _back_url(request: StaffRequest, records: list[Record]) -> str:
+    """The address of the list in its state, or of the account that was taken on its own page."""
     state = request.POST.get("back", "")
     if "one" in request.POST and records:
         return contacts_url(records[0])
