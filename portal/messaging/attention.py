@@ -18,9 +18,9 @@ DELIVERED = "SUCCESS"
 
 
 def undelivered_messages(snoozed: Snoozed) -> Items:
-    """Messages of the last days that were not delivered, as one item; a new message makes it a new one."""
+    """Undelivered messages of the last days as one item, which a new message replaces with a new one."""
     since = business_date() - timedelta(days=RECENT_DAYS)
-    # Most messages were delivered: the index of statuses leads past them, "not equal" would look at each.
+    # Most messages were delivered. The status index skips them, while "not equal" would read each.
     others = Q(status__gt="", status__lt=DELIVERED) | Q(status__gt=DELIVERED)
     found = Message.objects.filter(others, pk__gte=first_key_at(midnight(since)))
     newest = found.first()

@@ -1,4 +1,4 @@
-"""How complete the saved messages are, day by day: what the service reports, what is saved, and what is missing."""
+"""The completeness of saved messages by day: how many the service reports, are saved, and are missing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ BAR_HEIGHT: Final = 32
 MIN_BAR_HEIGHT: Final = 3
 BAR_STEP: Final = 100
 TICKS: Final = 6
-# Apart, each is one step in an index; together they would read every message.
+# Separately, each is one index step; together they would read every message.
 _NEWEST: Final = (
     "SELECT (SELECT max(stored_at) FROM messaging_message),"
     " (SELECT max(gone_at) FROM messaging_message WHERE gone_at IS NOT NULL)"
@@ -62,7 +62,7 @@ class DayBar:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The days in view."""
+    """The days shown."""
 
     bars: Sequence[DayBar]
     is_cut: bool
@@ -92,7 +92,7 @@ class Coverage:
 
 
 def days_in_view(start: date | None, end: date | None) -> tuple[list[date], bool]:
-    """The days of a list, or the newest if there are many, and whether there are more."""
+    """The days of a list, or the newest of many, and whether there are more."""
     last = end or max(service_today(), start or service_today())
     first = start or last - (USUAL_DAYS - 1) * ONE_DAY
     begin = max(first, last - (MAX_DAYS - 1) * ONE_DAY)
@@ -100,7 +100,7 @@ def days_in_view(start: date | None, end: date | None) -> tuple[list[date], bool
 
 
 def coverage(start: date | None, end: date | None) -> Coverage:
-    """What the service last reported of each day, beside what is saved now."""
+    """Compare what the service last reported for each day with what is saved now."""
     days, is_cut = days_in_view(start, end)
     reported = Day.objects.in_bulk(days)
     saved, gone = _saved(days[0], days[-1])
@@ -117,7 +117,7 @@ def coverage(start: date | None, end: date | None) -> Coverage:
 
 
 def _saved(first: date, last: date) -> tuple[dict[date, Fingerprint], dict[date, int]]:
-    """What is saved of each day, and how much of it is gone; counted again after a change, and after a while."""
+    """The number of saved messages of each day and of those gone at the service, cached until they change."""
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST)
         newest = cursor.fetchone()
@@ -131,10 +131,10 @@ def _saved(first: date, last: date) -> tuple[dict[date, Fingerprint], dict[date,
 
 
 def check_days(client: Client, start: date | None, end: date | None) -> int:
-    """Compare each day in view with the service, unless that was just done, and return how many were compared.
+    """Compare each shown day with the service, unless that was just done; return how many were compared.
 
-    One call a day gets all messages of a day that fits on a page, and otherwise their number.
-    Raises :class:`FiltersIgnored` if the service ignores the day.
+    One call a day gets all messages of a day that fit on a page, or else their number. Raises :class:`FiltersIgnored`
+    if the service ignores the day.
     """
     days, _ = days_in_view(start, end)
     fresh = Day.objects.filter(match_recent("checked_at", FRESH_FOR), day__in=days)

@@ -1,7 +1,8 @@
-"""One page of messages, live from the service or from saved messages, and what is true of it.
+"""One page of messages, live from the service or from saved messages, with its counts and links.
 
 The service filters by days and by one event, and pages by offsets of undocumented meaning; everything else is filtered
-here, among saved messages. Hides which of the two a page is; whatever the service lists is saved on the way.
+here, among saved messages. Hides which of the two sources a page is from. Messages that the service lists are saved on
+the way.
 """
 
 import hashlib
@@ -66,7 +67,7 @@ class Chip(NamedTuple):
 
 
 class RemoteCount(NamedTuple):
-    """How many messages the service reports, and how many of them are saved here."""
+    """The number of messages that the service reports, and of those saved here."""
 
     reported: int | None
     saved: int
@@ -93,7 +94,7 @@ class Explorer:
     first: int = 1
 
     def __post_init__(self) -> None:
-        """Read the form; ``filters`` are what is valid in it."""
+        """Read the form; ``filters`` are its valid values."""
         self.form, self.filters = cleaned_filters(self.state)
 
     @cached_property
@@ -107,18 +108,18 @@ class Explorer:
 
     @cached_property
     def wants_copy(self) -> bool:
-        """Whether the list is asked of saved messages, or has a filter that the service lacks."""
+        """Whether saved messages are requested, or needed for a filter that the service lacks."""
         local = self.filters.keys() - {*SERVICE_FILTERS, "limit", "source"}
         return bool(local) or self.filters.get("source") == "copy" or len(self.filters.get("event", ())) > 1
 
     @property
     def uses_copy(self) -> bool:
-        """Whether saved messages are shown, for whatever reason."""
+        """Whether saved messages are shown, for any reason."""
         return self.wants_copy or bool(self.failure) or self.filters_ignored
 
     @property
     def source(self) -> str | None:
-        """The source that links from this list ask for: a place among saved messages means nothing to the service."""
+        """The source for links from this list, since a position among saved messages means nothing to the service."""
         return "copy" if self.failure or self.filters_ignored else self.state.get("source")
 
     @property
@@ -136,7 +137,7 @@ class Explorer:
 
     @property
     def is_beyond_end(self) -> bool:
-        """Whether the page is after the last one: an old link to a list that became shorter."""
+        """Whether the page is beyond the last one, as in an old link to a list that became shorter."""
         return not self.shown and bool(self.total)
 
     @property
@@ -185,14 +186,14 @@ class Explorer:
 
     @property
     def sent_words(self) -> str:
-        """The same in words."""
+        """The service's filters in words."""
         days = "date" if self.sent["start_date"] or self.sent["end_date"] else ""
         return " and ".join(filter(None, (days, "event" if self.sent["event"] else "")))
 
     # --- Addresses ---
 
     def query_string(self, /, **changes: str | None) -> str:
-        """The address of the list with some changes; on its first page unless they give another."""
+        """The query string of the list with some changes, on its first page unless they say otherwise."""
         return query_string(self.state, TRANSIENT_PARAMS, **changes)
 
     def has_params(self, params: Mapping[str, str | None]) -> bool:
@@ -212,7 +213,7 @@ class Explorer:
     # --- Reading ---
 
     def load(self, client: Client) -> None:
-        """Fill in the page from the service; from saved messages if that is asked for or the service fails."""
+        """Fill in the page from the service, or from saved messages if requested or if the service fails."""
         try:
             if not self.wants_copy:
                 self._load_live(client)
@@ -236,7 +237,7 @@ class Explorer:
         return {"rows": (number - 1) * self.size, "pages1": number}.get(counts or "", number - 1)
 
     def _learn_offset_counts(self, client: Client) -> OffsetUnit | None:
-        """What offsets count, as two neighboring pages show it."""
+        """Find out from two neighboring pages what offsets count."""
         page = partial(client.messages.list, **self.sent, limit=self.size)
         *_, step = islice(iterate_pages(lambda offset: page(offset=offset)), 2)
         cache.set("messaging.counts", step.cursor.counts, OFFSET_CACHE_SECONDS)
@@ -270,7 +271,7 @@ class Explorer:
         return cache.get_or_set(key, Message.objects.order_by().count, COUNT_CACHE_SECONDS) or 0
 
     def remote_count(self, client: Client) -> RemoteCount:
-        """How many messages the service reports for the filters that it applies, and how many of them are saved."""
+        """The number of messages that the service reports for its filters, and of those saved."""
 
         def ask() -> int | None:
             page = client.messages.list(**sent, limit=1)
@@ -278,7 +279,7 @@ class Explorer:
 
         sent = self.sent
         words = "_".join(str(value or "") for value in sent.values())
-        key = f"messaging.claim.{hashlib.sha256(words.encode()).hexdigest()}"  # Hashed: people typed it.
+        key = f"messaging.claim.{hashlib.sha256(words.encode()).hexdigest()}"  # Hashed, because people typed it.
         filters = sent | {"event": [sent["event"]] if sent["event"] else None}
         saved, gone = (MessageQuery(filters | extra).exact_count for extra in ({}, {"gone": "gone"}))
         return RemoteCount(cache.get_or_set(key, ask, COUNT_CACHE_SECONDS), saved - gone)
@@ -287,11 +288,11 @@ class Explorer:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the service has more than is fetched from it in one piece."""
+        """Whether the service has more messages than one download fetches from it."""
         return not self.uses_copy and (self.total or 0) > MAX_LIVE_EXPORT
 
     def file_lines(self, client: Client, *, is_whole: bool) -> Iterator[list[Any]]:
-        """The lines of a file under :data:`FILE_COLUMNS`; the last one says so if the service failed before the end."""
+        """The lines of a file under :data:`FILE_COLUMNS`. The last one says so if the service failed before the end."""
         number = 0
         for batch in self._batches(client) if is_whole else [self.shown]:
             number += len(batch)
@@ -302,7 +303,7 @@ class Explorer:
             yield [ending, *[None] * (len(FILE_COLUMNS) - 1)]
 
     def _batches(self, client: Client) -> Iterator[Sequence[Message]]:
-        """All messages of the list, a page at a time. If the service fails it ends, and ``failure`` says so."""
+        """All messages of the list, a page at a time. It stops if the service fails, and ``failure`` says so."""
         if self.uses_copy:
             yield from self.matches.batches()
             return
@@ -327,7 +328,7 @@ def _file_line(row: LinkedMessage) -> list[Any]:
 
 
 def _save(messages: Iterable[RemoteMessage]) -> list[Message]:
-    """Save messages of the service that are new, and return all in its order, also while nothing can be saved."""
+    """Save new messages from the service, and return all in its order, even if nothing can be saved."""
     messages = list(messages)
     uuids = [storage_uuid(message.uuid) for message in messages]
     saved = Message.objects.in_bulk(uuids, field_name="uuid")
@@ -353,7 +354,7 @@ def _in_words(value: Any) -> str:
 
 
 def values_in_use() -> dict[str, list[str]]:
-    """The values of the filtered columns in saved messages, from within a minute."""
+    """The values of the filtered columns in saved messages, cached for a minute."""
     return cache.get_or_set("messaging.values", _values_in_use, VALUES_CACHE_SECONDS) or {}
 
 

@@ -1,7 +1,7 @@
-"""The filters of the list of messages: which the service applies, which are applied here, and their form.
+"""The filters of the list of messages: those that the service applies, those applied here, and their form.
 
-Hides how a typed borrower is found, and how text and JSON in one box are distinguished. A wrong value gets its reason
-at the field, and the list leaves that filter out.
+Hides how a typed borrower is found, and how text and JSON in one box are distinguished. An invalid value gets its
+reason at the field, and the list ignores that filter.
 """
 
 from datetime import date, timedelta
@@ -36,7 +36,7 @@ WRONG_DAY: Final = "That date doesn’t exist. Use 2026-11-30."
 
 
 class ValuesField(forms.Field):
-    """Any number of values, whether or not they are on file."""
+    """Any number of values, on file or not."""
 
     widget = forms.CheckboxSelectMultiple
 
@@ -108,9 +108,9 @@ def _choice_field(label: str, *choices: tuple[str, str]) -> forms.ChoiceField:
 
 
 class FilterForm(StaffForm):
-    """Everything that the address of the list may have."""
+    """All filters that the list's address may have."""
 
-    guards_text = False  # A search: its words are saved nowhere, and masked in the audit trail.
+    guards_text = False  # A search, whose words are never saved, and masked in the audit trail.
 
     start_date = _day_field("From")
     end_date = _day_field("until")
@@ -173,14 +173,14 @@ class FilterForm(StaffForm):
 
 
 def cleaned_filters(state: QueryDict) -> tuple[FilterForm, dict[str, Any]]:
-    """The form of an address, and the values in it that are set and valid."""
+    """The form for an address, and its valid values."""
     form = FilterForm(state)
     form.is_valid()
     return form, {name: value for name, value in form.cleaned_data.items() if value not in ("", None, [])}
 
 
 def time_presets() -> dict[str, dict[str, str]]:
-    """The usual stretches of time by their names, as parameters."""
+    """The usual periods by name, as parameters."""
     # The service filters by day only, so the time of the last 24 hours is filtered here.
     since = timezone.now().astimezone(service_zone()) - ONE_DAY
     presets = {

@@ -1,4 +1,4 @@
-"""Whose a message is: by what its payload is about if that is on file, else by the link staff made."""
+"""Finds a message's borrower: by the payload's subject if that is on file, else by a link that staff made."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from portal.registry.models import SEARCHED_KINDS, Kind, Record
 
 @dataclass(frozen=True)
 class LinkedMessage:
-    """A message with what it belongs to."""
+    """A message with the records it belongs to."""
 
     message: Message
     subject: Record | None = None
@@ -33,7 +33,7 @@ class LinkedMessage:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Event and delivery status; a burst in the list is of one kind."""
+        """Event and delivery status, which all messages of a burst in the list share."""
         return self.message.event, self.message.status.lower()
 
     @property
@@ -47,7 +47,7 @@ class LinkedMessage:
 
 
 def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
-    """Messages with what they belong to, in four queries."""
+    """Find the records that messages belong to, in four queries."""
     shown = list(messages)
     subjects = _records_by_uuid(message.subject_uuid for message in shown)
     manual_links = BankAccount.objects.in_bulk({one.bank_account for one in shown if one.bank_account})
@@ -73,11 +73,11 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
 
 
 def _records_by_uuid(uuids: Iterable[str]) -> dict[str, Record]:
-    """Records by ID, without lists of repayments: those have the ID of their account."""
+    """Records by ID, without lists of repayments, which have the ID of their account."""
     wanted = {uuid for uuid in uuids if uuid}
     return {one.uuid: one for one in Record.objects.filter(uuid__in=wanted, kind__in=SEARCHED_KINDS)}
 
 
 def _placeholder_borrower(uuid: str) -> Record:
-    """A borrower that is not on file, known by ID alone."""
+    """A borrower that is not on file, with only an ID."""
     return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8])

@@ -1,4 +1,4 @@
-"""Saved messages of the lending service, how complete they are day by day, and who a bank account belongs to."""
+"""Saved messages of the lending service, their completeness by day, and owners of bank accounts."""
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -24,7 +24,7 @@ RUN_TIMEOUT = timedelta(minutes=2)
 
 
 def first_key_at(moment: datetime) -> int:
-    """The smallest key of a message at this moment: keys are in order of time."""
+    """The smallest key of a message at this moment; keys are in order of time."""
     return min(max(int(moment.timestamp()), 0), MAX_SECOND) << SUFFIX_BITS
 
 
@@ -47,25 +47,25 @@ def _indexes() -> list[models.Index]:
 
 
 class Fingerprint(NamedTuple):
-    """Identifies a set of messages: how many they are, and the sum of their key suffixes."""
+    """Identifies a set of messages by their number and the sum of their key suffixes."""
 
     number: int = 0
     digest: int = 0
 
 
 class MessageQuerySet(models.QuerySet["Message"]):
-    """Messages, with counts that tell one set of them from another."""
+    """Messages, with fingerprints that distinguish sets of them."""
 
     def at_service(self) -> Self:
-        """Those that the service still lists, as far as is known."""
+        """Messages that the service still lists, as far as known."""
         return self.filter(gone_at=None)
 
     def of_day(self, day: date) -> Self:
-        """Those at the service that are of a day for certain; for :data:`WHOLE_LIST` all of them."""
+        """Messages at the service that are certainly of a day; all for :data:`WHOLE_LIST`."""
         return self.at_service() if day == WHOLE_LIST else self.at_service().filter(day=day, is_placed=True)
 
     def between(self, first: date | None, last: date | None) -> Self:
-        """Those at the service that are of a stretch of days for certain."""
+        """Messages at the service that are certainly of a range of days."""
         days = self.at_service().filter(is_placed=True)
         days = days.filter(day__gte=first) if first else days
         return days.filter(day__lte=last) if last else days
@@ -76,12 +76,12 @@ class MessageQuerySet(models.QuerySet["Message"]):
         return Fingerprint(found["number"], int(found["digest"] or 0))
 
     def fingerprints(self, first: date, last: date) -> dict[date, Fingerprint]:
-        """The fingerprint of each day's messages at the service; days without any are left out."""
+        """The fingerprint of each day's messages at the service; days without messages are left out."""
         rows: Any = self.between(first, last).order_by().values("day").annotate(**_FINGERPRINT)
         return {row["day"]: Fingerprint(row["number"], int(row["digest"])) for row in rows}
 
     def gone_on(self, first: date, last: date) -> dict[date, int]:
-        """How many of each day the service no longer lists."""
+        """The number of each day's messages that the service no longer lists."""
         gone = self.order_by().filter(day__gte=first, day__lte=last, gone_at__isnull=False)
         return dict(gone.values_list("day").annotate(models.Count("pk")))
 
@@ -89,8 +89,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """One message as it was received, with the few columns that filters use.
 
-    Its key is made of the second and the ID, so every index is in order of time, and any filtered page starts where
-    the one before it ended.
+    The key combines the second and the ID, so every index is in order of time, and any filtered page starts where the
+    previous one ended.
     """
 
     id = models.BigIntegerField(primary_key=True)
@@ -123,7 +123,7 @@ class Message(models.Model):
 
     @property
     def label(self) -> str:
-        """What it is called in the audit trail."""
+        """Its name in the audit trail."""
         return f"message {self.uuid[:8]}"
 
     @property
@@ -133,7 +133,7 @@ class Message(models.Model):
 
     @property
     def recorded_at(self) -> datetime:
-        """When the service recorded it; if its time is uncertain, the best guess within its day."""
+        """The time when the service recorded it; if uncertain, the best guess within its day."""
         return moment_of_key(self.id)
 
     @cached_property
@@ -153,13 +153,13 @@ class Message(models.Model):
 
 
 def newest_stored_at() -> datetime | None:
-    """When a message was last saved: counts hold while this is the same."""
+    """When a message was last saved. Counts are valid while this is unchanged."""
     at: datetime | None = Message.objects.aggregate(at=models.Max("stored_at"))["at"]
     return at
 
 
 class Day(models.Model):
-    """One of the service's days: its total, what the service listed, and how far reading it got."""
+    """One of the service's days: its total, the messages listed, and how far it was read."""
 
     day = models.DateField(primary_key=True)
     claimed = models.PositiveIntegerField()
@@ -191,18 +191,18 @@ class Day(models.Model):
         return (None, None) if self.day == WHOLE_LIST else (self.day, self.day)
 
     def restart(self) -> None:
-        """Read it from the front next time."""
+        """Make the next run read it from the front."""
         self.offset, self.counts, self.part_listed, self.part_digest = None, "", 0, 0
 
     def add_part(self, uuids: Iterable[str]) -> None:
-        """Count messages that were listed up to where reading will resume."""
+        """Count messages listed before the point at which reading will resume."""
         part = Message.objects.filter(uuid__in=uuids).fingerprint()
         self.part_listed += part.number
         self.part_digest += part.digest
 
 
 class Run(models.Model):
-    """One run of the sync, as the page and the terminal report it."""
+    """One run of the sync, as shown on the page and in the terminal."""
 
     started_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(auto_now=True, help_text="When it last said how far it is.")
@@ -231,7 +231,7 @@ class Run(models.Model):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is under way; a killed run has no end either, but stops reporting."""
+        """Whether it is running. A killed run has no end either, but stops reporting."""
         return self.ended_at is None and is_recent(self.seen_at, RUN_TIMEOUT)
 
 

@@ -1,4 +1,4 @@
-"""One message, beside the list or on its own page: its facts, its JSON, and the messages related to it."""
+"""One message, beside the list or on its own page: facts, JSON, and related messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from portal.messaging.explorer import Explorer
 from portal.messaging.links import LinkedMessage, link_messages
 from portal.messaging.models import Message
-from portal.messaging.query import of_borrower
+from portal.messaging.query import borrower_conditions
 from portal.notes.models import Note
 from portal.registry.models import Record
 from servicing import codec
@@ -23,7 +23,7 @@ MAX_NOTES: Final = 20
 
 
 class RelatedGroup(NamedTuple):
-    """Other messages that have something in common with this one, and the list of all of them."""
+    """Other messages that share something with this one, and a link to all of them."""
 
     title: str
     rows: Sequence[LinkedMessage]
@@ -33,7 +33,7 @@ class RelatedGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """A message with everything a page shows of it; each part is computed when a template asks for it."""
+    """A message with everything that a page shows, each part computed when a template uses it."""
 
     row: LinkedMessage
     tab: str
@@ -45,7 +45,7 @@ class Panel:
 
     @property
     def shows_payment(self) -> bool:
-        """Whether the open tab says all about the payment, its amount and its error too."""
+        """Whether the open tab already shows the payment, its amount and its error."""
         return self.tab == "readable" and bool(self.message.repayment)
 
     @property
@@ -55,7 +55,7 @@ class Panel:
 
     @cached_property
     def raw(self) -> Any:
-        """The message as it was received, with exact numbers."""
+        """The message as received, with exact numbers."""
         return codec.parse(self.message.body)
 
     @property
@@ -64,7 +64,7 @@ class Panel:
 
     @property
     def left_out(self) -> int:
-        """How many characters of the text are not shown."""
+        """The number of characters of the text that are not shown."""
         return max(0, len(self.message.body) - MAX_RAW_CHARS)
 
     @cached_property
@@ -79,7 +79,9 @@ class Panel:
             payments = list(Record.objects.filter(parent_uuid=account.uuid).values_list("uuid", flat=True))
             groups.append(self._group(title, [Q(subject_uuid__in=payments)], id=account.uuid))
         if borrower:
-            groups.append(self._group(f"Of {borrower}", of_borrower(borrower.uuid), borrower=borrower.uuid))
+            groups.append(
+                self._group(f"Of {borrower}", borrower_conditions(borrower.uuid), borrower=borrower.uuid)
+            )
         return [group for group in groups if group.rows]
 
     def _group(self, title: str, conditions: Sequence[Q], **query: str) -> RelatedGroup:
@@ -95,7 +97,7 @@ class Panel:
 
     @cached_property
     def tabs(self) -> list[tuple[str, str, str]]:
-        """Name, words and address of each tab, beside the list."""
+        """Name, label and address of each tab beside the list."""
         return [(name, words, self._address(self.message.uuid, name)) for name, words in TABS.items()]
 
     @cached_property

@@ -1,9 +1,9 @@
-"""Saved messages that match the filters of a form: a page of them from any place, and how many there are.
+"""Saved messages that match a form's filters: a page from any position, and their number.
 
-Every index is in order of time, so a page is one short look into an index wherever it begins. Hides in which form a
-database answers best: several values of one column are asked for one by one, a text by its index only if few of the
-messages that match everything else have it (SQLite: the newest that have it), and a range of amounts by its index only
-if few messages are in it.
+Every index is in order of time, so a page is one short index scan wherever it begins. Hides which queries are fastest:
+several values of one column are queried one by one, the text's index is used only if few of the messages that match
+everything else have the text (SQLite: the newest that have it), and the amounts' index only if few messages are in the
+range.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ PAGE_SIZE: Final = 101
 
 
 class _Split(NamedTuple):
-    """Messages that match everything but the text, and the exclusive conditions that split them into parts."""
+    """Messages that match everything but the text, and exclusive conditions that split them into parts."""
 
     messages: QuerySet[Message]
     conditions: list[Q]
@@ -59,13 +59,13 @@ class MessageQuery:
     def page(
         self, size: int, *, beyond: int | None = None, before: int | None = None, skip: int = 0
     ) -> list[Message]:
-        """So many in order: from the first on, or those beyond a key, or those that end before one."""
+        """A number of messages in order: from the first, after a key, or up to a key."""
         keys = list(islice(self.keys(beyond=beyond, before=before), skip, skip + size))
         messages = _load(keys)
         return messages[::-1] if before is not None else messages
 
     def keys(self, *, beyond: int | None = None, before: int | None = None) -> Iterator[int]:
-        """Their keys in order; with ``before`` backwards from there."""
+        """The keys in order; with ``before``, backwards from there."""
         descending = self.is_descending if before is None else not self.is_descending
         start = beyond if before is None else before
         return merge(
@@ -73,14 +73,14 @@ class MessageQuery:
         )
 
     def batches(self) -> Iterator[list[Message]]:
-        """All matches in order, some hundreds at a time."""
+        """All matches in order, a few hundred at a time."""
         keys = self.keys()
         while batch := list(islice(keys, BATCH_SIZE)):
             yield _load(batch)
 
     @cached_property
     def count(self) -> int:
-        """How many there are, at most :data:`COUNTED`."""
+        """The number of matches, at most :data:`COUNTED`."""
         left = MAX_COUNTED
         for part in self._parts_to_count:
             left -= part.order_by()[:left].count() if left > 0 else 0
@@ -88,11 +88,11 @@ class MessageQuery:
 
     @property
     def exact_count(self) -> int:
-        """How many there are, without an upper limit."""
+        """The number of matches, without an upper limit."""
         return sum(part.order_by().count() for part in self.parts)
 
     def count_stored_since(self, moment: datetime) -> int:
-        """How many of them were saved after a moment."""
+        """The number of matches saved after a moment."""
         new = Message.objects.filter(stored_at__gt=moment).values_list("pk", flat=True)[:MAX_SEARCHED]
         keys = list(new)
         return sum(part.filter(pk__in=keys).count() for part in self.parts) if keys else 0
@@ -103,7 +103,7 @@ class MessageQuery:
 
     @cached_property
     def limits(self) -> list[str]:
-        """Which saved messages were not searched, a sentence each; each makes the count a lower bound."""
+        """Sentences about saved messages that were not searched. With any, the count is a lower bound."""
         first = f"Only the {'newest' if self.is_descending else 'oldest'} {MAX_SEARCHED:,} messages"
         limits = []
         if self._sqlite_text and self._sqlite_text.count(self._key_range, MAX_SEARCHED + 1) > MAX_SEARCHED:
@@ -117,12 +117,12 @@ class MessageQuery:
 
     @cached_property
     def parts(self) -> list[QuerySet[Message]]:
-        """Mutually exclusive parts, each of which an index answers in order, or all at once."""
+        """Mutually exclusive parts, each answered by an index in order, or everything at once."""
         return self._with_text(self._split_for_pages, COMMON_FOR_PAGES)
 
     @cached_property
     def _parts_to_count(self) -> list[QuerySet[Message]]:
-        """The same without an order, so that the index of amounts is used if it leaves the fewest."""
+        """The same without order, so that the amounts' index is used if it leaves the fewest."""
         if not self._amounts("amount") or self._number_in_amounts <= FEW:
             return self._with_text(self._split_for_pages, COMMON_FOR_COUNTS)
         messages = Message.objects.filter(self._preselected, **self._amounts("amount"))
@@ -137,7 +137,7 @@ class MessageQuery:
         messages = Message.objects.filter(self._preselected, **self._between("pk"))
         if self._number_in_amounts <= FEW:
             messages = messages.filter(pk__in=self._in_amounts.values("pk"))
-        elif self._amounts("sum"):  # Their index would bring so many out of order: they are met on the way.
+        elif self._amounts("sum"):  # Their index would return many out of order.
             messages = messages.alias(sum=F("amount") + 0).filter(**self._amounts("sum"))
         return self._split(messages, is_small=self._is_small)
 
@@ -146,7 +146,7 @@ class MessageQuery:
         if len(several) > 1 and not is_small:
             several.sort(key=_commonness)
         first, others = ([], several) if is_small else (several[:1], several[1:])
-        for other, values in others:  # Without their indexes: the first column's index has these columns too.
+        for other, values in others:  # Unindexed: the first column's index has these too.
             messages = messages.alias(**{f"any_{other}": Coalesce(F(other), Value(""))})
             messages = messages.filter(**{f"any_{other}__in": values})
         values = [Q(**{column: value}) for column, values in first for value in values] or [Q()]
@@ -155,7 +155,7 @@ class MessageQuery:
 
     @property
     def _is_small(self) -> bool:
-        """Whether something other than a column leaves few: the indexes of columns would only mislead."""
+        """Whether something other than a column leaves few messages, so that columns' indexes would only mislead."""
         is_preselected = self._sqlite_text or self.filters.get("link") or self.filters.get("gone")
         return bool(is_preselected) or self._number_in_amounts <= FEW
 
@@ -171,12 +171,12 @@ class MessageQuery:
         return self._text if connection.vendor == "sqlite" else None
 
     def _with_text(self, split: _Split, common: int) -> list[QuerySet[Message]]:
-        """Each part that has the text often; after them all others at once, by the index of the text."""
+        """Each part in which the text is common, then all others at once by the text's index."""
         ordered, unordered = split.messages.alias(place=F("pk")), split.messages.alias(place=F("pk") + 0)
         if not self._text or self._sqlite_text:
             return [ordered.filter(one) for one in split.conditions]
         text = self._text.condition
-        if self._is_small:  # In order it would look at every message there is.
+        if self._is_small:  # Reading in order would scan every message.
             return [unordered.filter(one, text) for one in split.conditions]
         pairs = list(zip(split.conditions, split.hits, strict=True))
         parts: list[QuerySet[Message]] = [ordered.filter(one, text) for one, hits in pairs if hits >= common]
@@ -185,14 +185,14 @@ class MessageQuery:
         return parts
 
     def _hits(self, part: QuerySet[Message]) -> int:
-        """How many of the newest of a part have the text; the most possible if that decides nothing."""
+        """How many of a part's newest messages have the text; the most possible if that decides nothing."""
         if not self._text or self._is_small or self._is_common:
             return PROBED
         return self._probe(part)
 
     @cached_property
     def _is_common(self) -> bool:
-        """Whether so many have the text, whatever else is asked for, that its index would bring too many."""
+        """Whether so many messages have the text, other filters aside, that its index would return too many."""
         return self._probe(Message.objects.filter(**self._between("pk"))) >= COMMON_FOR_COUNTS
 
     def _probe(self, part: QuerySet[Message]) -> int:
@@ -205,15 +205,15 @@ class MessageQuery:
 
     @cached_property
     def _subjects(self) -> list[Q]:
-        """Whose they are and what they are about."""
+        """The conditions on borrower and subject."""
         borrower, identifier = self.filters.get("borrower"), self.filters.get("id")
-        theirs = _exclusive(of_borrower(borrower.uuid)) if borrower else [Q()]
+        theirs = _exclusive(borrower_conditions(borrower.uuid)) if borrower else [Q()]
         about = _exclusive(_with_identifier(identifier.strip())) if identifier else [Q()]
         return [one & other for one in theirs for other in about]
 
     @cached_property
     def _key_range(self) -> dict[str, int]:
-        """The keys of the asked stretch of time; days and times of day are the service's."""
+        """The keys of the filtered period; days and times of day are the service's."""
         get, zone, keys = self.filters.get, service_zone(), {}
         if day := get("start_date"):
             keys["gte"] = first_key_at(datetime.combine(day, get("start_time") or time.min, zone))
@@ -227,7 +227,7 @@ class MessageQuery:
 
     @cached_property
     def _preselected(self) -> Q:
-        """Those that have the text, on SQLite, those that the service no longer lists, and those without a borrower."""
+        """Conditions by text (on SQLite), by messages gone at the service, and by a missing borrower."""
         found = Q()
         if self.filters.get("gone"):
             found &= Q(pk__in=Message.objects.order_by().filter(gone_at__isnull=False).values("pk"))
@@ -251,25 +251,25 @@ class MessageQuery:
 
     @cached_property
     def _number_in_amounts(self) -> int:
-        """How many messages have such an amount, as far as it matters."""
+        """The number of messages with such an amount, counted as far as it matters."""
         return self._in_amounts[: MANY + 1].count() if self._amounts("amount") else MANY + 1
 
 
-def of_borrower(uuid: str) -> list[Q]:
-    """A borrower's messages: those from its bank accounts, and those about anything of it on file."""
+def borrower_conditions(uuid: str) -> list[Q]:
+    """The conditions for a borrower's messages: from its bank accounts, or about anything of it on file."""
     records = Record.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     accounts = BankAccount.objects.filter(borrower_uuid=uuid).values_list("uuid", flat=True)
     return [*(Q(bank_account=account) for account in accounts), Q(subject_uuid__in=[uuid, *records])]
 
 
 def _with_identifier(uuid: str) -> list[Q]:
-    """By the ID of the message, of what it is about, of the loan or line, or of the bank account."""
+    """The conditions for the ID of the message, its subject, the loan or line, or the bank account."""
     of_account = Record.objects.filter(parent_uuid=uuid).values_list("uuid", flat=True)
     return [Q(uuid=storage_uuid(uuid)), Q(bank_account=uuid), Q(subject_uuid__in=[uuid, *of_account])]
 
 
 def _exclusive(conditions: Sequence[Q]) -> list[Q]:
-    """The conditions, made mutually exclusive."""
+    """Make conditions mutually exclusive."""
     return [
         reduce(lambda found, other: found & ~other, conditions[:number], condition)
         for number, condition in enumerate(conditions)
@@ -277,7 +277,7 @@ def _exclusive(conditions: Sequence[Q]) -> list[Q]:
 
 
 def _commonness(item: tuple[str, list[str]]) -> int:
-    """How common a column's values are: the key of the thousandth message with one; the nearer to now, the commoner."""
+    """The key of the thousandth message with one of a column's values. The nearer to now, the more common they are."""
     column, values = item
     keys = Message.objects.order_by("-pk").values_list("pk", flat=True)
     probed = (keys.filter(**{column: value})[PROBED : PROBED + 1] for value in values)
@@ -290,7 +290,7 @@ def _load(keys: list[int]) -> list[Message]:
 
 
 def _iterate_keys(part: QuerySet[Message], start: int | None, *, descending: bool) -> Iterator[int]:
-    """The keys of a part in order, beyond a key: enough for a page at first, more only if somebody goes on."""
+    """The keys of a part in order, after a key: first enough for a page, more only if needed."""
     size, side, order = PAGE_SIZE, "pk__lt" if descending else "pk__gt", "-place" if descending else "place"
     while True:
         beyond = part if start is None else part.filter(**{side: start})

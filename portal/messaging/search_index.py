@@ -1,9 +1,9 @@
-"""Search in messages of any shape: what of a message can be searched, and the database's index of it.
+"""Search in messages of any structure: their search text, and the database's index of it.
 
-The search text of a message has every value, folded, one a line, and then for each value a digest of its path and
-itself. So one index answers both words anywhere in a payload and values at a path. PostgreSQL has an index of trigrams.
-SQLite has a table of trigrams for values and one of whole words for digests, kept up to date by triggers: a digest is
-only searched for whole, and its trigrams would take more space than everything else that is saved of a message.
+The search text of a message has every value, normalized, one a line, and then for each value a digest of its path and
+itself. So one index answers both words anywhere in a payload and values at a path. PostgreSQL has a trigram index.
+SQLite has a table of trigrams for values and one of whole words for digests, kept up to date by triggers. Digests are
+searched only whole, and their trigrams would take more space than everything else that is saved of a message.
 """
 
 import hashlib
@@ -33,11 +33,11 @@ MIN_WORD_CHARS: Final = 3
 MAX_WORDS: Final = 8
 
 
-# --- What can be searched ---
+# --- The search text ---
 
 
 def search_text(raw: Any) -> str:
-    """Every value of a message, folded, one a line; then a digest of the path and value of each."""
+    """Every value of a message, normalized, one a line; then a digest of the path and value of each."""
     values: list[str] = []
     digests: list[str] = []
     chars_left = MAX_SEARCHED_CHARS
@@ -67,7 +67,7 @@ def _values_with_paths(value: Any, path: str = "", depth: int = 0) -> Iterator[t
 
 
 def _normalize(value: Any) -> str:
-    """A plain value for comparing: without case and accents, numbers without trailing zeros."""
+    """A plain value for comparison: without case and accents, numbers without trailing zeros."""
     if isinstance(value, str):
         return fold(value[:MAX_SEARCHED_CHARS])
     if value is None or isinstance(value, bool):
@@ -85,25 +85,25 @@ def _digest(path: str, text: str) -> str:
 
 
 class SearchError(ValueError):
-    """Why a text cannot be searched for, as a sentence."""
+    """A text can't be searched for; the message says why."""
 
 
 @dataclass(frozen=True)
 class TextSearch:
-    """Words of which each must occur, or with JSON digests of values at their paths."""
+    """Words that must all occur, or for JSON the digests of values at their paths."""
 
     words: list[str]
     is_json: bool
 
     @classmethod
     def parse(cls, text: str) -> "TextSearch":
-        """Read what somebody typed; raises :class:`SearchError`."""
+        """Parse typed text; raises :class:`SearchError`."""
         is_json = text.startswith("{")
         return cls(_digests_of(text) if is_json else _words_of(text), is_json)
 
     @property
     def condition(self) -> Q:
-        """On PostgreSQL: the text itself has all words. Words are looked for in values alone, not in digests."""
+        """On PostgreSQL: the condition that the text has all words, in its values and not in digests."""
         text: Any = F("search_text")
         if not self.is_json:
             text = Func(text, Value(DIGEST_MARK), Value(1), function="split_part", output_field=TextField())
@@ -111,7 +111,7 @@ class TextSearch:
 
     @property
     def indexed_condition(self) -> Q:
-        """On PostgreSQL: the same by the index, which may bring a few messages too many."""
+        """On PostgreSQL: the same by the index, which may return a few messages too many."""
         return Q(*(Q(search_text__contains=word) for word in self.words))
 
     def matches(self, keys: Mapping[str, int], limit: int, *, descending: bool) -> Q:
@@ -136,7 +136,7 @@ class TextSearch:
 
 
 def _words_of(text: str) -> list[str]:
-    """The words of a text; quotation marks make one word of several."""
+    """The words of a text; quotation marks turn several into one."""
     parts = fold(text.replace(DIGEST_MARK, "\ufffd")).split('"')
     words = [part.strip() for part in parts[1::2]] + " ".join(parts[::2]).split()
     words = list(dict.fromkeys(word for word in words if word))
@@ -164,7 +164,7 @@ def _digests_of(text: str) -> list[str]:
 
 
 def create(apps: Any, schema_editor: Any) -> None:
-    """Create the index, with the messages that are saved already."""
+    """Create the index with the messages already saved."""
     run = schema_editor.execute
     if schema_editor.connection.vendor == "postgresql":
         run("CREATE EXTENSION IF NOT EXISTS pg_trgm")
@@ -190,7 +190,7 @@ def drop(apps: Any, schema_editor: Any) -> None:
 
 
 def create_missing_triggers(database: BaseDatabaseWrapper) -> None:
-    """On SQLite: create triggers again that were lost when a migration rebuilt the table of messages."""
+    """On SQLite: create triggers again that a migration dropped by rebuilding the table of messages."""
     if database.vendor != "sqlite":
         return
     with database.cursor() as cursor:
@@ -200,7 +200,7 @@ def create_missing_triggers(database: BaseDatabaseWrapper) -> None:
 
 
 def _parts(row: str) -> dict[str, str]:
-    """The part of a row's search text for each table: digests follow all values."""
+    """The part of a row's search text for each table; digests follow all values."""
     first_digest = f"instr({row}.search_text, '{DIGEST_MARK}')"
     return {
         VALUE_INDEX: f"substr({row}.search_text, 1, {first_digest} - 1)",

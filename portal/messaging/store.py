@@ -1,6 +1,6 @@
-"""Saves messages as they were received, each once, however often and by whomever they are read.
+"""Saves messages as received, each once, however often they are read.
 
-Hides what filters need of a message, and where a message with an uncertain time stands among the others.
+Hides which columns filters need, and the position of a message with an uncertain time.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None) -> set[str]:
-    """Save the messages that are not saved yet and return their IDs. ``day`` is the service's day, if known."""
+    """Save new messages and return their IDs. ``day`` is the service's day, if known."""
     rows = {row.uuid: row for row in (message_row(message, day) for message in messages)}
     with transaction.atomic():
         found = list(Message.objects.filter(uuid__in=rows).values_list("uuid", "day", "is_placed", "gone_at"))
@@ -35,7 +35,7 @@ def save_messages(messages: Iterable[RemoteMessage], *, day: date | None = None)
         if back := [uuid for uuid, *_, gone_at in found if gone_at]:
             Message.objects.filter(uuid__in=back).update(gone_at=None)
         moved = [uuid for uuid, its_day in stored.items() if day and its_day != day]
-        if moved:  # Its day was a guess, and the service has now given another one.
+        if moved:  # The day was a guess, and the service has now given another one.
             Message.objects.filter(uuid__in=moved).delete()
         _insert([row for uuid, row in rows.items() if uuid not in stored or uuid in moved])
     new = rows.keys() - stored
@@ -67,7 +67,7 @@ def message_row(message: RemoteMessage, day: date | None = None) -> Message:
 
 
 def storage_uuid(uuid: str) -> str:
-    """The ID under which a message is saved: its own, or a digest if no address or index can hold that."""
+    """The ID under which a message is saved: its own, or a digest if no address or index can hold it."""
     return uuid if IDENTIFIER.fullmatch(uuid) else f"odd-{_digest(uuid, 16).hex()}"
 
 
@@ -82,7 +82,7 @@ def service_today() -> date:
 
 
 def _recorded_at(message: RemoteMessage, day: date | None) -> datetime:
-    """The certain time, else the clock time read in the service's zone; never outside the service's day."""
+    """The certain time, else the clock time taken in the service's zone; never outside the service's day."""
     sent = message.created_at
     at = (sent and sent.at) or _clock_time(sent.text if sent else "") or _end_of(day) or timezone.now()
     if day and at.astimezone(service_zone()).date() != day:
@@ -116,7 +116,7 @@ def _text(value: Any, max_length: int) -> str:
 
 
 def _insert(rows: Sequence[Message]) -> None:
-    """Insert the rows; a key that another message of the same second has is counted up."""
+    """Insert the rows; a key taken by another message of the same second is incremented."""
     waiting = sorted(rows, key=lambda row: row.id)  # SQLite's table of trigrams is slow in any other order.
     while waiting:
         Message.objects.bulk_create(waiting, ignore_conflicts=True)

@@ -1,9 +1,9 @@
 """Reads missing messages from the service's list: all of it, or only what is new at its front.
 
-A day is complete when exactly those messages are saved that the service lists, which only reading it to its end shows.
-Between two such readings its total must do: if the totals of a stretch of days agree nothing is read, otherwise the
-stretch is halved, down to days. With every batch the place to resume from is saved, so that nothing is lost if the
-sync is killed or the service fails. If the service ignores dates, its whole list is read as if it were one day.
+A day is complete if exactly the messages that the service lists are saved, which only a reading to its end shows.
+Between two such readings totals are compared: if those of a range of days agree, nothing is read; otherwise the range
+is halved, down to days. Each batch saves the position to resume from, so that nothing is lost if the sync is killed or
+the service fails. If the service ignores dates, its whole list is read as if it were one day.
 """
 
 import time
@@ -49,15 +49,15 @@ FAR_AHEAD: Final = timedelta(days=3650)
 
 
 class FiltersIgnored(Exception):
-    """The service answers with messages that the requested days exclude."""
+    """The service returned messages outside the requested days."""
 
 
 def read_front(client: Client) -> int:
-    """Save what is new at the front of the list and return how much that is; one call if nothing is new."""
+    """Save new messages at the front of the list and return their number; one call if nothing is new."""
     added = 0
     list_pages = partial(client.messages.list, limit=MESSAGES_PER_PAGE)
     pages = iterate_pages(lambda offset: list_pages(offset=offset), offset_counts())
-    with suppress(IncompleteList):  # A sync finds what is missing further back.
+    with suppress(IncompleteList):  # A sync finds messages that are missing further back.
         for step in islice(pages, FRONT_PAGES):
             added += len(new := save_messages(step.new))
             if step.new and not new:
@@ -66,16 +66,16 @@ def read_front(client: Client) -> int:
 
 
 def offset_counts() -> OffsetUnit | None:
-    """What offsets count, if a setting says so."""
+    """What offsets count, if configured."""
     counts: OffsetUnit | None = settings.SERVICING_OFFSET_COUNTS  # type: ignore[assignment]  # one of a closed list
     return counts
 
 
 class Sync:
-    """One run over a stretch of days, with a row from the start and an audit entry at the end.
+    """One run over a range of days, with a row from the start and an audit entry at the end.
 
-    ``report`` is called whenever the run has progress. Days that were not read to their end since ``read_before``, or
-    not for too long, are read to their end again.
+    ``report`` is called on progress. Days that were not read to their end since ``read_before``, or not for too long,
+    are read to their end again.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Sync:
         self.problems: list[IncompleteList] = []
 
     def read_missing(self) -> Run:
-        """Read what is missing, the newest days first."""
+        """Read missing messages, newest days first."""
         run = self.run
         try:
             self._read_all()
@@ -126,7 +126,7 @@ class Sync:
         except FiltersIgnored:
             run.filters_ignored = True
             self._start(None, None, Message.objects.at_service())
-            # Messages that were read before are listed again, but counted as new already.
+            # Messages read before are listed again, but were already counted as new.
             before, run.already_here = run.added, 0
             self._read(Day.objects.filter(day=WHOLE_LIST).first() or Day(day=WHOLE_LIST, claimed=0))
             run.already_here = max(0, run.already_here - before)
@@ -140,14 +140,14 @@ class Sync:
         self.report(self.run)
 
     def _require_filters(self) -> None:
-        """Ask for days without messages: an answer with messages shows that the service ignores days."""
+        """Request days without messages; any message in the answer shows that the service ignores days."""
         day = service_today() + FAR_AHEAD
-        with suppress(Rejected):  # A service that rejects the days has read them.
+        with suppress(Rejected):  # A service that rejects the days doesn't ignore them.
             if self._page(day, day, limit=1).data:
                 raise FiltersIgnored
 
     def claimed(self, first: date | None, last: date | None) -> int:
-        """How many messages the service has of these days, both included."""
+        """The number of messages that the service has for these days, both included."""
         total = self._page(first, last, limit=1).pagination.total
         if total is None:
             raise ProtocolError("Unreadable response: the message list has no total.")
@@ -160,7 +160,7 @@ class Sync:
 
     @cached_property
     def last(self) -> date:
-        """The last one; the service's clock may be ahead of ours."""
+        """The last day that can have messages; the service's clock may be ahead of ours."""
         return self.run.until or self._edge(ONE_DAY, lambda day: self.claimed(day + ONE_DAY, None))
 
     def _edge(self, reach: timedelta, count_beyond: Callable[[date], int]) -> date:
@@ -192,7 +192,7 @@ class Sync:
             self._complete(first, middle)
 
     def _read_days_beyond(self) -> None:
-        """Read saved days before the first and after the last of the service: it may have dropped all of them."""
+        """Read saved days outside the service's range, whose messages it may have dropped."""
         beyond = Q(day__gte=EARLIEST, day__lt=self.first) | Q(
             day__gt=self.last, day__lt=service_today() + FAR_AHEAD
         )
@@ -201,7 +201,7 @@ class Sync:
             self._read(Day.objects.filter(day=day).first() or Day(day=day, claimed=0))
 
     def _is_read(self, known: Day, saved: Fingerprint) -> bool:
-        """Whether a reading to the end, not too long ago, listed exactly what is saved."""
+        """Whether a recent reading to the end listed exactly what is saved."""
         if not known.read_at or (
             self.read_before and not self.read_before <= known.read_at < timezone.now() + SKEW
         ):
@@ -212,9 +212,9 @@ class Sync:
     # --- One day ---
 
     def _read(self, known: Day) -> None:
-        """Read a day until exactly those messages are saved that the service lists, unless nothing changed.
+        """Read a day until exactly the messages that the service lists are saved, unless nothing changed.
 
-        A message that two whole readings in a row do not list is gone at the service.
+        A message missing in two whole readings in a row is gone at the service.
         """
         saved = Message.objects.of_day(known.day)
         is_read = self._is_read(known, saved.fingerprint())
@@ -234,7 +234,7 @@ class Sync:
                 continue
             if known.agrees_with(saved.fingerprint()):
                 break
-            if was_cut_off:  # Of what was listed before the cut only the number is known.
+            if was_cut_off:  # Only the number of messages listed before the interruption is known.
                 continue
             unlisted = set(saved.values_list("uuid", flat=True)) - listed
             gone = unlisted & absent
@@ -246,7 +246,7 @@ class Sync:
         self.run.save()
 
     def _mark_gone(self, gone: set[str], new: set[str]) -> None:
-        """Mark messages that the service no longer lists; what came and went during the reading is not new."""
+        """Mark messages that the service no longer lists; any that came and went meanwhile are not new."""
         uuids = sorted(gone)
         for start in range(0, len(uuids), BATCH):
             Message.objects.filter(uuid__in=uuids[start : start + BATCH]).update(gone_at=timezone.now())
@@ -255,7 +255,7 @@ class Sync:
         new -= gone
 
     def _list(self, known: Day, new: set[str], *, is_read: bool) -> set[str]:
-        """The messages that the service lists of the day, all saved; in smaller pages if an answer is too large."""
+        """List and save the day's messages, in smaller pages if an answer is too large."""
         *larger, smallest = LIMITS
         for limit in larger:
             try:
@@ -283,7 +283,7 @@ class Sync:
                 continue
             added, waiting = self._save(waiting, known, new, step), []
             is_new = [uuid in added for uuid in uuids]
-            if is_read and not all(is_new):  # If all that is new is in front, the rest was read before.
+            if is_read and not all(is_new):  # New messages are in front, so the rest was read before.
                 saved = Message.objects.of_day(known.day).fingerprint()
                 if saved.number == total and is_new == sorted(is_new, reverse=True):
                     known.listed, known.digest = saved
@@ -303,9 +303,9 @@ class Sync:
         new: set[str],
         last: PageStep[RemoteMessage] | None,
     ) -> set[str]:
-        """Save a batch together with the place to resume from, and return which messages of it are new.
+        """Save a batch with the position to resume from, and return which of its messages are new.
 
-        A later run reads the batch's last page again, because messages may arrive or go before that.
+        A later run reads the batch's last page again, because messages may arrive or disappear before it.
         """
         last_page = [storage_uuid(message.uuid) for message in last.new] if last else []
         self.run.day = None if known.day == WHOLE_LIST else known.day
@@ -332,7 +332,7 @@ class Sync:
     def _page(
         self, first: date | None, last: date | None, limit: int, offset: int | None = None
     ) -> Page[RemoteMessage]:
-        """One page of the list of these days."""
+        """One page of these days' messages."""
         ask = partial(self.client.messages.list, start_date=first, end_date=last, limit=limit, offset=offset)
         page = self._with_retries(ask)
         if page.filters_ignored:
@@ -340,7 +340,7 @@ class Sync:
         return page
 
     def _with_retries(self, work: Callable[[], T]) -> T:
-        """Do it again, after longer and longer pauses, if the service fails or the database takes no writes.
+        """Retry with longer and longer pauses if the service fails or the database accepts no writes.
 
         Another run may hold a day's rows for longer than a page waits for a lock.
         """
@@ -357,7 +357,7 @@ class Sync:
 
 
 def _mark_as_read(first: date, last: date) -> None:
-    """Note that the service lists exactly what is saved of these days."""
+    """Mark these days as read: the service lists exactly what is saved."""
     now, saved = timezone.now(), Message.objects.fingerprints(first, last)
     days = []
     for day in _days(first, last):
@@ -367,14 +367,14 @@ def _mark_as_read(first: date, last: date) -> None:
 
 
 def _mark_all_days_read() -> None:
-    """Give each day its part of a whole list that was read to its end."""
+    """Mark every day as read after the whole list was read to its end."""
     edges = Message.objects.between(None, None).order_by().aggregate(first=Min("day"), last=Max("day"))
     if edges["first"]:
         _mark_as_read(edges["first"], max(edges["last"], service_today()))
 
 
 def _write(days: Sequence[Day]) -> None:
-    """Save days; two runs may write a day at the same time, and the later one wins."""
+    """Save days. If two runs write a day at the same time, the later one wins."""
     fields = [field.name for field in Day._meta.concrete_fields if not field.primary_key]
     Day.objects.bulk_create(days, update_conflicts=True, unique_fields=["day"], update_fields=fields)
 

@@ -1,4 +1,4 @@
-"""What messages do in the background."""
+"""Background jobs for messages."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from portal.ui import wording
 
 @job("messaging.sync", label="Sync messages", single=True, every="MESSAGE_SYNC_MINUTES", gives_way=True)
 def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
-    """Read every message that is missing; started again, it resumes where it was.
+    """Read all missing messages; a second attempt resumes.
 
-    With ``read_before`` every day is compared that was not read since then.
+    With ``read_before``, every day that was not read since then is compared.
     """
     reported: int | None = None
 
@@ -28,6 +28,6 @@ def sync(progress: Progress, *, read_before: str = "") -> dict[str, int]:
     limit = datetime.fromisoformat(read_before) if read_before else None
     run = Sync(Actor.system("sync"), report=report, read_before=limit).read_missing()
     new = progress.job.done
-    # An attempt before this one may have marked some.
+    # An earlier attempt may have marked some.
     gone = Message.objects.filter(gone_at__gte=progress.job.started_at).count()
     return {"new": new, "already here": run.claimed - new, "total": run.claimed, "gone": gone}

@@ -1,4 +1,4 @@
-"""The explorer of webhook messages: the list with one message beside it, files, and links of bank accounts."""
+"""The webhook message explorer: the list with one message beside it, files, and links of bank accounts."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -51,7 +51,7 @@ PARTIALS = ("messages", "message", "message-claim", "message-news")
 @require_safe
 @requires("messaging.index")
 def index(request: StaffRequest) -> HttpResponse:
-    """The list; with JavaScript the list itself asks the service, so that the page appears at once."""
+    """Show the list. With JavaScript, the list itself calls the service, so that the page appears at once."""
     explorer = Explorer(request.GET)
     target = request.htmx.target if request.htmx else None
     context: dict[str, Any] = {"explorer": explorer, "form": explorer.form, "loaded_at": timezone.now()}
@@ -97,12 +97,12 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
 
 
 def client_in_time(request: StaffRequest) -> Client:
-    """The service's client: a whole page waits for it no longer than other pages, a fragment may take its time."""
+    """The service's client: a whole page waits no longer for it than other pages do, a fragment may take its time."""
     return request.servicing if request.htmx else request.servicing.with_time_limit(NO_SCRIPT_WAIT_SECONDS)
 
 
 def remote_count(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
-    """How many messages the service reports; if it does not answer, the list is shown anyway."""
+    """The service's message count; if it does not answer, the list is shown anyway."""
     try:
         return {"count": explorer.remote_count(client_in_time(request))}
     except ServicingError as error:
@@ -110,7 +110,7 @@ def remote_count(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
 
 
 def news(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
-    """How many messages of this list arrived since it was loaded."""
+    """The number of messages of this list that arrived since it was loaded."""
     try:
         since = datetime.fromisoformat(request.GET.get("since", "")).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -128,7 +128,7 @@ def find_message(uuid: str) -> LinkedMessage:
 
 
 def open_panel(request: StaffRequest, row: LinkedMessage, explorer: Explorer) -> Panel:
-    """The panel of a message, and a log entry that somebody read it."""
+    """Open the panel of a message, and log the view."""
     message = row.message
     log_view(
         Actor.of(request),
@@ -154,7 +154,7 @@ def detail(request: StaffRequest, message_uuid: str) -> HttpResponse:
 @require_safe
 @requires("messaging.index")
 def json(request: StaffRequest, message_uuid: str) -> HttpResponse:
-    """The message as it was received, as a file."""
+    """Download the message as received."""
     message = get_object_or_404(Message, uuid=message_uuid)
     append(
         Actor.of(request),
@@ -170,7 +170,7 @@ def json(request: StaffRequest, message_uuid: str) -> HttpResponse:
 @require_safe
 @requires("messaging.index")
 def export(request: StaffRequest) -> HttpResponseBase:
-    """The shown page, or with ``all`` the whole list, as a file."""
+    """Export the shown page, or with ``all`` the whole list."""
     explorer = Explorer(request.GET)
     is_whole = "all" in request.GET
     explorer.load(request.servicing)
@@ -196,7 +196,7 @@ def export(request: StaffRequest) -> HttpResponseBase:
 @require_POST
 @requires("messaging.index")
 def check(request: StaffRequest) -> HttpResponse:
-    """Ask the service how many messages it has of each day in view."""
+    """Compare each shown day with the service."""
     explorer = Explorer(request.GET)
     days = explorer.filters.get("start_date"), explorer.filters.get("end_date")
     try:
@@ -209,7 +209,7 @@ def check(request: StaffRequest) -> HttpResponse:
 @require_POST
 @requires("messaging.sync")
 def sync(request: StaffRequest) -> HttpResponse:
-    """Read missing messages in the background, or with ``whole`` compare every message; join a run under way."""
+    """Read missing messages in the background, or with ``whole`` compare every message; joins a running sync."""
     is_whole = "whole" in request.POST
     arguments = {"read_before": timezone.now().isoformat()} if is_whole else {}
     job = start_job(tasks.sync, by=Actor.of(request), **arguments)
@@ -234,14 +234,14 @@ def note(request: StaffRequest, message_uuid: str) -> HttpResponse:
 
 @requires("messaging.link")
 def link(request: StaffRequest, message_uuid: str) -> HttpResponseBase:
-    """Link the bank account of a message, and so every message from it, to a borrower."""
+    """Link a message's bank account, and so all messages from it, to a borrower."""
     row = find_message(message_uuid)
     message, address = row.message, row.message.get_absolute_url()
     if not message.bank_account or (row.borrower and not row.manual_link):
         toast(request, "Nothing to link: the borrower is known, or there’s no bank account.")
         return finish_action(request, address)
     form = LinkForm(request.POST or None, initial={"borrower": request.GET.get("of", "")})
-    form.fields["borrower"].required = not row.manual_link  # Without a link there is none to remove.
+    form.fields["borrower"].required = not row.manual_link  # Without a link there is nothing to remove.
     if form.is_valid():
         save_link(request, row, form)
         return finish_action(request, address)

@@ -1,4 +1,4 @@
-"""Saves the lending service's messages; stopped and started again it resumes where it was."""
+"""Saves the lending service's messages; it resumes where it was stopped."""
 
 import time
 from datetime import date, datetime, timedelta
@@ -51,7 +51,7 @@ class Command(BaseCommand):
     def read_missing(
         self, since: date | None, until: date | None, read_before: datetime | None = None
     ) -> None:
-        """Read everything that is missing, and say how much that was."""
+        """Read all missing messages, and print how many there were."""
         actor = Actor.system("sync")
         sync = Sync(actor, since=since, until=until, report=self.report, read_before=read_before)
         try:
@@ -66,7 +66,7 @@ class Command(BaseCommand):
             self.stdout.write("The service ignored the dates, so all messages were read.")
 
     def follow(self, interval: float) -> None:
-        """Read what arrives, for a while; a service that does not answer is asked again."""
+        """Read new messages as they arrive; retry if the service does not answer."""
         client, end = client_for(Actor.system("sync")), time.monotonic() + COMPARE_EVERY.total_seconds()
         while time.monotonic() < end:
             time.sleep(interval)
@@ -79,11 +79,11 @@ class Command(BaseCommand):
                 self.stdout.write(f"{added:,} new")
 
     def report(self, run: Run) -> None:
-        """Write one line for each batch."""
+        """Print one line for each batch."""
         day = f"{run.day}: " if run.day else ""
         self.stdout.write(f"{day}{run.added:,} of {run.missing:,} missing messages saved")
 
 
 def iso_day(text: str) -> date:
-    """A day of --since or --until; argparse makes a sentence of the error."""
+    """A day for --since or --until; argparse turns the error into a sentence."""
     return date.fromisoformat(text)
