@@ -24,9 +24,9 @@ DUE_DAYS = 5
 NOUNS = {Kind.LOAN: "loan", Kind.LINE: "line"}
 AREAS = {Kind.LOAN: "loans", Kind.LINE: "credit_lines"}
 LATE = {Kind.LOAN: "delinquent", Kind.LINE: "past_due"}
-"""The filter of each list that leaves what is past due."""
+"""Each list's filter for past due accounts."""
 AGING_STATES = {Aging.DAYS_1_29: "warn", Aging.UNKNOWN: "neutral"}
-"""The look of an aging bucket, where it isn't bad."""
+"""The look of aging buckets other than "bad"."""
 _PAST_DUE_COLUMNS = (
     "past_due",
     "past_due_rank",
@@ -38,7 +38,7 @@ _PAST_DUE_COLUMNS = (
 
 
 def returned_payments(snoozed: Snoozed) -> Items:
-    """Payments whose return became news in the last days."""
+    """Payments reported as returned in the last days."""
     news = returned_since(business_date() - timedelta(days=RETURNED_DAYS))
     hidden = snoozed.ids("repayment:")
     visible = [(one, day) for one, day in news if one.uuid not in hidden]
@@ -76,7 +76,7 @@ def _returned_item(record: Record, day: date) -> Item:
 
 
 def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
-    """Accounts of a kind that are past due, worst first: those whose amount is not known, then the largest amounts."""
+    """Past due accounts of a kind, worst first: unknown amounts, then the largest ones."""
     noun = NOUNS[kind]
     late = active_records(kind).filter(past_due_rank__isnull=False).exclude(uuid__in=snoozed.ids(f"{noun}:"))
     url = f"{reverse(f'{AREAS[kind]}:index')}?{LATE[kind]}=yes&sort=past_due"
@@ -91,7 +91,7 @@ def past_due_accounts(kind: Kind, snoozed: Snoozed) -> Items:
 
 
 def _add_up_past_due(late: QuerySet[Record] | Sequence[Record]) -> Amount:
-    """The sum of those that were read, or along the index that orders all of them."""
+    """Add up the accounts read so far, or all of them along the index of their order."""
     if isinstance(late, Sequence):
         return _add_up(one.past_due for one in late)
     is_known = Q(past_due_rank__lt=NOT_KNOWN_RANK)
@@ -120,7 +120,7 @@ def _past_due_item(record: Record) -> Item:
 
 
 def due_payments(kind: Kind, snoozed: Snoozed) -> Items:
-    """The next payments of accounts of a kind that are not past due, the soonest first."""
+    """The next payments of accounts of a kind that are not past due, soonest first."""
     today = business_date()
     accounts = active_records(kind).filter(
         flagged=False, key_date__gte=today, key_date__lte=today + timedelta(days=DUE_DAYS)

@@ -1,7 +1,7 @@
-"""The history of a payment: its own days, the lists it was in and the messages about it, in order of time.
+"""The history of a payment from its own dates, the saved lists it was in, and messages about it, in order of time.
 
-The service only reports how a payment is now. Earlier copies are saved, and messages say what happened and when.
-A moment that neither gives is an entry of its own, which says so.
+The service only reports a payment's current state. Earlier copies are saved, and messages say what happened and when.
+A time that neither provides becomes an entry that says so.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ RETURNED = "FAILED_AFTER_SUCCESS"
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One thing that happened, or a moment that is missing."""
+    """One event, or a missing time."""
 
     day: date
     at: datetime | None
@@ -37,12 +37,12 @@ class HistoryEntry:
 
     @property
     def order(self) -> tuple[date, bool, float]:
-        """By day; entries with a time follow those without one."""
+        """The sort key: by day, entries with a time after those without."""
         return self.day, self.at is not None, self.at.timestamp() if self.at else 0
 
 
 class SavedAnswer(NamedTuple):
-    """One answer about the payment, and when it was given last."""
+    """One answer about the payment, and when it was last given."""
 
     repayment: Repayment
     at: datetime
@@ -53,7 +53,7 @@ class SavedAnswer(NamedTuple):
 
 
 def payment_history(record: Record | None, messages: Iterable[Message]) -> list[HistoryEntry]:
-    """Everything on file about a payment, oldest first."""
+    """Build the history of a payment, oldest first."""
     events = sorted(messages, key=lambda message: message.recorded_at)
     answers = saved_answers(record) if record else []
     latest = [*(event.repayment for event in events if event.repayment), *(one.repayment for one in answers)]
@@ -62,7 +62,7 @@ def payment_history(record: Record | None, messages: Iterable[Message]) -> list[
 
 
 def saved_answers(record: Record) -> list[SavedAnswer]:
-    """Every saved answer about a repayment, oldest first; the last is how it is now."""
+    """Every saved answer about a repayment, oldest first; the last one is current."""
     answers = [(one.answer, one.at) for one in record.snapshots.all()[:MAX_ANSWERS]][::-1]
     if record.answer and record.answer_at:
         answers.append((record.answer, record.answer_at))
@@ -70,7 +70,7 @@ def saved_answers(record: Record) -> list[SavedAnswer]:
 
 
 def _own_days(latest: Sequence[Repayment]) -> Iterator[HistoryEntry]:
-    """The days that the payment itself gives."""
+    """The dates of the payment itself."""
     for repayment in latest:
         initiated = repayment.initiation_date
         moment = initiated.at if isinstance(initiated, RemoteTime) else None
@@ -84,7 +84,7 @@ def _own_days(latest: Sequence[Repayment]) -> Iterator[HistoryEntry]:
 
 
 def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
-    """Each message at its own time; a return without a message of the success before it is a missing moment."""
+    """Each message at its own time. A return without an earlier message of success adds a missing time."""
     statuses: set[str] = set()
     for event in events:
         status = (event.payment_status or event.event.rpartition(".")[2]).upper()
@@ -109,7 +109,7 @@ def _from_messages(events: Sequence[Message]) -> Iterator[HistoryEntry]:
 
 
 def _from_answers(answers: Sequence[SavedAnswer], events: Sequence[Message]) -> Iterator[HistoryEntry]:
-    """Each new state in the lists; when it changed is a missing moment, unless a message says so."""
+    """Each new state in the saved lists. The time of the change is missing unless a message has it."""
     if not answers:
         return
     statuses = {event.payment_status.upper() for event in events}

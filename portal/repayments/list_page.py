@@ -20,12 +20,12 @@ from servicing import Repayment
 
 
 def is_upcoming(today: date) -> Q:
-    """The condition that a repayment is still to come."""
+    """The condition that a repayment is upcoming."""
     return Q(status__iexact=SCHEDULED, key_date__gte=today)
 
 
 def load_rows(records: Sequence[Record]) -> Iterator[RepaymentRow]:
-    """Repayments with their accounts and borrowers."""
+    """Load repayments with their accounts and borrowers."""
     parents = {record.parent_uuid for record in records}
     found = Record.objects.filter(kind__in=REPAYMENTS_OF, uuid__in=parents).only(*LINK_COLUMNS)
     accounts = {one.uuid: one for one in found}
@@ -48,7 +48,7 @@ def _from_columns(record: Record) -> Repayment:
 
 
 def _unknown_borrower(record: Record) -> Record | None:
-    """A borrower that is not on file, known by ID alone."""
+    """A borrower that is not on file, with only an ID."""
     uuid = record.borrower_uuid
     return Record(kind=Kind.BORROWER, uuid=uuid, label=uuid[:8]) if uuid else None
 

@@ -1,4 +1,4 @@
-"""When the return of a payment became news: its message, or the copy that first shows it, or its effective date."""
+"""When a payment's return was reported: by its message, the first copy that shows it, or its effective date."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -20,7 +20,7 @@ MESSAGES = Q(event="payment.failed_after_success")
 
 
 class Returned(NamedTuple):
-    """A returned payment, as far as its day depends on it."""
+    """The parts of a returned payment that its day depends on."""
 
     pk: int
     uuid: str
@@ -30,7 +30,7 @@ class Returned(NamedTuple):
 
 
 def returned_since(day: date) -> list[tuple[Returned, date]]:
-    """The payments whose return became news on this day or later, the latest news first."""
+    """The payments reported as returned on this day or later, latest first."""
     recent = _maybe_returned_since(day, *Returned._fields).order_by("-key_date", "-pk")
     found = [Returned(*row) for row in recent[:MAX_DATED]]
     news = [(one, on) for one, on in _returned_on(found).items() if on and on >= day]
@@ -38,23 +38,23 @@ def returned_since(day: date) -> list[tuple[Returned, date]]:
 
 
 def accounts_with_returns(day: date) -> set[str]:
-    """The accounts of these payments, and maybe of a few whose return is older news: dating each costs most."""
+    """The accounts of these payments, and perhaps of a few returned earlier: dating each one is the slow part."""
     return {uuid for (uuid,) in _maybe_returned_since(day, "parent_uuid")}
 
 
 def _maybe_returned_since(day: date, *columns: str) -> Any:
-    """Columns of the returned payments that may be news since then."""
-    start = timezone.now() - (business_date() - day) - timedelta(days=1)  # The day itself in every zone.
+    """Columns of returned payments that may have been reported since then."""
+    start = timezone.now() - (business_date() - day) - timedelta(days=1)  # Covers the day in every time zone.
     told = Message.objects.filter(MESSAGES, pk__gte=first_key_at(start)).values("subject_uuid")
     returned = active_records(Kind.REPAYMENT).filter(is_returned()).order_by().values_list(*columns)
-    # Apart, each part follows an index; an OR between them would read every repayment.
+    # Separately, each part uses an index; an OR of them would read every repayment.
     return returned.filter(updated_at__gte=start).union(
         returned.filter(key_date__gte=day), returned.filter(uuid__in=told)
     )
 
 
 def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
-    """The day on which the return of each became news."""
+    """The day on which each return was reported."""
     if not found:
         return {}
     messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]).order_by()
@@ -75,7 +75,7 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
 
 
 def _first_copy_with_return(record: Returned, earlier: Sequence[Snapshot]) -> date | None:
-    """The day of the copy that shows the return after one that did not."""
+    """The day of the first copy that shows the return, after one that did not."""
     moments = [*(copy.at for copy in earlier), record.updated_at]
     without = [number for number, copy in enumerate(earlier) if not _shows_return(copy)]
     return business_date_at(moments[without[-1] + 1]) if without else None
@@ -88,7 +88,7 @@ def _shows_return(copy: Snapshot) -> bool:
 
 
 def is_returned() -> Q:
-    """The condition that a repayment was returned, however the service writes that."""
+    """The condition that a repayment was returned, in any spelling of the service."""
     in_use = {name: distinct_values(Kind.REPAYMENT, name) for name in ("status", "subtype")}
     statuses = [value for value in in_use["status"] if value.upper() == RETURNED]
     return Q(status__in=statuses) | Q(

@@ -1,7 +1,7 @@
-"""Repayments as staff read them: one table on the pages of a loan, a line and a borrower, and in the list of all.
+"""The table of repayments on the pages of a loan, a line and a borrower, and in the list of all.
 
-Hides what comes first, how months are grouped and summed, and what a status says in words. A sum with a missing part
-is no sum, and an amount that the service did not split is never shown as zeros.
+Hides the order, how months are grouped and summed, and statuses in words. A sum with a missing part is left out, and
+an amount that the service did not split is never shown as zeros.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ DETAILS = {
 
 
 class AmountPart(NamedTuple):
-    """One part of a payment, and its place in the bar."""
+    """One part of a payment, and its position in the bar."""
 
     name: str
     amount: Decimal
@@ -56,7 +56,7 @@ class AmountPart(NamedTuple):
 
 @dataclass(frozen=True)
 class RepaymentRow:
-    """One repayment; with its account and borrower if the page is not about them anyway."""
+    """One repayment, with its account and borrower unless the page is about them."""
 
     repayment: Repayment
     account: Record | None = None
@@ -79,13 +79,13 @@ class RepaymentRow:
 
     @property
     def reason(self) -> str:
-        """Why it failed, in the service's words, or that it gives none."""
+        """Why it failed, in the service's words, or that it gave no reason."""
         has_failed = bool(self.status) and wording.status(self.status).state == "bad"
         return (self.repayment.error_description or "").strip() or ("no reason given" if has_failed else "")
 
     @property
     def parts(self) -> list[AmountPart]:
-        """The bar of a payment that the service split; empty if it did not."""
+        """The parts of a payment for its bar; empty if the service did not split it."""
         known = {name: decimal_or_none(getattr(self.repayment, name)) for name in PARTS}
         amounts = {name: amount for name, amount in known.items() if amount is not None}
         whole = sum(amounts.values(), Decimal(0))
@@ -101,24 +101,24 @@ class RepaymentRow:
 
     @property
     def is_of_returned_type(self) -> bool:
-        """Whether its type says that it was returned, and its status does not."""
+        """Whether its type, but not its status, says that it was returned."""
         return (self.repayment.payment_type or "").upper() == "RETURNED" and self.status != RETURNED
 
     @property
     def amounts(self) -> dict[str, Any]:
-        """The amounts that the service provides, by what they are called."""
+        """The amounts that the service provides, by label."""
         named = {words: getattr(self.repayment, name) for name, words in AMOUNTS.items()}
         return {words: value for words, value in named.items() if value is not None}
 
     @property
     def not_provided(self) -> str:
-        """What the service leaves out of it."""
+        """The labels of amounts that the service doesn't provide."""
         values = {words: getattr(self.repayment, name) for name, words in (AMOUNTS | DETAILS).items()}
         return ", ".join(words for words, value in values.items() if value in (None, ""))
 
     @property
     def findings(self) -> list[consistency.Rule]:
-        """What does not add up."""
+        """The failed data checks."""
         return consistency.check_repayment(self.repayment)
 
     def is_upcoming(self, today: date) -> bool:
@@ -128,7 +128,7 @@ class RepaymentRow:
 
 
 class StatusCount(NamedTuple):
-    """How many repayments have a status, and their sum; None if an amount is missing."""
+    """The number and the sum of repayments with a status; the sum is None if an amount is missing."""
 
     status: str
     number: int
@@ -153,7 +153,7 @@ class Summary:
 
     @property
     def words(self) -> str:
-        """How many there are, in words."""
+        """The number in words."""
         return f"{self.number:,} repayment{'' if self.number == 1 else 's'}"
 
 
@@ -164,15 +164,15 @@ class MonthGroup:
     title: str
     rows: Sequence[RepaymentRow]
     number: int | None
-    """Of the whole month; None if it was not counted."""
+    """The number in the whole month; None if not counted."""
     succeeded: Decimal | None
     is_mixed: bool = False
-    """Whether it is no month (upcoming payments, or a list in another order) and so has no subtotal."""
+    """Whether it isn't a month (upcoming payments, or a list in another order) and so has no subtotal."""
 
 
 @dataclass(frozen=True)
 class OpenRepayment:
-    """The repayment that is read beside its list, or on its own page."""
+    """The repayment that is open beside its list or on its own page."""
 
     row: RepaymentRow
     record: Record
@@ -183,7 +183,7 @@ class OpenRepayment:
 
     @property
     def raw(self) -> Any:
-        """The repayment as it was received."""
+        """The repayment as received."""
         return codec.parse(self.record.answer) if self.record.answer else {}
 
 
@@ -196,43 +196,43 @@ class RepaymentTable:
     covers: str
     """What the table is about, such as "of this loan"."""
     summary: Summary | None = None
-    """Of the repayments of an account or a borrower; the list of all has tabs instead."""
+    """The summary of an account's or a borrower's repayments; the list of all has tabs instead."""
     opened: OpenRepayment | None = None
     is_of_one_status: bool = False
-    """Whether all that it is about, on every page, have the status that stands above it."""
+    """Whether all repayments, on every page, have the one status shown above the table."""
 
     @cached_property
     def has_status(self) -> bool:
-        """Whether rows need their status, or anything else in its column."""
+        """Whether the status column is needed."""
         rows = [row for group in self.groups for row in group.rows]
         return not self.is_of_one_status or any(row.reason or row.findings for row in rows)
 
     @property
     def width(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return 2 + self.has_status + len(self.part_columns) + self.has_accounts
 
     @property
     def has_group_heads(self) -> bool:
-        """Whether heads say more than the day of the only row below each."""
+        """Whether group headers say more than the day of their only row."""
         return any(group.number != 1 for group in self.groups)
 
     @cached_property
     def part_columns(self) -> dict[str, str]:
-        """The parts that any row of the page has an amount of other than zero, with their heads."""
+        """The parts that are not zero in any row of the page, with their column headers."""
         rows = [row.repayment for group in self.groups for row in group.rows]
         return {name: head for name, head in PART_COLUMNS.items() if any(getattr(row, name) for row in rows)}
 
     @cached_property
     def bank(self) -> str:
-        """The bank account of all rows, if the summary names it for them."""
+        """The bank account that all rows share, to name it once in the summary."""
         rows = [row for group in self.groups for row in group.rows]
         banks = {row.repayment.borrower_bank_account_uuid for row in rows}
         return str(banks.pop() or "") if self.summary and len(banks) == 1 else ""
 
     @cached_property
     def has_accounts(self) -> bool:
-        """Whether rows need to say what they are of: not if all are of one account and its bank account."""
+        """Whether rows need to name their account, which they don't if all share an account and a bank account."""
         rows = [row for group in self.groups for row in group.rows]
         return (
             not self.bank
@@ -242,14 +242,14 @@ class RepaymentTable:
 
     @property
     def first_head(self) -> str:
-        """The head of the first column: rows with a borrower begin with its name, others with the day."""
+        """The first column's header: rows with a borrower begin with its name, others with the day."""
         return "Borrower" if any(row.borrower for group in self.groups for row in group.rows) else "Effective"
 
 
 def repayment_table(
     request: HttpRequest, rows: Iterable[RepaymentRow], *, covers: str, size: int = PAGE_SIZE
 ) -> RepaymentTable:
-    """One page: upcoming repayments, the soonest first; then month by month, the newest first."""
+    """Build one page: upcoming repayments, soonest first, then month by month, newest first."""
     rows, today = list(rows), business_date()
     upcoming = [row for row in rows if row.is_upcoming(today)]
     past = [row for row in rows if not row.is_upcoming(today)]
@@ -276,7 +276,7 @@ def repayment_table(
 
 
 def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> list[RepaymentRow]:
-    """The repayments in the saved lists of some accounts."""
+    """The rows of some accounts' saved lists of repayments."""
     found = []
     for each in lists:
         account = account_of_list(each.record) if with_account else None
@@ -286,7 +286,7 @@ def rows_of_lists(lists: Iterable[LiveCopy], *, with_account: bool = False) -> l
 
 
 def account_of_list(listed: Record) -> Record:
-    """The loan or line of a list of repayments, as far as a link needs it."""
+    """The loan or line that a list of repayments belongs to, as far as a link needs it."""
     kinds = {Kind.LOAN_REPAYMENTS: Kind.LOAN, Kind.LINE_REPAYMENTS: Kind.LINE}
     return Record(kind=kinds[Kind(listed.kind)], uuid=listed.uuid, borrower_uuid=listed.borrower_uuid)
 
@@ -298,7 +298,7 @@ def month_title(row: RepaymentRow) -> str:
 
 
 def summarize(rows: Sequence[RepaymentRow], today: date) -> Summary:
-    """The rows by status, the most frequent first, and the next upcoming one."""
+    """Summarize the rows by status, most frequent first, with the next upcoming one."""
     counts = []
     for status in sorted({row.status for row in rows}):
         amounts = [row.repayment.amount for row in rows if row.status == status]

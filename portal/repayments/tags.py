@@ -1,4 +1,4 @@
-"""Repayments as HTML (``{% load repayments %}``): a row of their table, how one was split, and one in a message."""
+"""Repayments as HTML (``{% load repayments %}``): a table row, the split of a payment, and a payment in a message."""
 
 from typing import Any, cast
 
@@ -38,7 +38,7 @@ aria-label="Split: {}">{}</svg>"""
 def repayment_row(
     context: template.RequestContext, row: RepaymentRow, table: RepaymentTable, target: str
 ) -> SafeString:
-    """A row of a table of repayments; its link opens the repayment beside it, in the region ``target``."""
+    """A row of a table of repayments. Its link opens the repayment beside it, in the region ``target``."""
     one, request = row.repayment, cast(StaffRequest, context.request)
     is_open = table.opened is not None and table.opened.row.repayment.uuid == one.uuid
     was_closed = request.htmx.trigger == f"close-{one.uuid}"
@@ -63,7 +63,7 @@ def repayment_row(
 
 
 def _type(row: RepaymentRow) -> str:
-    """Its type, if that is another than most have and the status doesn't say it."""
+    """Its type, if it is unusual and the status doesn't say it."""
     payment_type = row.repayment.payment_type or ""
     is_said = payment_type.upper() == USUAL_TYPE or (row.status == RETURNED and not row.is_of_returned_type)
     return human(payment_type) if payment_type and not is_said else ""
@@ -98,7 +98,7 @@ def _amounts(row: RepaymentRow, table: RepaymentTable) -> SafeString:
 
 
 def _part(row: RepaymentRow, name: str) -> str:
-    """A part of a payment; blank in one that wasn't split, and where it is zero and says nothing."""
+    """A part of a payment; blank if the payment wasn't split, or if the part is zero and says nothing."""
     amount = getattr(row.repayment, name)
     is_split = any(getattr(row.repayment, part) is not None for part in PART_COLUMNS)
     return money(amount) if is_split and (amount is None or amount or name not in EXTRA_PARTS) else ""
@@ -110,7 +110,7 @@ def _link(record: Record, words: Any) -> SafeString:
 
 @register.filter
 def split(row: RepaymentRow) -> SafeString:
-    """How a payment was split, as a bar; nothing if the service did not split it."""
+    """The split of a payment as a bar; empty if the service did not split it."""
     parts = row.parts
     if not parts:
         return SafeString()
@@ -121,7 +121,7 @@ def split(row: RepaymentRow) -> SafeString:
 
 @register.inclusion_tag("repayments/payment_card.html")
 def payment_card(linked: LinkedMessage, repayment: Repayment) -> dict[str, Any]:
-    """Facts and history of the repayment that a message carries."""
+    """Facts and history of the repayment in a message."""
     message, subject = linked.message, linked.subject
     record = subject if subject and subject.kind == Kind.REPAYMENT else None
     return {

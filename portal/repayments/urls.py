@@ -1,4 +1,4 @@
-"""Addresses of repayments: the list across borrowers, the same as a file, one repayment."""
+"""Addresses of repayments: the list across borrowers, its file, one repayment."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Repayments on file: the list of all, its file, and one repayment with its history."""
+"""Repayments on file: the list, its file, and one repayment with its history."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -48,11 +48,11 @@ from portal.runtime.business_date import business_date
 from portal.ui import wording
 
 Months = Mapping[str, tuple[int, Decimal | None]]
-"""For each title of a group of rows how many there are in all, and the sum of those that succeeded."""
+"""By title of a group: its number of rows in all, and the sum of the successful ones."""
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
 PART = 10**6
-"""Their upper and lower digits are summed separately: a database's whole numbers end at nineteen digits."""
+"""Upper and lower digits are summed separately, because a database's integers have at most nineteen digits."""
 SUMMABLE = Q(amount__lt=10**14, amount__gt=-(10**14))
 UNKNOWN = Count("pk", filter=Q(amount__isnull=True))
 
@@ -60,7 +60,7 @@ UNKNOWN = Count("pk", filter=Q(amount__isnull=True))
 @require_safe
 @requires("repayments.index")
 def index(request: StaffRequest) -> HttpResponse:
-    """The list by month, with one repayment open beside it."""
+    """Show the list by month, with one repayment open beside it."""
     opened = find_open(request.GET.get("payment", ""))
     if opened:
         log_repayment_view(request, opened.record)
@@ -70,14 +70,14 @@ def index(request: StaffRequest) -> HttpResponse:
 @require_safe
 @requires("repayments.index")
 def export(request: StaffRequest) -> StreamingHttpResponse:
-    """The list as a file."""
+    """Export the list."""
     return REPAYMENTS.export(request)
 
 
 @require_safe
 @requires("repayments.detail")
 def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
-    """One repayment from the saved list of its account, or after a call for that list."""
+    """Show one repayment from the saved list of its account, or after a call for that list."""
     record = get_object_or_404(Record, kind=Kind.REPAYMENT, uuid=repayment_uuid)
     fresh = None
     if listed := Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=record.parent_uuid).first():
@@ -90,13 +90,13 @@ def detail(request: StaffRequest, repayment_uuid: str) -> HttpResponse:
 
 
 def find_open(uuid: str) -> OpenRepayment | None:
-    """The repayment that is open beside the list, whatever page of the list it is on."""
+    """The repayment that is open beside the list, on any page of the list."""
     record = store.find(Kind.REPAYMENT, uuid) if store.IDENTIFIER.fullmatch(uuid) else None
     return OpenRepayment(next(load_rows([record])), record) if record else None
 
 
 def log_repayment_view(request: StaffRequest, record: Record) -> None:
-    """Log that somebody read a repayment."""
+    """Log the view of a repayment."""
     log_view(
         Actor.of(request),
         "repayments.detail",
@@ -112,9 +112,9 @@ def log_repayment_view(request: StaffRequest, record: Record) -> None:
 
 
 def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
-    """One page of the list by month, upcoming repayments last; in any other order as one group.
+    """Build one page of the list by month, upcoming repayments last; in any other order, as one group.
 
-    Too many repayments are not counted by month and status: that would be the slowest part of the page.
+    Too many repayments are not counted by month and status, which would be the slowest part of the page.
     """
     today = business_date()
     rows, covers = list(REPAYMENTS.rows(found.page)), "found" if found.is_filtered else "on file"
@@ -130,7 +130,7 @@ def list_table(found: Listing, opened: OpenRepayment | None) -> RepaymentTable:
 
 
 class StatusTab(NamedTuple):
-    """One status: how many repayments have it and what they add up to, or None if they are too many or absurd."""
+    """One status with the number and the sum of its repayments; None if too many to count or impossible to add."""
 
     words: str
     number: int | None
@@ -140,7 +140,7 @@ class StatusTab(NamedTuple):
 
 
 def status_tabs(listing: Listing) -> list[StatusTab]:
-    """All that the other filters leave, and what of it is scheduled or has another status."""
+    """Build the tabs: all that match the other filters, the scheduled ones, and each other status."""
     found = listing.without_tab()
     counts: dict[str, tuple[int | None, Amount | None]] = {}
     if found.total < MAX_COUNTED:
@@ -166,7 +166,7 @@ def _by_month(rows: list[RepaymentRow], counted: Months, today: date) -> list[Mo
 
 
 def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
-    """How many repayments are upcoming, and in each month of the page."""
+    """Count upcoming repayments, and those in each month of the page."""
     paginator, matching = cast(CappedPaginator, found.page.paginator), found.found.order_by()
     upcoming = paginator.upcoming_count if paginator.upcoming else matching.filter(is_upcoming(today)).count()
     days = [row.repayment.effective_date for row in rows if not row.is_upcoming(today)]
@@ -182,7 +182,7 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
 
 
 def _with_totals(groups: Any, condition: Q) -> Any:
-    """Add to each group how many rows it has, and what :func:`_sum` takes of those that meet a condition."""
+    """Add to each group its number of rows, and the inputs of :func:`_sum` for rows that meet a condition."""
     decimal = DecimalField(max_digits=24, decimal_places=4)
     units = Cast(Round(ExpressionWrapper(F("amount") * UNITS, output_field=decimal)), BigIntegerField())
     upper, lower = (ExpressionWrapper(part, BigIntegerField()) for part in (units / PART, units % PART))
@@ -197,7 +197,7 @@ def _with_totals(groups: Any, condition: Q) -> Any:
 
 
 def _sum(wanted: int, summed: int, *parts: int | None) -> Decimal | None:
-    """The sum of amounts, from its parts; None if an amount is missing or absurd."""
+    """The sum of amounts from its parts; None if an amount is missing or absurd."""
     return _dollars(*parts) if wanted == summed else None
 
 
