@@ -1,4 +1,4 @@
-"""Everything that needs attention, most urgent first: orders what areas offer, and leaves out what is snoozed.
+"""Everything that needs attention, most urgent first: the items of all areas without snoozed ones.
 
 Everything is read from saved records; nothing calls the service.
 """
@@ -50,11 +50,11 @@ GROUPS = {
     "onboarding": "Onboarding",
     "drafts": "Drafts",
 }
-"""The kinds of items, the most urgent first."""
+"""The kinds of items, most urgent first."""
 
 
 def stopped_worker(snoozed: Snoozed) -> Items:
-    """No worker runs, although one did or a job waits for one."""
+    """An item if no worker is running although one was, or a job waits for one."""
     if workers := live_workers():
         return Items()
     jobs = jobs_status(workers)
@@ -92,15 +92,15 @@ IN_ORDER: Sequence[Callable[..., Items]] = [
     old_drafts,
 ]
 PERSONAL = {unknown_writes, pending_approvals, old_drafts}
-"""These depend on who is looking."""
+"""These depend on the viewer."""
 READ_ANEW = PERSONAL | {trail_problem, stopped_worker}
 SHARED = [source for source in IN_ORDER if source not in READ_ANEW]
-"""These are the same for everybody, and kept for a few seconds."""
+"""These are the same for everyone, and cached for a few seconds."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The items of one kind, most urgent first, and what all of them add up to."""
+    """The items of one kind, most urgent first, with their total."""
 
     name: str
     title: str
@@ -108,7 +108,7 @@ class Group:
 
     @cached_property
     def items(self) -> list[Item]:
-        """The first items; of several kinds of accounts, the worst of all."""
+        """The first items; if several kinds of accounts are mixed, the worst of all."""
         items = [item for source in self.sources for item in source.items]
         return sorted(items, key=attrgetter("rank"), reverse=True)[:MAX_SHOWN]
 
@@ -118,7 +118,7 @@ class Group:
 
     @cached_property
     def amount(self) -> Amount | None:
-        """What they add up to; None for a group without amounts."""
+        """The sum; None for a group without amounts."""
         amounts = [source.amount for source in self.sources if source.amount]
         return sum(amounts, Amount()) if amounts else None
 
@@ -134,7 +134,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Attention:
-    """The whole list, and how much of it is in each group."""
+    """The whole list with the number of items in each group."""
 
     sources: Sequence[ItemGroup]
     user_id: int
@@ -161,13 +161,13 @@ class Attention:
 
     @property
     def pills(self) -> list[tuple[str, str, int]]:
-        """Name, words and count of each filter."""
+        """Name, label and count of each filter."""
         groups = [(one.name, one.title, one.total) for one in self.groups]
         return [("", "All", self.total), ("mine", "Mine", self.mine), *groups]
 
     @property
     def headline(self) -> list[str]:
-        """What there is in all, what is past due, and what was returned."""
+        """The total number, the past due amount, and the returned payments."""
         found = {group.name: group for group in self.groups}
         parts = [
             f"{self.total:,} item{'' if self.total == 1 else 's'} need{'s' if self.total == 1 else ''} attention"
@@ -183,7 +183,7 @@ class Attention:
 
 
 def attention(user: User) -> Attention:
-    """Everything that needs this person's attention."""
+    """Collect everything that needs this person's attention."""
     snoozes = list(_snoozes())
     snoozed = Snoozed(one.key for one in snoozes)
     state = account_state()
@@ -206,7 +206,7 @@ def attention(user: User) -> Attention:
 
 
 def waiting(user: User) -> dict[str, int]:
-    """The number of items for the navigation, from a few seconds ago: the name of an area to a number."""
+    """The number of items by area for the navigation, cached for a few seconds."""
     state = account_state()
     parts = {
         SHARED_COUNT: SHARED,
@@ -232,7 +232,7 @@ def _snoozes() -> QuerySet[Snooze]:
 
 
 def forget_items(user: User) -> None:
-    """Read again what this person's list has, because they did something."""
+    """Drop this person's cached items after an action of theirs."""
     forget_shared_items()
     cache.delete_many([_personal_count(user), _approval_count(user)])
 

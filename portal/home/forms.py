@@ -11,7 +11,7 @@ MAX_SNOOZE_DAYS = 30
 
 
 class SnoozeForm(StaffForm):
-    """The day on which the item comes back, and a reason that colleagues read."""
+    """The day on which the item comes back, and a reason that colleagues see."""
 
     until = DayField(label="Remind on", widget=NearDayInput({"autofocus": True}))
     reason = TextField(label="Reason", max_length=200)

@@ -1,4 +1,4 @@
-"""Gives every page's frame the health of the service and the number of items that need attention."""
+"""Adds the service's health and the number of items that need attention to every page's frame."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -22,7 +22,7 @@ class FrameMiddleware:
             request.health = SimpleLazyObject(header_status)
             request.waiting = SimpleLazyObject(lambda: attention.waiting(request.user))
         response = self.get_response(request)
-        # A person sees at once what they did themselves; the page of a failure must not depend on the cache.
+        # People see the effect of their own action at once, and an error page must not depend on the cache.
         is_done = request.method == "POST" and response.status_code < HTTPStatus.BAD_REQUEST
         if is_done and request.user.is_authenticated:
             attention.forget_items(request.user)

@@ -1,4 +1,4 @@
-"""What people arrange on the home page: snoozed items and pinned views."""
+"""Snoozed items and pinned views of the home page."""
 
 from django.conf import settings
 from django.db import models
@@ -7,7 +7,7 @@ from portal.lists.models import SavedView
 
 
 class Snooze(models.Model):
-    """An item that needs attention, hidden from everybody up to a day, with the reason."""
+    """An item that is hidden for everyone until a day, with the reason."""
 
     key = models.CharField(max_length=100, unique=True, help_text="Which line; see portal.home.attention.")
     label = models.CharField(max_length=300)

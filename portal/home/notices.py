@@ -1,4 +1,4 @@
-"""The mail that people switched on, and mail to operators. Names no borrower unless ``MAIL_NAMES`` allows it.
+"""Mail that people turned on, and mail to operators. It names no borrower unless ``MAIL_NAMES`` allows it.
 
 Hides when each message is due. Each has a key that names its event, so nobody gets it twice.
 """
@@ -30,7 +30,7 @@ from portal.runtime.business_date import business_date
 from portal.ui import wording
 from servicing.promises import is_business_day
 
-# What happened before a person switched mail on, or while none could be sent, is not told later.
+# Events from before a person turned mail on, or while none could be sent, are not mailed later.
 RECENT = timedelta(days=1)
 WORKER_SILENCE = timedelta(minutes=5)
 MESSAGES_BEHIND = timedelta(hours=1)
@@ -67,7 +67,7 @@ def send(notice: Notice, address: str, recipient: str) -> None:
 
 
 def notices_for(person: User) -> Iterator[Notice]:
-    """What this person wants to know now."""
+    """The notices that are due for this person."""
     if person.mail_approvals:
         yield from approvals_waiting(person)
         yield from approvals_decided(person)
@@ -110,13 +110,13 @@ def approvals_decided(person: User) -> Iterator[Notice]:
 
 
 def about(approval: Approval) -> str:
-    """What an approval changes, and for whom if mail may say so."""
+    """What an approval changes, and for which borrower if mail may name it."""
     what = f" ({', '.join(approval.acts).lower()})"
     return f"{what} of {approval.label}" if settings.MAIL_NAMES else what
 
 
 def follow_ups_due(person: User) -> Iterator[Notice]:
-    """How many follow-ups are due, and which if mail may say so: their titles may hold names."""
+    """The number of due follow-ups, with titles only if mail may name borrowers."""
     today = business_date()
     titles = FollowUp.objects.filter(owner_id=person.pk, done_at=None, due__lte=today)
     if count := titles.count():
@@ -128,7 +128,7 @@ def follow_ups_due(person: User) -> Iterator[Notice]:
 
 
 def promises_due(person: User) -> Iterator[Notice]:
-    """How many promises are due today on this person's accounts."""
+    """The number of promises due today on this person's accounts."""
     today = business_date()
     own = set(AccountOwner.objects.filter(owner=person).values_list("account_uuid", flat=True))
     if count := sum(one.promise.account_uuid in own for one in due_today()) if own else 0:
@@ -138,7 +138,7 @@ def promises_due(person: User) -> Iterator[Notice]:
 
 
 def digest(person: User) -> Iterator[Notice]:
-    """How much of each kind needs attention."""
+    """The number of items of each kind that need attention."""
     today, found = business_date(), attention(person)
     if found.total:
         rows = [f"{group.title}: {group.total:,}" for group in found.groups]
@@ -147,7 +147,7 @@ def digest(person: User) -> Iterator[Notice]:
 
 
 def notices_for_operators() -> Iterator[Notice]:
-    """What is wrong with the deployment now."""
+    """The current problems of the deployment."""
     now, status = timezone.now(), reverse("operations:status")
     gone = Worker.objects.filter(stopped_at=None, beat_at__gt=now - RECENT, beat_at__lt=now - WORKER_SILENCE)
     for one in gone:

@@ -16,7 +16,7 @@ from portal.repayments.table import SUCCEEDED
 from servicing.schedules import total
 
 DAYS = 7
-# The chart: the width of a day, the height of the largest one, and the gap between its two parts.
+# The chart: the width of a day, the height of the largest day, and the gap between its two parts.
 STEP, HEIGHT, GAP = 40, 60, 2
 
 
@@ -32,7 +32,7 @@ class Payments:
 
     @property
     def sum(self) -> Decimal | None:
-        """None if an amount is missing."""
+        """The sum; None if an amount is missing."""
         return total(self.amounts) if self.amounts else Decimal(0)
 
     @property
@@ -43,7 +43,7 @@ class Payments:
 
 @dataclass
 class Day:
-    """The payments of one day, or of several up to it, by outcome; ``by_product`` has those that succeeded."""
+    """The payments of one day or of several days up to it, by outcome; ``by_product`` has the successful ones."""
 
     day: date
     first: date
@@ -53,23 +53,23 @@ class Day:
 
     @property
     def succeeded_url(self) -> str:
-        """The list behind the first number."""
+        """The list of successful payments."""
         return f"{reverse('repayments:index')}?status={SUCCEEDED}&from={self.first}&to={self.day}"
 
     @property
     def failed_url(self) -> str:
-        """The list behind the second."""
+        """The list of failed payments."""
         return f"{reverse('repayments:index')}?error=yes&from={self.first}&to={self.day}"
 
     @property
     def products(self) -> list[tuple[str, Payments, str]]:
-        """Each product with its payments and the list behind them."""
+        """Each product with its payments and their list."""
         paid = sorted(self.by_product.items())
         return [(name, payments, f"{self.succeeded_url}&product={name}") for name, payments in paid]
 
 
 class Bar(NamedTuple):
-    """One day of the chart: succeeded payments from the ground up, failed ones above them."""
+    """One day of the chart: successful payments at the bottom, failed ones above."""
 
     x: int
     y: int
@@ -80,7 +80,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Seven days, the last of them today, what they add up to, and how complete they can be."""
+    """The seven days up to today, their totals, and how complete they are."""
 
     days: Sequence[Day]
     week: Day
@@ -88,13 +88,13 @@ class Numbers:
 
     @property
     def bars(self) -> list[Bar]:
-        """The chart; empty if there is nothing to draw."""
+        """The bars of the chart; empty if there is nothing to draw."""
         largest = max(day.succeeded.known_sum + day.failed.known_sum for day in self.days)
         return [_bar(index, day, largest) for index, day in enumerate(self.days)] if largest else []
 
 
 def numbers(today: date) -> Numbers:
-    """The seven days that end today."""
+    """Read the payments of the seven days up to today."""
     repayments = active_records(Kind.REPAYMENT)
     first = today - timedelta(days=DAYS - 1)
     week = Day(today, first)

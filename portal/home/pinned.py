@@ -1,4 +1,4 @@
-"""Saved views on the home page, each with how many records it has now."""
+"""Saved views on the home page, each with its current number of records."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ LISTS = {f"{one.area}:index": one for one in (BORROWERS, APPLICATIONS, LOANS, LI
 
 
 class PinnedView(NamedTuple):
-    """A view by its name, its address, and how many records it has."""
+    """A view with its name, its address, and its number of records."""
 
     name: str
     url: str
@@ -35,7 +35,7 @@ class PinnedView(NamedTuple):
 
 
 def pinned(choices: Iterable[tuple[SavedView, bool]]) -> list[PinnedView]:
-    """The chosen views; until any is, the presets of the list of borrowers."""
+    """The pinned views; the presets of the list of borrowers until any is pinned."""
     chosen = [(one.name, one.list, one.query) for one, is_pinned in choices if is_pinned][:MAX_PINS]
     chosen = chosen or [(name, "borrowers:index", query) for name, query in BORROWERS.presets.items()]
     return [
@@ -44,7 +44,7 @@ def pinned(choices: Iterable[tuple[SavedView, bool]]) -> list[PinnedView]:
 
 
 def choices(user: User) -> list[tuple[SavedView, bool]]:
-    """Every view that they can pin, and whether they did."""
+    """Every view that this person can pin, and whether they did."""
     pins = set(Pin.objects.filter(owner=user).values_list("view_id", flat=True))
     return [(view, view.pk in pins) for view in views(user)]
 
@@ -58,19 +58,19 @@ def pin(user: User, keys: Sequence[str]) -> None:
 
 
 def views(user: User) -> QuerySet[SavedView, Any]:
-    """One's own views and the shared ones."""
+    """This person's own views and the shared ones."""
     return SavedView.objects.filter(Q(owner=user) | Q(is_shared=True))
 
 
 def _number(page: str, query: str) -> str:
-    """How many records a view has, cached for everybody with the same view and time zone."""
+    """The number of records of a view, cached for everyone with the same view and time zone."""
     words = f"{page}?{query} {timezone.get_current_timezone_name()}"
     key = f"home.pinned.{hashlib.sha256(words.encode()).hexdigest()}"
     return cache.get_or_set(key, lambda: _count(page, QueryDict(query)), COUNT_CACHE_SECONDS) or ""
 
 
 def _count(page: str, state: QueryDict) -> str:
-    """How many records or saved messages a view has now; nothing if only the service knows."""
+    """The number of records or saved messages of a view; None if only the service knows."""
     if page in LISTS:
         return LISTS[page].find(state).total_words
     explorer = Explorer(state)

@@ -1,4 +1,4 @@
-"""What the home page’s list does in the background."""
+"""Background jobs of the home page."""
 
 from portal.home import notices
 from portal.jobs.execution import Progress
@@ -7,5 +7,5 @@ from portal.jobs.kinds import job
 
 @job("home.write_mail", label="Prepare email", single=True, every="MAIL_MINUTES")
 def write_mail(progress: Progress) -> None:
-    """Write the mail that people and operators asked for; what was written before is not written again."""
+    """Write due mail to people and operators, each message once."""
     notices.write_mail()

@@ -1,4 +1,4 @@
-"""The first page, and putting lines of its list aside."""
+"""Addresses of the home page, its sections, and Help."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""The home page: what needs attention, and where people left off. Everything is on file; nothing calls the service."""
+"""The home page: what needs attention, and where people left off. Nothing here calls the service."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ FIRST_ITEMS = 3
 @require_http_methods(["GET", "HEAD", "POST"])
 @requires("home.index")
 def index(request: StaffRequest) -> HttpResponse:
-    """The page, or the section that refreshes itself. A choice of pinned views is posted."""
+    """Show the page or a section that refreshes itself; a POST saves the pinned views."""
     if request.method == "POST":
         pin(request.user, request.POST.getlist("view"))
         return finish_action(request, request.get_full_path())
@@ -59,15 +59,15 @@ def index(request: StaffRequest) -> HttpResponse:
 
 
 def health_section(request: StaffRequest) -> dict[str, Any]:
-    """How the service answers each group of calls."""
+    """The service's health by group of calls."""
     groups = cached_health()
-    words = request.health = summarize(groups)  # The header shows the same.
+    words = request.health = summarize(groups)  # The header shows the same words.
     has_failures = words is not None and words[0] in ("bad", "warn")
     return {"services": groups, "health_words": words, "has_failures": has_failures}
 
 
 def attention_section(request: StaffRequest) -> dict[str, Any]:
-    """What needs attention, of the chosen group."""
+    """The items of the chosen group that need attention."""
     found = attention(request.user)
     chosen = request.GET.get("show", "")
     chosen = chosen if chosen in ("mine", "snoozed", *GROUPS) else ""
@@ -93,7 +93,7 @@ def attention_section(request: StaffRequest) -> dict[str, Any]:
 
 
 def work_section(request: StaffRequest) -> dict[str, Any]:
-    """Where this person left off."""
+    """This person's recent borrowers, drafts and follow-ups."""
     views = choices(request.user)
     follow_ups = FollowUp.objects.filter(owner_id=request.user.pk, done_at=None)
     return {
@@ -111,7 +111,7 @@ def numbers_section(request: StaffRequest) -> dict[str, Any]:
 
 
 def activity_section(request: StaffRequest) -> dict[str, Any]:
-    """What the team changed; page views, sign-ins and background work are only in the audit trail."""
+    """The team's changes, without page views, sign-ins and background work."""
     entries = Entry.objects.exclude(phase=Entry.Phase.ATTEMPT).filter(recordview__isnull=True)
     changes = entries.exclude(action__startswith="accounts.").exclude(actor_role="system")[:MAX_ACTIVITY]
     return {"activity": [(entry, sentence(entry)) for entry in changes]}
@@ -127,7 +127,7 @@ SECTIONS: dict[str, Callable[[StaffRequest], dict[str, Any]]] = {
 
 
 def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
-    """The borrowers this person viewed last, with the time."""
+    """The borrowers this person viewed most recently, with the time."""
     views = RecordView.objects.filter(actor_id=user_id).exclude(entry__borrower_uuid="")
     viewed_at: dict[str, Any] = {}
     for borrower_uuid, last_at in views.values_list("entry__borrower_uuid", "last_at")[:MAX_VIEWS_READ]:
@@ -139,7 +139,7 @@ def recent_borrowers(user_id: int) -> list[tuple[Record, Any]]:
 
 @requires("home.snooze")
 def snooze(request: StaffRequest) -> HttpResponse:
-    """Snooze an item up to a day, with a reason that colleagues can read."""
+    """Snooze an item until a day, with a reason that colleagues see."""
     key = request.GET.get("item", "")
     item = next((one for one in attention(request.user).items if one.key == key), None)
     if item is None:
@@ -197,7 +197,7 @@ def wake(request: StaffRequest) -> HttpResponse:
 @require_safe
 @requires("home.help")
 def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
-    """Help's first page with the terms, or one of its other pages."""
+    """Show Help's first page with the terms, or another page."""
     if not address:
         return render_page(request, "home/help.html", {"pages": HELP_PAGES}, partial="search-tips")
     if address not in HELP_PAGES:
@@ -220,7 +220,7 @@ def show_help(request: StaffRequest, address: str = "") -> HttpResponse:
 
 
 def first_day_tasks(may: Callable[[str], bool]) -> list[tuple[str, str, str]]:
-    """What new staff try first: a label, what to do, and the address of a record on file that shows it."""
+    """First tasks for new staff: a label, what to do, and the address of a record on file to try it on."""
 
     def example(kind: Kind) -> Record | None:
         return active_records(kind).order_by("uuid").only(*LINK_COLUMNS).first()
