@@ -1,4 +1,4 @@
-"""Lists of records: columns, filters, sorts, saved views, exports, and refreshing what was chosen.
+"""Lists of records: columns, filters, sorting, saved views, exports, and refreshing selected rows.
 
 A list is a :class:`~portal.lists.pages.ListPage`, declared in the area of its records.
 """

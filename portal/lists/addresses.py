@@ -1,4 +1,4 @@
-"""The addresses of a list whose views need nothing but its declaration."""
+"""Addresses of a list whose views need only its declaration."""
 
 from django.http import HttpResponseBase
 from django.urls import URLPattern, path
@@ -11,7 +11,7 @@ from portal.lists.refresh import refresh_selected
 
 
 def list_addresses(list_page: ListPage, address: str, *, file: str = "export.csv") -> list[URLPattern]:
-    """The list, the list as a file, and the refresh of selected rows, for everyone who may open the list."""
+    """The list, its file, and the refresh of selected rows, for everyone who may open the list."""
     may_open = requires(f"{list_page.area}.index")
 
     def refresh(request: StaffRequest) -> HttpResponseBase:

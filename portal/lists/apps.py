@@ -2,7 +2,7 @@ from django.apps import AppConfig
 
 
 class ListsConfig(AppConfig):
-    """Lists of records, and the views of them that people saved."""
+    """Lists of records, and their saved views."""
 
     name = "portal.lists"
     label = "saved_views"

@@ -12,15 +12,15 @@ from portal.ui.markup import format_html, format_html_join
 from portal.ui.templatetags import ui
 
 LONGEST_WORD = 24
-"""A longer word of the service is cut; the page of the record shows it whole."""
+"""Longer words of the service are cut; the record's page shows them whole."""
 
 BEFORE_PARTIAL_PAYMENTS = "before partial payments"
 MORE = '<span class="sd-wide"> · {}</span>'
-"""What a narrow screen leaves out of a meta line."""
+"""The part of a meta line that narrow screens hide."""
 
 
 def account_link(row: Any, noun: str) -> SafeString:
-    """The account under its borrower's name, with its own ID below and its own name on hover."""
+    """The account as its borrower's name, with the account's ID below and its name on hover."""
     record = row.record
     name = row.borrower or record.borrower_uuid[:8] or "Borrower not confirmed"
     return format_html(
@@ -37,7 +37,7 @@ def account_link(row: Any, noun: str) -> SafeString:
 
 
 def borrower_link(borrower: Record) -> SafeString:
-    """A link to the borrower in a row that leads elsewhere: a picture, as every row has it."""
+    """A link to the borrower in a row that leads elsewhere. It is an icon, as every row has one."""
     return format_html(
         '<a href="{}" title="Open borrower" aria-label="Borrower {}">{}</a>',
         borrower.get_absolute_url(),
@@ -47,7 +47,7 @@ def borrower_link(borrower: Record) -> SafeString:
 
 
 def word(value: str) -> str:
-    """An enumeration in words, cut if it is absurdly long."""
+    """An enumeration value in words, cut if absurdly long."""
     return str(ui.or_dash(ui.human(truncatechars(value, LONGEST_WORD))))
 
 
@@ -56,7 +56,7 @@ def status(value: str) -> SafeString:
 
 
 def past_due(row: Any) -> str:
-    """What is past due on an account: nothing where that is zero, in words where it is not known."""
+    """An account's past due amount: blank if zero, in words if unknown."""
     amount, is_late = row.record.past_due, row.record.flagged
     if amount is None:
         return format_html(
@@ -69,7 +69,7 @@ def past_due(row: Any) -> str:
 
 
 def past_due_total(row: Any) -> str:
-    """What is past due over all accounts of a borrower, naming what is not known; nothing where that is zero."""
+    """A borrower's past due total with its unknown parts; blank if zero."""
     total = row.totals.past_due
     if not total.amount and not total.unknown:
         return ""
@@ -79,7 +79,7 @@ def past_due_total(row: Any) -> str:
 
 
 def days_past_due(row: Any) -> str:
-    """The days past due, where anything is."""
+    """The days past due, if any."""
     days = days_of(row.record)
     if days is None:
         return ui.NOT_KNOWN if row.record.flagged else ""
@@ -96,17 +96,17 @@ def due_next(row: Any) -> str:
 
 
 def count(number: int) -> str:
-    """A number that says nothing where it is zero."""
+    """A number; blank if zero."""
     return f"{number:,}" if number else ""
 
 
 def age(moment: Any) -> SafeString:
-    """How long ago, or never."""
+    """How long ago, or "never"."""
     return format_html('<span class="sd-nowrap">{}</span>', ui.ago(moment) if moment else "never")
 
 
 def last_checked(row: Any) -> SafeString:
-    """When the service last answered for a record, and that it doesn't answer now."""
+    """When the service last answered for a record, with a note if it doesn't answer now."""
     failing = format_html(" {}", ui.badge("warn", "Not responding")) if row.record.failing_since else ""
     return format_html("{}{}", age(row.record.checked_at), failing)
 
@@ -124,7 +124,7 @@ def choice(record: Record, noun: str, is_chosen: bool) -> SafeString:
 
 
 def menu_button(record: Record) -> SafeString:
-    """The button that opens the one menu of all rows."""
+    """The button that opens the shared menu for its row."""
     return format_html(
         '<td class="sd-row-tools"><a class="sd-btn sd-btn-quiet sd-btn-sm sd-btn-icon" href="{}" role="button" '
         'data-menu-of="{}" aria-label="More for {}">{}</a></td>',
@@ -136,7 +136,7 @@ def menu_button(record: Record) -> SafeString:
 
 
 def changed_badge(has_changed: bool) -> SafeString:
-    """That the record changed since this person saw it."""
+    """A badge if the record changed since this person saw it."""
     words = '<span class="visually-hidden"> since you looked</span>'
     return format_html(" {}" + words, ui.badge("accent", "Changed")) if has_changed else SafeString()
 
@@ -152,7 +152,7 @@ def record_name(record: Record, meta: str) -> SafeString:
 
 
 def unbroken(words: Any) -> SafeString:
-    """A value that never wraps."""
+    """Text that never wraps."""
     return format_html('<span class="sd-nowrap">{}</span>', words)
 
 
@@ -162,5 +162,5 @@ def with_note(value: Any, note: str) -> SafeString:
 
 
 def joined(*parts: Any) -> SafeString:
-    """Badges side by side."""
+    """Join badges side by side."""
     return format_html_join(" ", "{}", ((part,) for part in parts if part))

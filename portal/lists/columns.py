@@ -15,7 +15,7 @@ from servicing.figures import aging
 def value_column(
     name: str, head: str, path: str, show: Callable[[Any], Any] = ui.or_dash, css: str = "", **more: Any
 ) -> Column:
-    """An attribute of the row, such as ``record.amount``: in a file as it is, on screen by ``show``."""
+    """A column for an attribute of the row, such as ``record.amount``: as is in a file, by ``show`` on screen."""
     value = attrgetter(path)
     return Column(name=name, head=head, value=value, cell=lambda row: show(value(row)), css=css, **more)
 
@@ -23,7 +23,7 @@ def value_column(
 def money_column(
     name: str, head: str, path: str, show: Callable[[Any], Any] = ui.known_money, **more: Any
 ) -> Column:
-    """An amount of the row: in a file with two decimals, or more where the service sent more."""
+    """A column for an amount of the row, in a file with at least two decimals."""
     read = attrgetter(path)
     css = f"sd-num {more.pop('css', '')}".strip()
     return Column(
@@ -37,7 +37,7 @@ def money_column(
 
 
 def account_columns(head: str) -> tuple[Column, ...]:
-    """The account below its borrower's name, and the IDs of both."""
+    """The columns for the account under its borrower's name, and the IDs of both."""
     return (
         Column(name="record", head=head, value=lambda row: row.record.uuid),
         Column(
@@ -52,7 +52,7 @@ def account_columns(head: str) -> tuple[Column, ...]:
 
 
 def past_due_columns() -> tuple[Column, ...]:
-    """What is past due on a loan or a line, for how long, and what is due next."""
+    """The columns for past due amount, days past due and next payment."""
     return (
         Column(
             name="past_due",

@@ -1,4 +1,4 @@
-"""Filters of a list: the condition, the words and the control of each."""
+"""Filters of a list, each with its condition, words and control."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ from portal.ui.markup import format_html_join
 from servicing.figures import Aging
 
 Options = Iterable[tuple[str, str]]
-# The value that stands for an empty column.
+# The value that means an empty column.
 NONE = "none"
 
 
 @dataclass(frozen=True)
 class RangeEnd:
-    """The upper bound of a range: left out if it lies below the lower bound."""
+    """The upper bound of a range, ignored if it is below the lower bound."""
 
     start: str
     """The name of the filter with the lower bound."""
@@ -38,24 +38,24 @@ class RangeEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """One filter of a list, and how it looks above the list."""
+    """One filter of a list, and its control above the list."""
 
     name: str
     label: str
     condition: Callable[[str], Q]
-    """The condition for a value; raises :class:`NotUnderstood`."""
+    """Builds the condition for a value; raises :class:`NotUnderstood`."""
     words: Callable[[str], str] = str
-    """A value as its chip shows it."""
+    """Describes a value for its chip."""
     control: str = "select"
     """``select``, ``checkbox``, ``date`` or ``amount``."""
     prompt: str = ""
-    """The choice that filters nothing, the words beside a checkbox or above a date, or the hint in an amount."""
+    """The choice without effect, the words beside a checkbox or above a date, or the placeholder of an amount."""
     options: Callable[[], Options] = field(default=tuple, repr=False)
-    """The values of a select or a checkbox, in words."""
+    """The values of a select or a checkbox with their words."""
     range_end: RangeEnd | None = None
 
     def control_for(self, state: QueryDict) -> dict[str, Any]:
-        """What the template needs to draw the control."""
+        """What the template needs to render the control."""
         value, options = state.get(self.name, ""), tuple(self.options())
         is_select = self.control == "select" and options
         html = select_options(options, value) if is_select else ""
@@ -64,7 +64,7 @@ class Filter:
 
 @lru_cache(256)
 def select_options(options: Options, value: str) -> SafeString:
-    """The choices of a select, rendered once for the same choices."""
+    """The options of a select as HTML, rendered once for the same choices."""
     return format_html_join(
         "",
         '<option value="{}"{}>{}</option>',
@@ -82,7 +82,7 @@ def value_filter(
     empty: str = "",
     words: Callable[[str], str | None] = wording.human,
 ) -> Filter:
-    """Choose among the values that a column holds; with ``empty``, also the records that have none."""
+    """A filter by a column's values; with ``empty``, also by records without one."""
 
     def in_words(value: str) -> str:
         return empty if empty and value == NONE else words(value) or value
@@ -104,7 +104,7 @@ def value_filter(
 def choice_filter(
     name: str, label: str, choices: Mapping[str, tuple[str, Callable[[], Q]]], *, prompt: str, **more: Any
 ) -> Filter:
-    """Choose among conditions that have names: the words and the condition of each value."""
+    """A filter by named conditions: words and condition by value."""
 
     def condition(value: str) -> Q:
         if value not in choices:
@@ -123,7 +123,7 @@ def choice_filter(
 
 
 def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt: str = "") -> Filter:
-    """A checkbox. Older links say ``1`` instead of its value."""
+    """A checkbox filter. Older links have ``1`` instead of its value."""
 
     def condition(given: str) -> Q:
         if given not in (value, "1"):
@@ -142,13 +142,13 @@ def flag_filter(name: str, label: str, flagged: Q, *, value: str = "yes", prompt
 
 
 def aging_filter(*kinds: Kind) -> Filter:
-    """Choose among the aging buckets of accounts."""
+    """A filter by aging bucket."""
     choices = {one.name.lower(): (str(one), partial(aging_of_kinds, kinds, one)) for one in Aging}
     return choice_filter("aging", "Aging", choices, prompt="Any aging")
 
 
 def date_filters(column: str, *, labels: tuple[str, str], is_moment: bool = False) -> tuple[Filter, Filter]:
-    """The first and the last day of a range; of a ``is_moment`` column, in the zone of the person who filters."""
+    """Filters for the first and last day of a range; for an ``is_moment`` column, in the viewer's time zone."""
 
     def bound(value: str, days: int) -> Any:
         day = calendar_day(value) + timedelta(days=days)
@@ -173,7 +173,7 @@ def date_filters(column: str, *, labels: tuple[str, str], is_moment: bool = Fals
 
 
 def amount_filters(column: str) -> tuple[Filter, Filter]:
-    """The least and the greatest amount of a range."""
+    """Filters for the least and the greatest amount of a range."""
     end = RangeEnd("least", amount, wording.AMOUNTS_REVERSED)
     return (
         Filter(
@@ -195,7 +195,7 @@ def amount_filters(column: str) -> tuple[Filter, Filter]:
 
 
 def amount(value: str) -> Decimal:
-    """An amount as people type it."""
+    """Parse an amount as people type it."""
     try:
         return MoneyField(required=False).clean(value) or Decimal(0)
     except ValidationError as problem:
@@ -203,7 +203,7 @@ def amount(value: str) -> Decimal:
 
 
 def chosen_filters(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Filter, str], Q, list[str]]:
-    """The filters that are set, their condition, and a sentence for each that means nothing."""
+    """The active filters, their condition, and a sentence for each invalid one."""
     chosen: dict[Filter, str] = {}
     conditions, problems = Q(), []
     for one in filters:

@@ -1,4 +1,4 @@
-"""What somebody wants to find again in a list: its filters under a name, for themselves or for everybody."""
+"""Saved views: a list's filters under a name, for one person or for everyone."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +6,7 @@ from django.urls import reverse
 
 
 class SavedView(models.Model):
-    """The state of a list, which is its query string."""
+    """The saved state of a list, which is its query string."""
 
     list = models.CharField(max_length=50, help_text="The name of its address, such as borrowers:index.")
     name = models.CharField(max_length=80)
@@ -25,5 +25,5 @@ class SavedView(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        """The list in this state."""
+        """The address of the list in this state."""
         return f"{reverse(self.list)}?{self.query}"

@@ -1,4 +1,4 @@
-"""A list of records: what it shows, how it is filtered and sorted, and its pages on screen and as a file."""
+"""A list of records: its columns, filters and orders, and its pages on screen and as a file."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,53 +38,53 @@ from portal.ui.templatetags.ui import explain_missing
 SIZES = (25, 50, 100)
 BATCH_SIZE = 500
 MAX_SELECTED = 20
-"""How many records one click may refresh."""
+"""The most records that one click may refresh."""
 MIN_FOLDED = 3
-"""In fewer rows a column that says the same in each is shown."""
+"""With fewer rows, columns with the same words in each are shown."""
 _NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
 
 
 @dataclass
 class Row:
-    """One record of a list, and what its columns need besides."""
+    """One record of a list, and what else its columns need."""
 
     record: Record
     borrower: Record | None = None
     has_changed: bool = False
-    """Whether this person last saw another answer."""
+    """Whether the answer changed since this person saw it."""
     state: str = ""
     """The query string of the list."""
     html: SafeString | str = ""
 
 
 def rows_with_borrowers(records: Sequence[Record]) -> Iterator[Row]:
-    """The rows of a list that needs nothing but the borrowers."""
+    """The rows of a list that needs only the borrowers."""
     return (Row(record, borrower) for record, borrower in with_borrowers(records))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One fact about every record: ``cell`` shows it on screen, ``value`` exactly in a file; either may be missing."""
+    """One column: ``cell`` shows it on screen, ``value`` exactly in a file; either may be missing."""
 
     name: str
     head: str
     value: Callable[[Any], Any] | None = field(default=None, repr=False)
     cell: Callable[[Any], str] | None = field(default=None, repr=False)
     sort: str = ""
-    """The name of its order, if that is not the column's own."""
+    """The name of its order, if it differs from the column's."""
     css: str = ""
     is_default: bool = True
     is_fixed: bool = False
-    """Whether nobody can hide it."""
+    """Whether it can't be hidden."""
     beside: str = ""
-    """The column with which this one goes into a file, if it has no cell of its own."""
+    """The column with which this one is exported, if it has no cell of its own."""
     shared: Callable[[Any], str] | None = field(default=None, repr=False)
-    """What every row has to share for the column to be left out, even as the order; without it, the cell."""
+    """What every row must share for the column to be left out, even as the order; by default the cell."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """A link beside a list, for those who may follow it."""
+    """A link beside a list, for people who may follow it."""
 
     words: str
     url_name: str
@@ -100,7 +100,7 @@ class Action:
 
 @dataclass(frozen=True)
 class SortLink:
-    """What a click on the head of a column does; ``direction`` is for ``aria-sort``."""
+    """The link of a column header; ``direction`` is for ``aria-sort``."""
 
     direction: str
     query_string: str
@@ -108,7 +108,7 @@ class SortLink:
 
 @dataclass(frozen=True, kw_only=True)
 class ListPage:
-    """The declaration of a list. Columns, filters, sorts and ``load_rows`` are all that a list can adapt."""
+    """The declaration of a list. Only columns, filters, sorts and ``load_rows`` differ between lists."""
 
     kinds: Sequence[Kind]
     area: str
@@ -121,33 +121,33 @@ class ListPage:
     columns: Sequence[Column] = ()
     filters: Sequence[Filter]
     tab_filter: str = ""
-    """The filter that tabs above the rows stand for, instead of a control and a chip."""
+    """The filter shown as tabs above the rows instead of a control and a chip."""
     sorts: Mapping[str, str | Expression]
-    """The columns of each order, with a dash if it begins with the greatest; the first is the default."""
+    """The columns of each order, with a dash if it starts with the greatest; the first order is the default."""
     sort_names: Mapping[str, str] = field(default_factory=dict)
-    """The orders in words, if there are no heads of columns to click."""
+    """The orders in words, if there are no column headers to click."""
     within: Callable[[QueryDict], Q] = lambda state: Q()
-    """Which records of its kinds it shows at all, by its query string."""
+    """Limits the records that the list shows at all, by its query string."""
     required: Callable[[QueryDict], Collection[str]] = lambda state: ()
-    """Columns that those always have."""
+    """Columns that those records always have."""
     upcoming: Callable[[], Q] | None = None
-    """What comes last in the default order, in reverse: the soonest first."""
+    """The records that come last in the default order, and in reverse: soonest first."""
     presets: Mapping[str, str]
-    """Views that everybody has: their query strings."""
+    """Views that everyone has, by name, as query strings."""
     load_rows: Callable[[Sequence[Record]], Iterable[Any]] = rows_with_borrowers
-    """The query function: the rows of a batch of records."""
+    """Loads the rows of a batch of records."""
     reads_answers: bool = False
     """Whether the rows need the whole answers."""
     covered: str
-    """What the share of recently updated records is about."""
+    """The noun for the share of recently updated records."""
     covered_kinds: Sequence[Kind] = ()
     actions: Sequence[Action] = ()
     tools: Sequence[Action] = ()
-    """Links for what the filters leave."""
+    """Links that apply to the filtered list."""
     empty_actions: Sequence[Action] = ()
     can_refresh: bool = False
     row_menu: str = ""
-    """The template of the one menu of all rows."""
+    """The template of the menu that all rows share."""
     table: str = "lists/table.html"
 
     @property
@@ -168,12 +168,12 @@ class ListPage:
 
     @property
     def optional_columns(self) -> list[Column]:
-        """The columns that people choose from; none if all are shown anyway."""
+        """The columns that people can choose from; empty if all are always shown."""
         optional = [column for column in self.columns if column.cell and not column.is_fixed]
         return optional if not all(column.is_default for column in optional) else []
 
     def shown_columns(self, request: StaffRequest) -> list[Column]:
-        """The columns that this person chose, or the default ones, with those that nobody can hide."""
+        """The columns that this person chose or the default ones, with those that can't be hidden."""
         chosen = request.user.list_columns.get(self.area, [])
         shown = {
             column.name
@@ -188,15 +188,15 @@ class ListPage:
         ]
 
     def records(self) -> QuerySet[Record]:
-        """Everything of its kind; of several kinds, ``within`` leaves what is shown."""
+        """All records of its kinds that it can show, as limited by ``within``."""
         if len(self.kinds) == 1:
             return active_records(self.kinds[0])
         return Record.objects.filter(archived_at__isnull=True)
 
     def find(self, state: QueryDict, records: QuerySet[Record] | None = None) -> "Listing":
-        """What a query string asks for, among all records or these.
+        """Find what a query string asks for, among all records or these.
 
-        What means nothing falls back to the default; ``problems`` says so if that widens the list.
+        Invalid values fall back to the default; ``problems`` says so if that widens the list.
         """
         records = (self.records() if records is None else records).filter(self.within(state))
         state = state.copy()
@@ -219,7 +219,7 @@ class ListPage:
             upcoming=self.upcoming() if self.upcoming and is_default else None,
         )
         if chosen and paginator.count < MAX_COUNTED and not is_default:
-            # So few are sorted after they are found; SQLite would look for them along the whole order.
+            # So few are sorted after they are found; SQLite would search for them along the whole order.
             paginator.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*order)
         return Listing(
             list_page=self,
@@ -236,8 +236,8 @@ class ListPage:
     def _order(self, sort: str, state: QueryDict) -> tuple[str, list[OrderBy]]:
         """The order and its columns; a dash before its name reverses it.
 
-        Missing values come last either way. Equal ones are ordered by ID in the same direction, because an index is
-        read backwards only as a whole.
+        Missing values always come last. Ties are ordered by ID in the same direction, because an index can only be
+        read backwards as a whole.
         """
         name = sort.removeprefix("-")
         if name not in self.sorts:
@@ -254,20 +254,20 @@ class ListPage:
         ]
 
     def sort_link(self, name: str, listing: "Listing") -> SortLink:
-        """The link of a head: first its own order, then that reversed."""
+        """The link of a column header: first the column's order, then the reverse."""
         if listing.sort.removeprefix("-") != name:
             return SortLink("", listing.link(sort=name))
         direction = "descending" if self._order(listing.sort, listing.state)[1][0].descending else "ascending"
         return SortLink(direction, listing.link(sort=name if listing.sort.startswith("-") else f"-{name}"))
 
     def rows(self, records: Iterable[Record]) -> Iterator[Any]:
-        """The rows of records, a batch at a time."""
+        """The rows of records, loaded in batches."""
         remaining = iter(records)
         while batch := list(islice(remaining, BATCH_SIZE)):
             yield from self.load_rows(batch)
 
     def index(self, request: StaffRequest, **context: Any) -> HttpResponse:
-        """Show the page of the list, or its rows alone; a POST saves which columns to show."""
+        """Show the page of the list, or only its rows; a POST saves which columns to show."""
         if request.method == "POST":
             self._save_columns(request)
             return finish_action(request, request.get_full_path())
@@ -327,7 +327,7 @@ class ListPage:
         request.user.save(update_fields=["list_columns"])
 
     def export(self, request: StaffRequest) -> StreamingHttpResponse:
-        """Send the page as a file, or with ``all`` everything that the filters leave."""
+        """Export the page, or with ``all`` everything that matches the filters."""
         found, is_whole = self.find(request.GET), "all" in request.GET
         columns = [column for column in self.shown_columns(request) if column.value]
         whole = found.found.defer("search_text", *([] if self.reads_answers else ["answer"]))
@@ -359,17 +359,17 @@ class Listing:
     chosen: Mapping[Filter, str]
     records: QuerySet[Record]
     found: QuerySet[Record]
-    """All that match, in order."""
+    """All matching records, in order."""
     problems: Sequence[str]
 
     @property
     def total(self) -> int:
-        """How many match, up to :data:`MAX_COUNTED` if the list is filtered."""
+        """The number of matches, up to :data:`MAX_COUNTED` if the list is filtered."""
         return self.page.paginator.count
 
     @property
     def has_more(self) -> bool:
-        """Whether more match than were counted."""
+        """Whether there are more matches than were counted."""
         return self.is_filtered and self.total >= MAX_COUNTED
 
     @property
@@ -382,7 +382,7 @@ class Listing:
 
     @cached_property
     def known(self) -> int:
-        """How many there are without filters."""
+        """The number of records without filters."""
         return cached_count(self.records) if self.is_filtered else self.total
 
     @property
@@ -396,7 +396,7 @@ class Listing:
 
     @property
     def chips_below_tabs(self) -> list[Chip]:
-        """The chips of what the tabs don't say."""
+        """The chips without the filter that the tabs show."""
         return self._chips(one for one in self.chosen if one.name != self.list_page.tab_filter)
 
     def _chips(self, filters: Iterable[Filter]) -> list[Chip]:
@@ -411,7 +411,7 @@ class Listing:
         return self.filters.get(self.list_page.tab_filter, "")
 
     def without_tab(self) -> "Listing":
-        """The same list with all of its tabs."""
+        """The same list without a chosen tab."""
         if not self.tab:
             return self
         state = self.state.copy()
@@ -427,19 +427,19 @@ class Listing:
         return {size: self.link(size=str(size)) for size in SIZES}
 
     def link(self, **changes: str | None) -> str:
-        """The list with some changes."""
+        """The query string of the list with some changes."""
         return query_string(self.state, **changes)
 
 
 def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> dict[str, str]:
-    """The columns that say the same in every row, with what they say; figures keep theirs."""
+    """The columns with the same words in every row, and those words; figures are never folded."""
     same = {}
     for column in columns if len(rows) >= MIN_FOLDED else ():
         is_sorted = (column.sort or column.name) == sort.removeprefix("-")
         words = column.shared or column.cell
         if not words or column.is_fixed or (is_sorted and not column.shared) or "sd-num" in column.css:
             continue
-        cells = (words(row) for row in rows)  # Drawn only up to the first that differs.
+        cells = (words(row) for row in rows)  # Rendered only up to the first that differs.
         first = next(cells)
         if all(cell == first for cell in cells):
             same[column.name] = strip_tags(first).strip() or "none"
@@ -447,7 +447,7 @@ def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> di
 
 
 def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
-    """The cells of a row, the first of which heads it; missing values say why."""
+    """The cells of a row, with a header cell first; missing values say why."""
     shown = [(column.css, escaped(column.cell(row))) for column in columns if column.cell]
     (_, first), *others = shown
     head = f'<th scope="row">{first}{cells.changed_badge(row.has_changed)}</th>'
@@ -456,7 +456,7 @@ def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
 
 
 def _changed_for(actor: Actor, records: Sequence[Record]) -> set[str]:
-    """The IDs of records of which this person last saw another answer."""
+    """The IDs of records whose answer changed since this person saw them."""
     uuids = [record.uuid for record in records]
     views = RecordView.objects.filter(actor_id=actor.id or 0, subject_uuid__in=uuids).exclude(shown="")
     seen = dict(views.order_by("last_at").values_list("subject_uuid", "shown"))

@@ -1,4 +1,7 @@
-"""Pages of very long lists. Hides how a page is read along an index, and counted without reading millions of rows."""
+"""Pages of very long lists.
+
+Hides how a page is read along an index, and how matches are counted without reading millions of rows.
+"""
 
 import hashlib
 from functools import cached_property
@@ -14,15 +17,15 @@ from portal.registry.models import Record
 if TYPE_CHECKING:
     from django_stubs_ext import ValuesQuerySet
 
-# A filtered list is counted only so far: nobody pages further, and counting would be the slowest part of the page.
+# A filtered list is counted only up to here: nobody pages further, and counting would be the slowest part.
 MAX_COUNTED = 10_000
 COUNT_CACHE_SECONDS = 60
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
-    """Pages of records whose count stops at :data:`MAX_COUNTED`, unless it has to be exact.
+    """Pages of records, counted up to :data:`MAX_COUNTED` unless the count must be exact.
 
-    ``counted`` are the same records, perhaps found faster. Those that match ``upcoming`` come after all others, in
+    ``counted`` are the same records, perhaps found faster. Records that match ``upcoming`` come after all others, in
     reverse order.
     """
 
@@ -44,7 +47,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
 
     @cached_property
     def count(self) -> int:
-        """How many records; that there are too many to count is remembered for a minute."""
+        """The number of records. That there are too many to count is cached for a minute."""
         key = f"registry.many.{_digest(self.counted)}"
         if cache.get(key):
             count = MAX_COUNTED
@@ -54,11 +57,11 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
 
     @cached_property
     def upcoming_count(self) -> int:
-        """How many come after all others."""
+        """The number of records that come after all others."""
         return self.counted.filter(self.upcoming).count() if self.upcoming else 0
 
     def page(self, number: int | str) -> Page[Record]:
-        """Read the keys along an index, from the nearer end, and then their records."""
+        """Read a page: its keys along an index from the nearer end, then the records."""
         if number in (1, "1") and self.upcoming is None and "count" not in self.__dict__:
             number, keys = 1, self._first_keys()
         else:
@@ -69,14 +72,14 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
         return Page([rows[key] for key in keys if key in rows], number, self)
 
     def _first_keys(self) -> list[int]:
-        """The keys of the first page; if that is all, nothing has to be counted."""
+        """The keys of the first page. If they are all, nothing needs to be counted."""
         keys = list(self.object_list.values_list("pk", flat=True)[: self.per_page + 1])
         if len(keys) <= self.per_page:
             self.count = len(keys)
         return keys[: self.per_page]
 
     def _keys(self, start: int, end: int) -> list[int]:
-        """The upcoming ones are read in reverse, apart from the rest: so each part follows its index."""
+        """The keys of a range. Upcoming records are read separately and in reverse, so each part follows its index."""
         ordered = self.object_list.values_list("pk", flat=True)
         if self.upcoming is None:
             return self._between(ordered, start, end, self.count)
@@ -93,13 +96,13 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
 
 
 def cached_count(records: QuerySet[Record]) -> int:
-    """How many records there were within the last minute."""
+    """The number of records, cached for a minute."""
     return cache.get_or_set(f"registry.count.{_digest(records)}", records.count, COUNT_CACHE_SECONDS) or 0
 
 
 def _digest(records: QuerySet[Record]) -> str:
     try:
         statement = str(records.query)
-    except EmptyResultSet:  # A condition that nothing can meet makes no statement.
+    except EmptyResultSet:  # An impossible condition produces no statement.
         statement = ""
     return hashlib.sha256(statement.encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""Refreshes the records that were selected in a list: one after the other, each step as the page asks for it.
+"""Refreshes the selected records of a list one by one, each step on a request of the page.
 
-Leaving the page stops it, and nothing goes on in the background.
+Leaving the page stops it; nothing continues in the background.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ PROGRESS = "refresh-progress"
 
 @dataclass(frozen=True)
 class RefreshItem:
-    """One selected record, and its state: ``waiting``, ``asking``, ``read`` or ``failed``."""
+    """One selected record with its state: ``waiting``, ``asking``, ``read`` or ``failed``."""
 
     row: Row
     state: str
@@ -41,7 +41,7 @@ class RefreshItem:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the refresh is."""
+    """The progress of a refresh."""
 
     items: Sequence[RefreshItem]
 
@@ -59,7 +59,7 @@ class Progress:
 
 
 def refresh_selected(request: StaffRequest, list_page: ListPage) -> HttpResponseBase:
-    """Begin with a POST, which leads to the page of the progress; each request of that page refreshes one more."""
+    """Start with a POST, which redirects to the progress page; each request of that page refreshes one more."""
     if request.method == "POST":
         return _begin(request, list_page)
     since = parse_moment(request.GET.get("since", ""))
@@ -100,7 +100,7 @@ def _begin(request: StaffRequest, list_page: ListPage) -> HttpResponse:
 
 
 def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
-    """The records that exist, in the order in which they were selected; one too many shows that they are too many."""
+    """The existing records in order of selection, up to one more than allowed, which shows that there are too many."""
     wanted = [uuid for uuid in dict.fromkeys(uuids) if IDENTIFIER.fullmatch(uuid)][:500]
     found = {
         record.uuid: record
@@ -110,7 +110,7 @@ def _selected(list_page: ListPage, uuids: Sequence[str]) -> list[Record]:
 
 
 def parse_moment(text: str) -> datetime | None:
-    """The time in an address. None if it lies in the future: no refresh would ever be later."""
+    """Parse a time from an address. None if it is in the future, as no refresh would ever be later."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -133,7 +133,7 @@ def _state(record: Record, since: datetime) -> str:
 
 
 def _refresh_next(request: StaffRequest, progress: Progress, *, deadline: float) -> None:
-    """Refresh the next record with its repayments, unless one is still being refreshed."""
+    """Refresh the next record with its repayments, unless another one is still being refreshed."""
     if any(item.state == "asking" for item in progress.items):
         return
     if record := next((item.row.record for item in progress.items if item.state == "waiting"), None):

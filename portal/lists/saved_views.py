@@ -1,4 +1,4 @@
-"""The menu of a list's views: one's own, those that colleagues share, and those that the list brings along."""
+"""The menu of a list's views: one's own, shared ones, and built-in ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ LISTS = [
 
 
 class QueryField(TextField):
-    """A query string. It may hold what people typed into a filter."""
+    """A query string, which may contain text typed into a filter."""
 
     readable = staticmethod(unquote_plus)
     refusal = "A filter may contain an SSN or EIN. Remove it first."
 
 
 class SaveForm(StaffForm):
-    """A name, and whether colleagues see it."""
+    """The name of a view, and whether colleagues see it."""
 
     name = TextField(label="Name of the view", max_length=80)
     is_shared = forms.BooleanField(label="Share with everyone", required=False)
@@ -42,7 +42,7 @@ class SaveForm(StaffForm):
 
 @dataclass(frozen=True)
 class Entry:
-    """One view of the menu; ``key`` is that of one's own, which can be deleted."""
+    """One view of the menu. Only one's own has a ``key``, with which it can be deleted."""
 
     name: str
     query: str
@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Menu:
-    """The views of a list, and the state that could become one more."""
+    """The views of a list, and the current state, which can be saved as another."""
 
     list: str
     query: str
@@ -63,12 +63,12 @@ class Menu:
 
     @property
     def current(self) -> Entry | None:
-        """The view that the page shows."""
+        """The view that is open now."""
         return next((one for one in (*self.mine, *self.shared, *self.built_in) if one.is_current), None)
 
 
 def saved_views_menu(user: User, name: str, query_string: str, built_in: Mapping[str, str]) -> Menu:
-    """The menu of the list with this name; ``built_in`` views are query strings by their names."""
+    """Build the menu of the list with this name; ``built_in`` are query strings by name."""
     state = canonical_query(query_string)
     saved = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name).select_related("owner")
     saved = saved.only(

@@ -1,4 +1,4 @@
-"""Saving the state of a list as a view, and deleting one's own."""
+"""Saves the state of a list as a view, and deletes one's own views."""
 
 from django.db import transaction
 from django.http import HttpResponse
@@ -17,7 +17,7 @@ from portal.ui.htmx import finish_action, render_page, toast
 
 @requires("saved_views.save")
 def save(request: StaffRequest) -> HttpResponse:
-    """Keep a state under a name; a view of one's own with this name takes the new state."""
+    """Save a state under a name, replacing one's own view of that name."""
     form = SaveForm(request.POST or None, initial=request.GET.dict())
     if form.is_valid():
         place = {name: form.cleaned_data[name] for name in ("list", "name")}
@@ -33,7 +33,7 @@ def save(request: StaffRequest) -> HttpResponse:
 @require_POST
 @requires("saved_views.save")
 def delete(request: StaffRequest, view_id: int) -> HttpResponse:
-    """Only one's own: what somebody shares stays theirs."""
+    """Delete one's own view; shared views of others can't be deleted."""
     view = get_object_or_404(SavedView, pk=view_id, owner=request.user)
     with transaction.atomic():
         append(Actor.of(request), "saved_views.delete", subject_label=view.name, detail={"list": view.list})
