@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from portal.registry.figures import aging_of_kinds
 from portal.registry.models import Kind
-from portal.registry.query import NotUnderstood, calendar_day, midnight, read
+from portal.registry.query import NotUnderstood, calendar_day, midnight, parse_query
 from portal.registry.records import distinct_values
 from portal.ui import wording
 from portal.ui.forms import MoneyField
@@ -207,7 +207,7 @@ def chosen_filters(filters: Iterable[Filter], state: QueryDict) -> tuple[dict[Fi
     chosen: dict[Filter, str] = {}
     conditions, problems = Q(), []
     for one in filters:
-        if not (typed := state.get(one.name)) or not (value := read(typed, operators=False).text[:64]):
+        if not (typed := state.get(one.name)) or not (value := parse_query(typed, operators=False).text[:64]):
             continue
         try:
             condition = one.condition(value)

@@ -25,7 +25,7 @@ from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
 from portal.registry.models import Kind, Record
-from portal.registry.query import read
+from portal.registry.query import parse_query
 from portal.registry.records import active_records, with_borrowers
 from portal.registry.search.find import narrowed, of_borrowers
 from portal.ui.addresses import page_url
@@ -203,7 +203,7 @@ class ListPage:
         for name in TRANSIENT_PARAMS:
             if name != "page":
                 state.pop(name, None)
-        query = read(state.get("q", ""))
+        query = parse_query(state.get("q", ""))
         chosen, conditions, problems = chosen_filters(self.filters, state)
         sort, order = self._order(state.get("sort", ""), state)
         is_default = sort == next(iter(self.sorts))

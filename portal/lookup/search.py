@@ -18,7 +18,7 @@ from portal.messaging.models import Message
 from portal.messaging.query import MessageQuery
 from portal.notes.models import Note
 from portal.registry.models import Kind, Record
-from portal.registry.query import Query, fold, read
+from portal.registry.query import Query, fold, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
 from portal.registry.search.find import OWNED, of_borrowers, ranked
 from portal.registry.search.spelling import similar_names
@@ -336,6 +336,6 @@ def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Reco
     pasted = {record.borrower_uuid for record in pasted_records}
     yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)
     if len(of) >= MIN_CHARACTERS:
-        keys = ranked([Kind.BORROWER], read(of), MAX_OWNERS).get(Kind.BORROWER, ())
+        keys = ranked([Kind.BORROWER], parse_query(of), MAX_OWNERS).get(Kind.BORROWER, ())
         stored = Record.objects.in_bulk(keys)
         yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

@@ -23,7 +23,7 @@ from portal.lookup.forms import AddForm, ArchiveForm, CorrectForm, ImportForm, O
 from portal.lookup.models import Upload
 from portal.lookup.search import HitGroup
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.query import Query, read
+from portal.registry.query import Query, parse_query
 from portal.registry.sources import READS
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page
@@ -36,7 +36,7 @@ MAX_REFUSED_SHOWN = 200
 @requires("lookup.search")
 def search(request: StaffRequest) -> HttpResponse:
     """Show everything on file that matches, by kind, and offer to open an unknown ID."""
-    query = read(request.GET.get("q", ""))
+    query = parse_query(request.GET.get("q", ""))
     if request.htmx.target != "suggestions":
         return search_page(request, query, of=request.GET.get("of", ""))
     count_suggestions(request)
@@ -66,16 +66,16 @@ def open_as(request: StaffRequest) -> HttpResponse:
     """Ask the service for an ID as one of a borrower's accounts; its answer adds the record."""
     form = OpenAsForm(request.POST)
     if not form.is_valid():
-        return search_page(request, read(request.POST.get("uuid", "")), status=422)
+        return search_page(request, parse_query(request.POST.get("uuid", "")), status=422)
     kind, uuid, owner = (form.cleaned_data[name] for name in ("kind", "uuid", "borrower_uuid"))
     try:
         READS[kind](request.servicing, owner.uuid, uuid)
     except NotFound:
         refusal = f"The service has no {Kind(kind).label.lower()} with this ID under “{owner}”."
-        return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=404)
+        return search_page(request, parse_query(uuid), of=owner.uuid, refusal=refusal, status=404)
     except (NotSent, Unavailable):
         refusal = "The service isn’t responding. Try again in a moment."
-        return search_page(request, read(uuid), of=owner.uuid, refusal=refusal, status=503)
+        return search_page(request, parse_query(uuid), of=owner.uuid, refusal=refusal, status=503)
     found = get_object_or_404(Record, kind=kind, uuid=uuid)
     messages.success(request, f"Found at the service and added under {owner}.")
     return finish_action(request, found.get_absolute_url())

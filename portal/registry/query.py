@@ -142,7 +142,7 @@ def is_uuid(text: str) -> bool:
     return bool(_USUAL.fullmatch(text))
 
 
-def read(text: str, *, operators: bool = True) -> Query:
+def parse_query(text: str, *, operators: bool = True) -> Query:
     """Parse a text. Without ``operators``, colons and quotation marks have no meaning."""
     typed = " ".join(_printable(text).split())
     problems = [f"Only the first {MAX_LENGTH} characters were used."] if len(typed) > MAX_LENGTH else []

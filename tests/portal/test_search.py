@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from portal.registry.models import Kind, Record
-from portal.registry.query import read
+from portal.registry.query import parse_query
 from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED
 from portal.registry.search.find import matching, ranked
 from portal.registry.search.index import create_missing_triggers
@@ -38,7 +38,7 @@ def record(*lines: str, kind: Kind = Kind.BORROWER, **fields: object) -> Record:
 
 def found(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
     """The names of what a text finds, best first."""
-    keys = ranked([kind], read(text), limit).get(kind, ())
+    keys = ranked([kind], parse_query(text), limit).get(kind, ())
     return [Record.objects.get(pk=key).label for key in keys]
 
 
@@ -69,22 +69,22 @@ class TestReading:
         ],
     )
     def test_a_phone_is_its_ten_digits(self, typed: str) -> None:
-        assert read(typed).alternatives == (("5125550143",),)
+        assert parse_query(typed).alternatives == (("5125550143",),)
 
     @pytest.mark.parametrize(
         "typed", ["call (512) 555-0143 ext. 7", "Ana, 512-555-0143x7", "phone:(512) 555-0143"]
     )
     def test_a_phone_in_a_sentence_is_said_and_the_rest_does_not_count(self, typed: str) -> None:
-        assert read(typed, operators=False).alternatives == (("5125550143",),)
-        assert read(typed, operators=False).read_as == "the phone number (512) 555-0143"
+        assert parse_query(typed, operators=False).alternatives == (("5125550143",),)
+        assert parse_query(typed, operators=False).read_as == "the phone number (512) 555-0143"
 
     @pytest.mark.parametrize(
         "typed",
         [ONE, ONE.upper(), ONE.replace("-", ""), f"https://desk.example/loans/{ONE}/?tab=1", f"Loan:{ONE},"],
     )
     def test_an_identifier_is_found_in_whatever_was_pasted(self, typed: str) -> None:
-        assert read(typed).uuids == (ONE,)
-        assert read(typed).problems == ()
+        assert parse_query(typed).uuids == (ONE,)
+        assert parse_query(typed).problems == ()
 
     @pytest.mark.parametrize(
         "typed",
@@ -100,8 +100,8 @@ class TestReading:
         ],
     )
     def test_the_beginning_of_an_identifier_is_found_in_whatever_was_pasted(self, typed: str) -> None:
-        assert read(typed).starts == ("fa2ab1cd",)
-        assert read(typed).name == ""
+        assert parse_query(typed).starts == ("fa2ab1cd",)
+        assert parse_query(typed).name == ""
 
     @pytest.mark.parametrize(
         ("typed", "starts"),
@@ -120,58 +120,58 @@ class TestReading:
         ],
     )
     def test_identifiers_begin_in_their_own_form(self, typed: str, starts: tuple[str, ...]) -> None:
-        assert read(typed).starts == starts
+        assert parse_query(typed).starts == starts
 
     def test_what_begins_like_more_identifiers_than_are_looked_up_is_said(self) -> None:
-        query = read(" ".join(f"fa2ab1c{digit}" for digit in "abcdef"))
+        query = parse_query(" ".join(f"fa2ab1c{digit}" for digit in "abcdef"))
         assert (len(query.starts), query.problems) == (5, ("Only the first 5 IDs were looked up.",))
 
     def test_a_name_of_the_letters_of_identifiers_is_one(self) -> None:
-        assert read("Fabaceae").name == "Fabaceae"
+        assert parse_query("Fabaceae").name == "Fabaceae"
 
     def test_several_identifiers_are_all_looked_up(self) -> None:
-        assert read(f"/users/{ONE}/loan/{TWO} and {ONE}").uuids == (ONE, TWO)
+        assert parse_query(f"/users/{ONE}/loan/{TWO} and {ONE}").uuids == (ONE, TWO)
 
     @pytest.mark.parametrize(
         "typed", ["Ana Ortiz <ana@north.example>", "mailto:ANA@north.example", "ana@north.example."]
     )
     def test_an_address_is_taken_out_of_a_mail(self, typed: str) -> None:
-        assert read(typed).alternatives == (("ana@north.example",),)
+        assert parse_query(typed).alternatives == (("ana@north.example",),)
 
     @pytest.mark.parametrize(
         "typed", ["25000", "25,000.00", "$25,000", "$ 25000.0", "a payment of $25,000.00 bounced"]
     )
     def test_an_amount_is_the_same_however_it_is_written(self, typed: str) -> None:
-        assert read(typed).amount == Decimal(25000)
+        assert parse_query(typed).amount == Decimal(25000)
 
     @pytest.mark.parametrize("typed", ["25k", "$25k", "paid $0.025M today", "25K"])
     def test_thousands_and_millions_may_be_letters(self, typed: str) -> None:
-        assert read(typed).amount == 25_000
+        assert parse_query(typed).amount == 25_000
 
     @pytest.mark.parametrize("typed", ["ACH af19d63dc2ce bounced", "batch 20261111", "loan LN-70137 of ours"])
     def test_a_reference_is_taken_out_of_a_line_which_may_as_well_be_words(self, typed: str) -> None:
-        reference, words = read(typed).alternatives
-        assert read(typed).read_as == f"the reference {reference[0]}, or as words"
+        reference, words = parse_query(typed).alternatives
+        assert parse_query(typed).read_as == f"the reference {reference[0]}, or as words"
         assert set(reference) < set(words) == set(typed.lower().split())
 
     @pytest.mark.parametrize("typed", ["Portland 97205-2679", "since 2026-11-01", "3 Rivers Tool"])
     def test_neither_a_zip_code_nor_a_day_is_a_reference(self, typed: str) -> None:
-        assert not read(typed).read_as
+        assert not parse_query(typed).read_as
 
     @pytest.mark.parametrize("typed", ["1,25,000", "ach-25000", "25000 26000", "$", "9" * 30])
     def test_what_only_looks_like_an_amount_is_none(self, typed: str) -> None:
-        assert read(typed).amount is None
+        assert parse_query(typed).amount is None
 
     @pytest.mark.parametrize("typed", ["+44 512 555 0143", "+353-512-555-0143"])
     def test_a_phone_of_another_country_is_not_taken_for_one_of_this(self, typed: str) -> None:
-        assert read(typed).read_as == ""
-        assert ("5125550143",) not in read(typed).alternatives
+        assert parse_query(typed).read_as == ""
+        assert ("5125550143",) not in parse_query(typed).alternatives
 
     def test_a_part_of_a_phone_may_as_well_be_something_else(self) -> None:
-        assert read("555-0143").alternatives == (("5550143",), ("555-0143",))
+        assert parse_query("555-0143").alternatives == (("5550143",), ("555-0143",))
 
     def test_case_accents_and_dashes_do_not_matter(self) -> None:
-        assert read("JOSÉ  Peña–Ruiz").alternatives == (("jose", "pena-ruiz"),)
+        assert parse_query("JOSÉ  Peña–Ruiz").alternatives == (("jose", "pena-ruiz"),)
 
     def test_apostrophes_are_one_however_they_were_typed(self) -> None:
         record("O'Neil & Daughters, LLC")
@@ -180,7 +180,7 @@ class TestReading:
         assert found("d'angelo") == ["D’Angelo Masonry LLC"]
 
     def test_an_exact_phrase_stays_whole(self) -> None:
-        assert read('"ana ortiz" austin').alternatives == (("ana ortiz", "austin"),)
+        assert parse_query('"ana ortiz" austin').alternatives == (("ana ortiz", "austin"),)
 
     @pytest.mark.parametrize("typed", ["j.r.smith", "100%_x", "a\\b-cdef", "o'neil's"])
     def test_marks_within_a_word_count(self, typed: str) -> None:
@@ -199,18 +199,18 @@ class TestReading:
         record("Cedar & Co")
         record("Cedar Foods", "Colorado")
         assert sorted(found("cedar co")) == ["Cedar & Co", "Cedar Foods"]
-        assert read("co").alternatives == (("co",),)
-        assert read("78702").alternatives == (("78702",),)
+        assert parse_query("co").alternatives == (("co",),)
+        assert parse_query("78702").alternatives == (("78702",),)
 
     @pytest.mark.parametrize("typed", ["\0", "\ud800", " \t\u200b", '""', ""])
     def test_what_holds_no_text_asks_for_nothing(self, typed: str) -> None:
-        assert read(typed).is_empty
+        assert parse_query(typed).is_empty
 
     def test_what_is_too_much_is_said(self) -> None:
-        assert read("x" * 600).problems == ("Only the first 500 characters were used.",)
-        assert read(" ".join("abcdefghijk")).problems == ("Only the first 8 words were used.",)
+        assert parse_query("x" * 600).problems == ("Only the first 500 characters were used.",)
+        assert parse_query(" ".join("abcdefghijk")).problems == ("Only the first 8 words were used.",)
         many = " ".join(f"{number:08}{ONE[8:]}" for number in range(6))
-        assert read(many).problems == ("Only the first 5 IDs were looked up.",)
+        assert parse_query(many).problems == ("Only the first 5 IDs were looked up.",)
 
     @pytest.mark.parametrize(
         ("typed", "name"),
@@ -223,7 +223,7 @@ class TestReading:
         ],
     )
     def test_only_words_can_be_somebodys_name(self, typed: str, name: str) -> None:
-        assert read(typed).name == name
+        assert parse_query(typed).name == name
 
 
 class TestOperators:
@@ -231,10 +231,10 @@ class TestOperators:
         "typed", ["type:loc", "TYPE:line", 'type:"line of credit"', "type:LOCs", "type:line-of-credit"]
     )
     def test_a_type_has_more_than_one_name(self, typed: str) -> None:
-        assert read(typed).kinds == (Kind.LINE,)
+        assert parse_query(typed).kinds == (Kind.LINE,)
 
     def test_two_types_are_either(self) -> None:
-        assert read("type:loan type:loc").kinds == (Kind.LOAN, Kind.LINE)
+        assert parse_query("type:loan type:loc").kinds == (Kind.LOAN, Kind.LINE)
 
     @pytest.mark.parametrize("typed", ["state:TX", "state:texas", "state:Texas"])
     def test_a_state_goes_by_code_or_name(self, typed: str) -> None:
@@ -267,7 +267,7 @@ class TestOperators:
         assert found("status:delinquent", Kind.REPAYMENT) == []
 
     def test_a_status_that_nobody_foresaw_can_be_asked_for_once_it_was_told(self) -> None:
-        assert "Unknown status" in read("status:hibernating").problems[0]
+        assert "Unknown status" in parse_query("status:hibernating").problems[0]
         record("Asleep", kind=Kind.LOAN, status="HIBERNATING")
         assert found("status:hibernating", Kind.LOAN) == ["Asleep"]
 
@@ -314,7 +314,7 @@ class TestOperators:
         ],
     )
     def test_a_value_that_means_nothing_is_left_out_and_said(self, typed: str, reason: str) -> None:
-        query = read(f"{typed} northwind")
+        query = parse_query(f"{typed} northwind")
         assert query.problems[0].startswith(f"“{typed}” was ignored. {reason}")
         assert query.alternatives == (("northwind",),)
 
@@ -328,38 +328,38 @@ class TestOperators:
     )
     def test_an_asterisk_beside_a_word_is_left_out_and_said(self, typed: str, plain: str, said: str) -> None:
         record("Oyster Bay Inc.")
-        query = read(typed)
+        query = parse_query(typed)
         assert found(typed) == ["Oyster Bay Inc."]
         assert query.problems == (f"Searched without asterisks: {said}. Words match anywhere.",)
         assert query.name == plain
 
     @pytest.mark.parametrize(("typed", "amount"), [("25,000*", 25000), ("*2.5k", 2500)])
     def test_what_is_not_a_word_is_still_known_beside_an_asterisk(self, typed: str, amount: int) -> None:
-        assert read(typed).amount == amount
+        assert parse_query(typed).amount == amount
 
     def test_asterisks_in_what_does_not_count_are_not_told(self) -> None:
-        query = read("*please* write to ana@oyster.example")
+        query = parse_query("*please* write to ana@oyster.example")
         assert query.alternatives == (("ana@oyster.example",),)
         assert query.problems == ()
 
     @pytest.mark.parametrize("typed", ["*", "e*bay", '"oyster*"'])
     def test_another_asterisk_is_looked_for(self, typed: str) -> None:
-        query = read(typed)
+        query = parse_query(typed)
         assert query.problems == ()
         assert query.alternatives == ((typed.strip('"'),),)
 
     def test_an_unknown_operator_is_a_word_and_said(self) -> None:
-        query = read("colour:blue")
+        query = parse_query("colour:blue")
         assert query.problems[0].startswith(
             "“colour:” isn’t an operator. The operators are type, status, state, past_due and added."
         )
         assert query.alternatives == (("colour:blue",),)
 
     def test_what_cannot_be_together_is_said(self) -> None:
-        assert read("type:repayment state:TX").problems[-1].startswith("Nothing can match")
+        assert parse_query("type:repayment state:TX").problems[-1].startswith("Nothing can match")
 
     def test_an_address_of_the_web_is_no_operator(self) -> None:
-        assert read("https://north.example/").problems == ()
+        assert parse_query("https://north.example/").problems == ()
 
 
 class TestOrder:
@@ -406,14 +406,14 @@ class TestOrder:
         record("Austin")
         for number in range(MIN_COMPARED * 2):
             record(f"Reaustined {number}")
-        counted = ranked([Kind.BORROWER, Kind.LOAN], read("austin"), 1, most=MIN_COMPARED * 2)
+        counted = ranked([Kind.BORROWER, Kind.LOAN], parse_query("austin"), 1, most=MIN_COMPARED * 2)
         assert {kind: len(ranks) for kind, ranks in counted.items()} == {Kind.BORROWER: MIN_COMPARED * 2}
         assert Record.objects.get(pk=next(iter(counted[Kind.BORROWER]))).label == "Austin"
 
     def test_words_that_stand_apart_are_all_counted(self) -> None:
         for number in range(MIN_COMPARED * 2):
             record(f"Baking {number} Northwind")
-        counted = ranked([Kind.BORROWER], read("northwind baking"), 1, most=MIN_COMPARED * 3)
+        counted = ranked([Kind.BORROWER], parse_query("northwind baking"), 1, most=MIN_COMPARED * 3)
         assert len(counted[Kind.BORROWER]) == MIN_COMPARED * 2
 
     @pytest.mark.parametrize("text", ["state:TX acme", "acme"])
@@ -431,7 +431,7 @@ class TestOrder:
             record(f"Hanna Smith {number}")
         for number in range(MIN_COMPARED):
             record(f"Aisha Smith {number}")
-        counted = ranked([Kind.BORROWER], read("ha sm"), 1, most=MIN_COMPARED * 3)
+        counted = ranked([Kind.BORROWER], parse_query("ha sm"), 1, most=MIN_COMPARED * 3)
         assert len(counted[Kind.BORROWER]) == MIN_COMPARED
         assert found("ha sm") == [f"Hanna Smith {number}" for number in reversed(range(MIN_COMPARED))]
 
@@ -451,7 +451,7 @@ class TestOrder:
         record("Ban Ana Tools")
         record("Toolbox Banana")
         assert found("banana tool") == ["Toolbox Banana"]
-        assert len(ranked([Kind.BORROWER], read("banana tool"), 1, most=10)[Kind.BORROWER]) == 1
+        assert len(ranked([Kind.BORROWER], parse_query("banana tool"), 1, most=10)[Kind.BORROWER]) == 1
 
     def test_equal_matches_are_the_newest_first(self) -> None:
         for name in ("First Acme", "Second Acme", "Third Acme"):
@@ -514,10 +514,12 @@ class TestOrder:
         Record.objects.bulk_create(written)
         listed = matching(Record.objects.filter(kind=Kind.BORROWER), "0192")
         assert listed.count() == MAX_BY_KEYS + 1
-        ranks = ranked([Kind.APPLICATION, Kind.BORROWER, Kind.LOAN], read("0192"), 5, most=10)
+        ranks = ranked([Kind.APPLICATION, Kind.BORROWER, Kind.LOAN], parse_query("0192"), 5, most=10)
         assert [len(keys) for keys in ranks.values()] == [10, 10, 1]
         assert list(ranks[Kind.BORROWER]) == list(listed.order_by("-id").values_list("pk", flat=True)[:10])
-        assert [len(keys) for keys in ranked([Kind.BORROWER], read("0192 state:tx"), 5).values()] == [1]
+        assert [len(keys) for keys in ranked([Kind.BORROWER], parse_query("0192 state:tx"), 5).values()] == [
+            1
+        ]
 
     def test_what_belongs_to_a_borrower_is_found_by_its_identifier(self) -> None:
         owner = record("Acme", uuid=ONE)
@@ -530,7 +532,7 @@ class TestOrder:
     def test_an_identifier_of_another_form_is_found_like_any_text(self) -> None:
         [loan] = save([Observation(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
         assert [*matching(Record.objects.all(), "n-2039")] == [loan]
-        assert [*ranked([Kind.LOAN], read("20391"), 5)[Kind.LOAN]] == [loan.pk]
+        assert [*ranked([Kind.LOAN], parse_query("20391"), 5)[Kind.LOAN]] == [loan.pk]
 
     @pytest.mark.parametrize("typed", ["25000", "25,000.00", "$25,000"])
     def test_an_amount_is_found_in_any_notation(self, typed: str) -> None:
@@ -590,7 +592,7 @@ class TestIndex:
             Record(kind=kind, uuid=f"u-{number}", search_text=search_text("Acme"), archived_at=archived)
             for number, (kind, archived) in enumerate(written)
         )
-        matches = ranked(Kind, read("acme"), 5)
+        matches = ranked(Kind, parse_query("acme"), 5)
         assert {kind: len(ranks) for kind, ranks in matches.items()} == {Kind.BORROWER: 1, Kind.LOAN: 1}
 
     def test_triggers_that_a_migration_dropped_come_back(self) -> None:

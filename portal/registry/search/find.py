@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet, Window
 from django.db.models.functions import Lower, RowNumber
 
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
-from portal.registry.query import MARK, Alternatives, Query, read
+from portal.registry.query import MARK, Alternatives, Query, parse_query
 from portal.registry.search import postgres, sqlite
 from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED, Backend, Texts, by_keys
 from portal.registry.search.texts import FORMS, TRIGRAM
@@ -42,7 +42,7 @@ def backend_of(database: BaseDatabaseWrapper) -> Backend:
 
 def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:
     """Filter records by a text without operators, all of which must occur."""
-    return narrowed(records, read(text, operators=False)).found
+    return narrowed(records, parse_query(text, operators=False)).found
 
 
 def narrowed(

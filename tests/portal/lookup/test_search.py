@@ -14,7 +14,7 @@ from portal.messaging.models import Message
 from portal.messaging.store import save_messages
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
-from portal.registry.query import read
+from portal.registry.query import parse_query
 from portal.registry.search.texts import search_text
 from servicing import Client
 from servicing.sandbox import Sandbox
@@ -374,7 +374,7 @@ class TestDates:
 
     @pytest.mark.parametrize("typed", ["13/45/2026", "2/30/2026", "Nov 31", "11/10/1969", "Nob 10"])
     def test_what_is_no_date_is_words(self, typed: str) -> None:
-        assert read(typed).day is None
+        assert parse_query(typed).day is None
 
     @pytest.mark.parametrize(
         ("typed", "day"),
@@ -388,7 +388,7 @@ class TestDates:
     )
     def test_a_date_without_a_year_is_the_nearest(self, typed: str, day: date | None) -> None:
         with time_machine.travel(datetime(2026, 11, 22, 18, tzinfo=UTC), tick=False):
-            assert read(typed).day == day
+            assert parse_query(typed).day == day
 
     def test_an_operator_takes_such_a_date(self, viewer: Browser, portal_service: Sandbox) -> None:
         given.borrower(portal_service, first_name="Acme LLC")
