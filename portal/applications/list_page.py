@@ -48,7 +48,7 @@ def decision(row: ApplicationRow) -> str:
     trouble = ""
     if row.record.failing_since:
         trouble = ui.badge("warn", "Refused" if LiveCopy(row.record).is_refused else "Not responding")
-    return cells.joined(ui.status_badge(row.record.status), trouble)
+    return cells.join_badges(ui.status_badge(row.record.status), trouble)
 
 
 def added(row: ApplicationRow) -> str:

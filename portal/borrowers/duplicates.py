@@ -8,7 +8,7 @@ from operator import or_
 from portal.audit.models import WriteIntent
 from portal.registry.models import Kind, Record
 from portal.registry.records import with_borrowers
-from portal.registry.search.find import matching
+from portal.registry.search.find import filter_by_text
 from portal.ui import wording
 
 MAX_MATCHES = 20
@@ -45,7 +45,7 @@ def find_matches(values: Iterable[str]) -> list[Match]:
     if not wanted:
         return []
     records = Record.objects.filter(kind__in=[Kind.BORROWER, Kind.KEY_PERSON], archived_at__isnull=True)
-    found = reduce(or_, (matching(records, value) for value in sorted(wanted))).order_by(
+    found = reduce(or_, (filter_by_text(records, value) for value in sorted(wanted))).order_by(
         "kind", "label", "id"
     )
     matches = [

@@ -49,11 +49,11 @@ def load_rows(records: Sequence[Record]) -> Iterator[BorrowerRow]:
 
 
 def phone(number: str) -> str:
-    return cells.unbroken(ui.phone(number or None))
+    return cells.no_wrap(ui.phone(number or None))
 
 
 def day(moment: datetime) -> str:
-    return cells.unbroken(ui.day(moment))
+    return cells.no_wrap(ui.day(moment))
 
 
 def name(row: BorrowerRow) -> str:

@@ -172,20 +172,20 @@ def _account(row: WorklistRow) -> SafeString:
 def _payment(payment: Payment | None) -> str:
     if not payment:
         return ""
-    return cells.with_note(cells.unbroken(ui.day(payment.day)), ui.known_money(payment.amount))
+    return cells.with_note(cells.no_wrap(ui.day(payment.day)), ui.known_money(payment.amount))
 
 
 def _pending(row: WorklistRow) -> str:
     """The next scheduled payment, and a note without autopay."""
     off = "Autopay off" if row.autopay is False else ""
-    return cells.joined(_payment(row.pending), cells.with_note("", off) if off else "")
+    return cells.join_badges(_payment(row.pending), cells.with_note("", off) if off else "")
 
 
 def _contact(row: WorklistRow) -> str:
     contact = row.contact
     if not contact:
         return ""
-    return cells.with_note(cells.unbroken(ui.ago(contact.at)), cells.unbroken(Outcome(contact.outcome).label))
+    return cells.with_note(cells.no_wrap(ui.ago(contact.at)), cells.no_wrap(Outcome(contact.outcome).label))
 
 
 def _promise(row: WorklistRow) -> str:
@@ -193,7 +193,7 @@ def _promise(row: WorklistRow) -> str:
         return ""
     made = row.promise.promise
     by = str(wording.day(made.day)).removesuffix(f", {business_date().year}")
-    words = cells.unbroken(f"{wording.money(made.amount)} by {by}")
+    words = cells.no_wrap(f"{wording.money(made.amount)} by {by}")
     return cells.with_note(ui.badge(row.promise.look, row.promise.state), words)
 
 
@@ -202,7 +202,7 @@ def _owner(row: WorklistRow) -> str:
         return ""
     left = "" if row.owner.is_active else ui.badge("warn", "Left")
     name = row.owner.display_name()
-    return cells.joined(format_html('<span class="sd-owner sd-cut" title="{0}">{0}</span>', name), left)
+    return cells.join_badges(format_html('<span class="sd-owner sd-cut" title="{0}">{0}</span>', name), left)
 
 
 def _payment_columns(

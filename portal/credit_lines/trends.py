@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from django.utils.safestring import SafeString
 
 from portal.registry.models import Record
-from portal.ui.charts import across, polyline
+from portal.ui.charts import polyline, x_position
 from portal.ui.markup import format_html_join
 from portal.ui.templatetags.ui import moment, money
 from servicing import Statement, codec
@@ -82,7 +82,7 @@ def _trend(label: str, field: str, look: str, history: Sequence[Sample]) -> Tren
     first, last = history[0].at, history[-1].at
     values = [(one.at, getattr(one.statement, field)) for one in history]
     points = [
-        (across((at - first) // MICROSECOND, (last - first) // MICROSECOND), value)
+        (x_position((at - first) // MICROSECOND, (last - first) // MICROSECOND), value)
         for at, value in values
         if value is not None
     ]

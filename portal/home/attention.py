@@ -205,7 +205,7 @@ def attention(user: User) -> Attention:
     return Attention([group for group in found.values() if group], user.pk, snoozes)
 
 
-def waiting(user: User) -> dict[str, int]:
+def count_waiting_items(user: User) -> dict[str, int]:
     """The number of items by area for the navigation, cached for a few seconds."""
     state = account_state()
     parts = {

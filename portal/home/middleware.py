@@ -20,7 +20,7 @@ class FrameMiddleware:
     def __call__(self, request: Any) -> HttpResponse:
         if request.user.is_authenticated:
             request.health = SimpleLazyObject(header_status)
-            request.waiting = SimpleLazyObject(lambda: attention.waiting(request.user))
+            request.waiting = SimpleLazyObject(lambda: attention.count_waiting_items(request.user))
         response = self.get_response(request)
         # People see the effect of their own action at once, and an error page must not depend on the cache.
         is_done = request.method == "POST" and response.status_code < HTTPStatus.BAD_REQUEST

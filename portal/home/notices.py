@@ -89,7 +89,7 @@ def approvals_waiting(person: User) -> Iterator[Notice]:
             yield Notice(
                 f"approval:{one.pk}",
                 "A change needs approval",
-                f"{one.maker_name} requested a change{about(one)}.",
+                f"{one.maker_name} requested a change{describe_approval(one)}.",
                 one.get_absolute_url(),
             )
 
@@ -103,13 +103,13 @@ def approvals_decided(person: User) -> Iterator[Notice]:
         yield Notice(
             f"decision:{one.pk}",
             f"Your change was {verdict}",
-            f"{one.checker_name} {verdict} your change{about(one)}."
+            f"{one.checker_name} {verdict} your change{describe_approval(one)}."
             + ("" if is_rejected else " Send it before the approval expires."),
             one.get_absolute_url(),
         )
 
 
-def about(approval: Approval) -> str:
+def describe_approval(approval: Approval) -> str:
     """What an approval changes, and for which borrower if mail may name it."""
     what = f" ({', '.join(approval.acts).lower()})"
     return f"{what} of {approval.label}" if settings.MAIL_NAMES else what

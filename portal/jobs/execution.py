@@ -134,7 +134,7 @@ def run_job(job_id: str) -> None:
         progress.finish(State.FAILED, words="The worker doesn’t support this kind of job.")
         return
     # A task may take a long time between two steps.
-    with repeated(partial(_renew_lease, progress.claim), lease() / 3, name="lease"):
+    with repeat_in_thread(partial(_renew_lease, progress.claim), lease() / 3, name="lease"):
         _attempt(kind, job, progress)
 
 
@@ -192,7 +192,7 @@ def _renew_lease(claim: "QuerySet[Job]") -> None:
 
 
 @contextmanager
-def repeated(
+def repeat_in_thread(
     work: Callable[[], object], pause: timedelta, *, name: str, at_once: bool = False
 ) -> Iterator[None]:
     """Repeat the work after each pause, in a thread with its own connection, until the block ends."""

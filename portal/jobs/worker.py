@@ -13,7 +13,7 @@ from django.db import Error
 from django.utils import timezone
 
 from portal.jobs import engine, queue
-from portal.jobs.execution import repeated, run_job, stopping, worker_id
+from portal.jobs.execution import repeat_in_thread, run_job, stopping, worker_id
 from portal.jobs.kinds import all_chores
 from portal.jobs.models import Job, Worker, lease
 
@@ -57,7 +57,7 @@ def run_upkeep() -> None:
 def _heartbeat() -> Iterator[None]:
     """Keep this worker's row alive, in a thread that also does the upkeep."""
     try:
-        with repeated(_beat, lease() / 6, name="clock", at_once=True):
+        with repeat_in_thread(_beat, lease() / 6, name="clock", at_once=True):
             yield
     finally:
         try:

@@ -92,7 +92,7 @@ def due_next(row: Any) -> str:
     if not record.key_date:
         return "" if record.answer_at else str(ui.or_dash(None))
     amount = ui.NOT_KNOWN if record.due_amount is None else ui.money(record.due_amount)
-    return with_note(unbroken(ui.day(record.key_date)), amount)
+    return with_note(no_wrap(ui.day(record.key_date)), amount)
 
 
 def count(number: int) -> str:
@@ -151,7 +151,7 @@ def record_name(record: Record, meta: str) -> SafeString:
     )
 
 
-def unbroken(words: Any) -> SafeString:
+def no_wrap(words: Any) -> SafeString:
     """Text that never wraps."""
     return format_html('<span class="sd-nowrap">{}</span>', words)
 
@@ -161,6 +161,6 @@ def with_note(value: Any, note: str) -> SafeString:
     return format_html("{}<small>{}</small>", value, note) if note else format_html("{}", value)
 
 
-def joined(*parts: Any) -> SafeString:
+def join_badges(*parts: Any) -> SafeString:
     """Join badges side by side."""
     return format_html_join(" ", "{}", ((part,) for part in parts if part))

@@ -27,11 +27,11 @@ from portal.registry import changes
 from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
 from portal.registry.records import active_records, with_borrowers
-from portal.registry.search.find import narrowed, of_borrowers
+from portal.registry.search.find import filter_records, of_borrowers
 from portal.ui.addresses import page_url
 from portal.ui.exports import list_file
 from portal.ui.htmx import finish_action, render_page, requested_partial
-from portal.ui.markup import escaped
+from portal.ui.markup import escape_value
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
 from portal.ui.templatetags.ui import explain_missing
 
@@ -209,7 +209,7 @@ class ListPage:
         is_default = sort == next(iter(self.sorts))
         is_owned = Kind.BORROWER not in self.kinds
         owned, too_many = of_borrowers(query, self.kinds) if is_owned else (Q(), "")
-        narrow = narrowed(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
+        narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
         found = narrow.found.filter(conditions).order_by(*order)
         paginator = CappedPaginator(
             found,
@@ -448,7 +448,7 @@ def _same_words(columns: Sequence[Column], rows: Sequence[Row], sort: str) -> di
 
 def render_cells(columns: Sequence[Column], row: Row) -> SafeString:
     """The cells of a row, with a header cell first; missing values say why."""
-    shown = [(column.css, escaped(column.cell(row))) for column in columns if column.cell]
+    shown = [(column.css, escape_value(column.cell(row))) for column in columns if column.cell]
     (_, first), *others = shown
     head = f'<th scope="row">{first}{cells.changed_badge(row.has_changed)}</th>'
     rest = "".join(f'<td class="{css}">{cell}</td>' for css, cell in others)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString
 
 from portal.ui import wording
-from portal.ui.charts import across, down, polyline, rounded
+from portal.ui.charts import polyline, round_position, x_position, y_position
 from servicing.schedules import Installment, Schedule, State
 
 TOP, HEIGHT = 22, 132
@@ -121,7 +121,7 @@ def chart(schedule: Schedule, today: date) -> Chart | None:
         months=_years(rows) if is_yearly else _months(rows),
         kinds=kinds,
         balance=_balance(rows, runs),
-        today=across(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
+        today=x_position(sum(row.due_date < today for row in rows if row.due_date), len(rows)),
         today_words=f"Today, {today:%b} {today.day}",
         description=_description(rows, list(states.values()), kinds),
         has_paid=any(bar.is_paid for bar in bars),
@@ -187,10 +187,12 @@ def _bars(
             if height:
                 blocks.append(Block(kind, y, height - gap))
             below, ground = above, y
-        state, x = states[id(run[0])], rounded(start + (room - width) / 2)
+        state, x = states[id(run[0])], round_position(start + (room - width) / 2)
         is_paid, is_overdue = state is State.PAID, state is State.OVERDUE
         height = BOTTOM - ground
-        bars.append(Bar(x, rounded(width), blocks, is_paid, is_overdue, ground, height, _words(run, kinds)))
+        bars.append(
+            Bar(x, round_position(width), blocks, is_paid, is_overdue, ground, height, _words(run, kinds))
+        )
         start += room
     return bars
 
@@ -208,7 +210,9 @@ def _years(rows: Sequence[Installment]) -> list[Tick]:
     every = -(-len(set(years)) // MAX_MONTH_LABELS)
     return [
         Tick(
-            across(2 * years.index(year) + years.count(year), 2 * len(years)), str(year), n // every % 2 == 1
+            x_position(2 * years.index(year) + years.count(year), 2 * len(years)),
+            str(year),
+            n // every % 2 == 1,
         )
         for n, year in enumerate(sorted(set(years)))
         if n % every == 0
@@ -218,7 +222,7 @@ def _years(rows: Sequence[Installment]) -> list[Tick]:
 def _months(rows: Sequence[Installment]) -> list[Tick]:
     every = -(-len(rows) // MAX_MONTH_LABELS)
     return [
-        Tick(across(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %Y}", index // every % 2 == 1)
+        Tick(x_position(2 * index + 1, 2 * len(rows)), f"{row.due_date:%b %Y}", index // every % 2 == 1)
         for index, row in enumerate(rows)
         if index % every == 0 and row.due_date
     ]
@@ -230,7 +234,7 @@ def _balance(rows: Sequence[Installment], runs: Sequence[Sequence[Installment]])
     if len(balances) != len(rows) or len(rows) < 2 or max(balances) <= 0 or min(balances) < 0:
         return ""
     places = sorted({0, *(end - 1 for end in accumulate(map(len, runs)))})
-    points = ((across(2 * place + 1, 2 * len(rows)), balances[place]) for place in places)
+    points = ((x_position(2 * place + 1, 2 * len(rows)), balances[place]) for place in places)
     return polyline(points, HEIGHT, BALANCE_HEADROOM)
 
 
@@ -244,4 +248,4 @@ def _description(rows: Sequence[Installment], states: Sequence[State], kinds: Se
 
 
 def _up(amount: Decimal, scale: Decimal) -> Decimal:
-    return TOP + down(amount, scale, HEIGHT)
+    return TOP + y_position(amount, scale, HEIGHT)

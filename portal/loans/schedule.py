@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from portal.loans.figures import installment_count, state_words
 from portal.ui import wording
-from portal.ui.markup import escaped, format_html
+from portal.ui.markup import escape_value, format_html
 from portal.ui.templatetags.ui import badge, day, money, or_dash, status_badge, status_word
 from servicing import codec
 from servicing.schedules import Column, Installment, Schedule, State, total
@@ -215,7 +215,7 @@ class _Rows:
         return classes if self.is_paper else classes | {one: f"{classes[one]} sd-wide" for one in minor}
 
     def _cell(self, markup: str, column: Column, value: str) -> str:
-        return markup.format(self._css[column], escaped(value))
+        return markup.format(self._css[column], escape_value(value))
 
     def _value(self, row: Installment, state: State, column: Column) -> str:
         if column is STATE:

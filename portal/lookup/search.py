@@ -20,7 +20,7 @@ from portal.notes.models import Note
 from portal.registry.models import Kind, Record
 from portal.registry.query import Query, fold, parse_query
 from portal.registry.records import active_records, records_by_key, with_borrowers
-from portal.registry.search.find import OWNED, of_borrowers, ranked
+from portal.registry.search.find import OWNED, of_borrowers, rank_matches
 from portal.registry.search.spelling import similar_names
 from portal.registry.search.texts import forms_of, lines_of
 from portal.ui import wording
@@ -159,7 +159,7 @@ class HitGroup:
 
 def suggest(query: Query) -> list[HitGroup]:
     """Find a few hits of each kind, and mark the best one, which Enter opens."""
-    found = ranked(_kinds(query), query, SUGGESTED)
+    found = rank_matches(_kinds(query), query, SUGGESTED)
     best = min(found, key=lambda kind: next(iter(found[kind].values())), default=None)
     return _groups(
         {kind: Paginator(list(keys), SUGGESTED).page(1) for kind, keys in found.items()}, query, best
@@ -168,12 +168,12 @@ def suggest(query: Query) -> list[HitGroup]:
 
 def find_results(query: Query, *, kind: str, page: str | None) -> list[HitGroup]:
     """Find and count the hits of each kind: a page of the chosen kind, the first few of all others."""
-    found = ranked(_kinds(query), query, SHOWN, most=MAX_COUNTED)
+    found = rank_matches(_kinds(query), query, SHOWN, most=MAX_COUNTED)
     pages = {one: Paginator(list(ranks), SHOWN).page(1) for one, ranks in found.items()}
     for one, ranks in found.items():
         if one == kind:  # Its matches must be in order up to this page.
             pages[one] = shown = Paginator(list(ranks), PER_PAGE).get_page(page)
-            best = list(ranked([one], query, shown.end_index()).get(one, ()))
+            best = list(rank_matches([one], query, shown.end_index()).get(one, ()))
             shown.object_list = best[shown.start_index() - 1 :]
     return _groups(pages, query)
 
@@ -336,6 +336,6 @@ def _possible_owners(pasted_records: Iterable[Record], of: str) -> Iterator[Reco
     pasted = {record.borrower_uuid for record in pasted_records}
     yield from active_records(Kind.BORROWER).filter(uuid__in=pasted)
     if len(of) >= MIN_CHARACTERS:
-        keys = ranked([Kind.BORROWER], parse_query(of), MAX_OWNERS).get(Kind.BORROWER, ())
+        keys = rank_matches([Kind.BORROWER], parse_query(of), MAX_OWNERS).get(Kind.BORROWER, ())
         stored = Record.objects.in_bulk(keys)
         yield from (stored[key] for key in keys if stored[key].uuid not in pasted)

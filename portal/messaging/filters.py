@@ -17,7 +17,7 @@ from portal.messaging.search_index import SearchError, TextSearch
 from portal.messaging.store import ONE_DAY, service_today, service_zone
 from portal.registry.models import Kind, Record
 from portal.registry.query import EARLIEST_YEAR, parse_query, uuid_in
-from portal.registry.search.find import ranked
+from portal.registry.search.find import rank_matches
 from portal.ui import wording
 from portal.ui.forms import DayInput, MoneyField, StaffForm, TextField
 
@@ -60,7 +60,7 @@ class BorrowerField(TextField):
         borrowers = Record.objects.filter(kind=Kind.BORROWER)
         if found := borrowers.filter(uuid=uuid_in(typed) or typed).first():
             return found
-        ranks = ranked([Kind.BORROWER], parse_query(typed), MAX_SUGGESTIONS).get(Kind.BORROWER, {})
+        ranks = rank_matches([Kind.BORROWER], parse_query(typed), MAX_SUGGESTIONS).get(Kind.BORROWER, {})
         best = [key for key, rank in ranks.items() if rank <= 1]
         chosen = list(borrowers.filter(pk__in=best if len(best) == 1 else ranks))
         if not chosen:

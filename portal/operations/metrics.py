@@ -133,7 +133,7 @@ def _process_metrics(has_database: bool) -> Metrics:
     waiting = "Requests and calls counted by this process and not yet saved."
     return {
         "desk_database_up": (up, lambda: int(has_database)),
-        "desk_counts_waiting": (waiting, tallies.waiting),
+        "desk_counts_waiting": (waiting, tallies.count_unwritten),
     }
 
 

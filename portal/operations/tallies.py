@@ -39,7 +39,7 @@ def count(kind: str, name: str, outcome: str, milliseconds: int) -> None:
         _start_timer()
 
 
-def waiting() -> int:
+def count_unwritten() -> int:
     """The number of counts not written yet."""
     with _lock:
         return sum(_counts.values())

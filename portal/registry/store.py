@@ -135,17 +135,17 @@ def save(
 
 def last_answer(record: Record, model: type[Model]) -> Model | None:
     """The record's last answer, or ``None`` if only its ID is on file."""
-    return cast(Model, decoded(model, record.answer)) if record.answer else None
+    return cast(Model, decode_answer(model, record.answer)) if record.answer else None
 
 
 @lru_cache(MAX_DECODED)
-def decoded(model: Any, text: str) -> Any:
+def decode_answer(model: Any, text: str) -> Any:
     """Decode an answer, cached: it is immutable, and so are the figures cached on it."""
     return codec.decode(model, text)
 
 
 @lru_cache(MAX_DECODED)
-def decoded_list(model: Any, text: str) -> tuple[Any, ...]:
+def decode_list_answer(model: Any, text: str) -> tuple[Any, ...]:
     return tuple(codec.decode_list(model, text))
 
 
@@ -171,7 +171,7 @@ def find(kind: str, uuid: str) -> Record | None:
 
 def last_list(record: Record, model: type[Model]) -> list[Model]:
     """The last answer of an account's list, such as its repayments."""
-    return list(decoded_list(model, record.answer)) if record.answer else []
+    return list(decode_list_answer(model, record.answer)) if record.answer else []
 
 
 def canonical_json(answer: Answer | list[Repayment]) -> str:

@@ -8,12 +8,12 @@ HUNDREDTH = Decimal("0.01")
 TENTH = Decimal("0.1")
 
 
-def across(part: int, whole: int) -> Decimal:
+def x_position(part: int, whole: int) -> Decimal:
     """Distance from the left as a percentage of the width, so that a chart fits any screen."""
-    return rounded(Decimal(100) * part / max(whole, 1))
+    return round_position(Decimal(100) * part / max(whole, 1))
 
 
-def down(value: Decimal, largest: Decimal, height: int, headroom: Decimal = Decimal(0)) -> Decimal:
+def y_position(value: Decimal, largest: Decimal, height: int, headroom: Decimal = Decimal(0)) -> Decimal:
     """Distance from the top of a plot in which ``largest`` leaves ``headroom`` pixels free."""
     return (height - value * (height - headroom) / largest).quantize(TENTH)
 
@@ -22,8 +22,10 @@ def polyline(points: Iterable[tuple[Decimal, Decimal]], height: int, headroom: D
     """The ``points`` attribute of a line over pairs of position and value; a line at zero stays visible."""
     pairs = [(x, max(value, Decimal(0))) for x, value in points]
     largest = max((value for _, value in pairs), default=Decimal(0)) or Decimal(1)
-    return " ".join(f"{x},{min(down(value, largest, height, headroom), height - 1)}" for x, value in pairs)
+    return " ".join(
+        f"{x},{min(y_position(value, largest, height, headroom), height - 1)}" for x, value in pairs
+    )
 
 
-def rounded(value: Decimal) -> Decimal:
+def round_position(value: Decimal) -> Decimal:
     return value.quantize(HUNDREDTH)

@@ -244,7 +244,7 @@ def cold(browser: Any, name: str, page: Page) -> Row:
     runs = []
     for _ in range(max(ROUNDS // 3, 3)):
         cache.clear()
-        for decoded in (store.decoded, store.decoded_list):
+        for decoded in (store.decode_answer, store.decode_list_answer):
             decoded.cache_clear()
         runs.append(timed(*[partial(get, browser, page)] * 2, rounds=1, clock=time.thread_time))
     first, again = ([run[number][0] for run in runs] for number in (0, 1))

@@ -12,7 +12,7 @@ from django.utils import timezone
 from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
 from portal.registry.search.backend import MAX_BY_KEYS, MIN_COMPARED
-from portal.registry.search.find import matching, ranked
+from portal.registry.search.find import filter_by_text, rank_matches
 from portal.registry.search.index import create_missing_triggers
 from portal.registry.search.postgres import SAMPLED
 from portal.registry.search.texts import index_of, search_text
@@ -38,7 +38,7 @@ def record(*lines: str, kind: Kind = Kind.BORROWER, **fields: object) -> Record:
 
 def found(text: str, kind: Kind = Kind.BORROWER, *, limit: int = 100) -> list[str]:
     """The names of what a text finds, best first."""
-    keys = ranked([kind], parse_query(text), limit).get(kind, ())
+    keys = rank_matches([kind], parse_query(text), limit).get(kind, ())
     return [Record.objects.get(pk=key).label for key in keys]
 
 
@@ -406,14 +406,14 @@ class TestOrder:
         record("Austin")
         for number in range(MIN_COMPARED * 2):
             record(f"Reaustined {number}")
-        counted = ranked([Kind.BORROWER, Kind.LOAN], parse_query("austin"), 1, most=MIN_COMPARED * 2)
+        counted = rank_matches([Kind.BORROWER, Kind.LOAN], parse_query("austin"), 1, most=MIN_COMPARED * 2)
         assert {kind: len(ranks) for kind, ranks in counted.items()} == {Kind.BORROWER: MIN_COMPARED * 2}
         assert Record.objects.get(pk=next(iter(counted[Kind.BORROWER]))).label == "Austin"
 
     def test_words_that_stand_apart_are_all_counted(self) -> None:
         for number in range(MIN_COMPARED * 2):
             record(f"Baking {number} Northwind")
-        counted = ranked([Kind.BORROWER], parse_query("northwind baking"), 1, most=MIN_COMPARED * 3)
+        counted = rank_matches([Kind.BORROWER], parse_query("northwind baking"), 1, most=MIN_COMPARED * 3)
         assert len(counted[Kind.BORROWER]) == MIN_COMPARED * 2
 
     @pytest.mark.parametrize("text", ["state:TX acme", "acme"])
@@ -431,7 +431,7 @@ class TestOrder:
             record(f"Hanna Smith {number}")
         for number in range(MIN_COMPARED):
             record(f"Aisha Smith {number}")
-        counted = ranked([Kind.BORROWER], parse_query("ha sm"), 1, most=MIN_COMPARED * 3)
+        counted = rank_matches([Kind.BORROWER], parse_query("ha sm"), 1, most=MIN_COMPARED * 3)
         assert len(counted[Kind.BORROWER]) == MIN_COMPARED
         assert found("ha sm") == [f"Hanna Smith {number}" for number in reversed(range(MIN_COMPARED))]
 
@@ -451,7 +451,7 @@ class TestOrder:
         record("Ban Ana Tools")
         record("Toolbox Banana")
         assert found("banana tool") == ["Toolbox Banana"]
-        assert len(ranked([Kind.BORROWER], parse_query("banana tool"), 1, most=10)[Kind.BORROWER]) == 1
+        assert len(rank_matches([Kind.BORROWER], parse_query("banana tool"), 1, most=10)[Kind.BORROWER]) == 1
 
     def test_equal_matches_are_the_newest_first(self) -> None:
         for name in ("First Acme", "Second Acme", "Third Acme"):
@@ -488,7 +488,7 @@ class TestOrder:
         record("Other", kind=Kind.LOAN, uuid=ONE.replace("3f2b", "3f2c"))
         gone = record("Gone", kind=Kind.LOAN, uuid=ONE[:-1] + "5", archived_at=timezone.now())
         assert found(typed, Kind.LOAN) == ["Instalment"]
-        assert set(matching(Record.objects.exclude(pk=gone.pk), typed)) == {loan}
+        assert set(filter_by_text(Record.objects.exclude(pk=gone.pk), typed)) == {loan}
 
     def test_whose_name_begins_so_comes_before_whose_identifier_does(self) -> None:
         for name in ("The Cafe", "Cafe Luna", "Ana's Cafe"):
@@ -512,14 +512,14 @@ class TestOrder:
             ]
         )
         Record.objects.bulk_create(written)
-        listed = matching(Record.objects.filter(kind=Kind.BORROWER), "0192")
+        listed = filter_by_text(Record.objects.filter(kind=Kind.BORROWER), "0192")
         assert listed.count() == MAX_BY_KEYS + 1
-        ranks = ranked([Kind.APPLICATION, Kind.BORROWER, Kind.LOAN], parse_query("0192"), 5, most=10)
+        ranks = rank_matches([Kind.APPLICATION, Kind.BORROWER, Kind.LOAN], parse_query("0192"), 5, most=10)
         assert [len(keys) for keys in ranks.values()] == [10, 10, 1]
         assert list(ranks[Kind.BORROWER]) == list(listed.order_by("-id").values_list("pk", flat=True)[:10])
-        assert [len(keys) for keys in ranked([Kind.BORROWER], parse_query("0192 state:tx"), 5).values()] == [
-            1
-        ]
+        assert [
+            len(keys) for keys in rank_matches([Kind.BORROWER], parse_query("0192 state:tx"), 5).values()
+        ] == [1]
 
     def test_what_belongs_to_a_borrower_is_found_by_its_identifier(self) -> None:
         owner = record("Acme", uuid=ONE)
@@ -531,8 +531,8 @@ class TestOrder:
 
     def test_an_identifier_of_another_form_is_found_like_any_text(self) -> None:
         [loan] = save([Observation(kind=Kind.LOAN, uuid="LN-20391", borrower_uuid=ONE)], source="FILE")
-        assert [*matching(Record.objects.all(), "n-2039")] == [loan]
-        assert [*ranked([Kind.LOAN], parse_query("20391"), 5)[Kind.LOAN]] == [loan.pk]
+        assert [*filter_by_text(Record.objects.all(), "n-2039")] == [loan]
+        assert [*rank_matches([Kind.LOAN], parse_query("20391"), 5)[Kind.LOAN]] == [loan.pk]
 
     @pytest.mark.parametrize("typed", ["25000", "25,000.00", "$25,000"])
     def test_an_amount_is_found_in_any_notation(self, typed: str) -> None:
@@ -546,7 +546,7 @@ class TestOrder:
     def test_hostile_text_is_only_text(self, typed: str) -> None:
         record("Acme")
         assert found(typed) == []
-        assert list(matching(Record.objects.all(), typed)) == []
+        assert list(filter_by_text(Record.objects.all(), typed)) == []
 
     @pytest.mark.parametrize("typed", ["Ana ǂ Ortiz", '"ǂAna Ortizǂ"', "ǂortiz", "Anaǀortiz"])
     def test_marks_that_the_index_is_made_with_are_read_over_wherever_they_stand(self, typed: str) -> None:
@@ -557,7 +557,7 @@ class TestOrder:
 
     def test_quotation_marks_in_a_name_are_found_as_typed_without_operators(self) -> None:
         record('The "Best" Bakery')
-        assert matching(Record.objects.all(), 'the "best"').count() == 1
+        assert filter_by_text(Record.objects.all(), 'the "best"').count() == 1
 
 
 class TestIndex:
@@ -592,7 +592,7 @@ class TestIndex:
             Record(kind=kind, uuid=f"u-{number}", search_text=search_text("Acme"), archived_at=archived)
             for number, (kind, archived) in enumerate(written)
         )
-        matches = ranked(Kind, parse_query("acme"), 5)
+        matches = rank_matches(Kind, parse_query("acme"), 5)
         assert {kind: len(ranks) for kind, ranks in matches.items()} == {Kind.BORROWER: 1, Kind.LOAN: 1}
 
     def test_triggers_that_a_migration_dropped_come_back(self) -> None:
@@ -615,7 +615,7 @@ class TestIndex:
         Record.objects.bulk_create(Record(kind=Kind.BORROWER, state="CO", **one) for one in many)
         record("Acme LLC", state="TX")
         record("Birch Inc", state="TX")
-        assert matching(Record.objects.all(), "llc").count() == MAX_BY_KEYS + 2
+        assert filter_by_text(Record.objects.all(), "llc").count() == MAX_BY_KEYS + 2
         assert found("state:TX llc") == ["Acme LLC"]
 
     @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite looks for the kind in the columns")

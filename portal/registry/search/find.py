@@ -28,7 +28,7 @@ PREFIX_RANK: Final = FORMS.index(f"{MARK}{{}}") + 1
 Ranks = dict[int, int]
 
 
-class Narrowed(NamedTuple):
+class FilteredRecords(NamedTuple):
     """The matching records, and the same for counting, perhaps faster and only up to a limit."""
 
     found: QuerySet[Record]
@@ -40,19 +40,19 @@ def backend_of(database: BaseDatabaseWrapper) -> Backend:
     return postgres if database.vendor == "postgresql" else sqlite
 
 
-def matching(records: QuerySet[Record], text: str) -> QuerySet[Record]:
+def filter_by_text(records: QuerySet[Record], text: str) -> QuerySet[Record]:
     """Filter records by a text without operators, all of which must occur."""
-    return narrowed(records, parse_query(text, operators=False)).found
+    return filter_records(records, parse_query(text, operators=False)).found
 
 
-def narrowed(
+def filter_records(
     records: QuerySet[Record],
     query: Query,
     kinds: Sequence[Kind] = SEARCHED_KINDS,
     *,
     counted: int = MAX_BY_KEYS,
     besides: Q | None = None,
-) -> Narrowed:
+) -> FilteredRecords:
     """Filter active records, all of these kinds, by a query; those that match ``besides`` stay too."""
     others = (besides or Q()) | _with_id(kinds, query)
     if query.value is not None:
@@ -66,7 +66,7 @@ def narrowed(
     if query.is_limited:
         records = records.filter(kind__in=query.kinds)
     found = records.filter(others | whole)
-    return Narrowed(found, found if query.conditions else records.filter(others | newest))
+    return FilteredRecords(found, found if query.conditions else records.filter(others | newest))
 
 
 def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
@@ -82,7 +82,7 @@ def of_borrowers(query: Query, kinds: Sequence[Kind]) -> tuple[Q, str]:
     return (Q(pk__in=owned.values("pk")) if uuids else Q()), ""
 
 
-def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, Ranks]:
+def rank_matches(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) -> dict[Kind, Ranks]:
     """The keys of each kind's matches with their ranks.
 
     The first ``limit`` are the best of all, best first. Up to ``most`` are returned for counting.
@@ -90,7 +90,7 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
     kinds = [] if query.is_empty else [kind for kind in kinds if kind in query.kinds]
     most = max(limit, most)
     if not query.has_text:
-        newest = {kind: _meeting(kind, query).order_by(query.order, "-id") for kind in kinds}
+        newest = {kind: _filter_by_conditions(kind, query).order_by(query.order, "-id") for kind in kinds}
         return {
             kind: dict.fromkeys(keys, 0) for kind, records in newest.items() if (keys := _keys(records, most))
         }
@@ -104,14 +104,14 @@ def ranked(kinds: Iterable[Kind], query: Query, limit: int, *, most: int = 0) ->
         # Ties keep their group, so that the order never depends on ``most``.
         ranks = {key: rank for key, rank in own.items() if key not in better} | better
         if owned and kind in OWNED:
-            for key in _keys(_meeting(kind, query).filter(owned).order_by("-id"), most):
+            for key in _keys(_filter_by_conditions(kind, query).filter(owned).order_by("-id"), most):
                 ranks.setdefault(key, len(FORMS) + 2)
         if ranks:
             found[kind] = {key: ranks[key] for key in sorted(ranks, key=ranks.__getitem__)[:most]}
     return found
 
 
-def _meeting(kind: Kind, query: Query) -> QuerySet[Record]:
+def _filter_by_conditions(kind: Kind, query: Query) -> QuerySet[Record]:
     """The records of a kind that meet the query's conditions, ignoring its text."""
     return Record.objects.filter(query.conditions, kind=kind, archived_at__isnull=True)
 
@@ -155,7 +155,7 @@ def _by_id_or_value(kinds: Sequence[Kind], query: Query, limit: int) -> dict[Kin
     found: dict[Kind, Ranks] = {kind: {} for kind in kinds}
     if query.value is not None:  # Borrowers and people have no such value.
         for kind in set(kinds) & set(OWNED):
-            keys = _keys(_meeting(kind, query).filter(query.value).order_by("-id"), limit)
+            keys = _keys(_filter_by_conditions(kind, query).filter(query.value).order_by("-id"), limit)
             found[kind] = dict.fromkeys(keys, 0)
     if condition := _with_id(kinds, query):
         place = Window(RowNumber(), partition_by="kind", order_by="-id")
