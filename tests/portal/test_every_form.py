@@ -42,7 +42,7 @@ NEEDS: dict[str, dict[str, Any]] = {
         "must_explain": True,
         "zip_warnings": [],
     },
-    "borrowers.ProfileSendForm": {"profile": profile(), "must_ask": False, "is_repeated": True},
+    "borrowers.ProfileSendForm": {"profile": profile(), "needs_approval": False, "is_repeated": True},
 }
 PARTS = ("", "_month", "_day", "_year", "_again")
 values = st.text(max_size=40) | st.sampled_from([word for word in WORDS if len(word) < 4000])
