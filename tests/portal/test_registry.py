@@ -1,18 +1,22 @@
 """What this desk knows: answers, snapshots, search, lists, and files from a lender's own records."""
 
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from portal.lookup.imports import import_ids, import_profiles
 from portal.registry import store
 from portal.registry.models import Kind, Record, Source
-from portal.registry.records import active_records
+from portal.registry.records import active_records, last_changes
 from portal.registry.rollup import totals_of
 from portal.registry.search.find import matching
+from portal.registry.table_statistics import analyze
 from portal.ui import wording
 from servicing import Borrower, Loan, Repayment, Statement, codec
 from servicing.sandbox import Sandbox
@@ -26,6 +30,18 @@ LINE = "0f0e0d0c-0000-4000-8000-000000000002"
 
 def found(text: str) -> list[str]:
     return [record.label for record in matching(Record.objects.filter(kind=Kind.BORROWER), text)]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
+def test_the_last_change_of_a_kind_is_a_step_along_an_index(db: None) -> None:
+    kinds = [Kind.LINE] * 5 + [Kind.LOAN] * 50 + [Kind.REPAYMENT] * 200
+    Record.objects.bulk_create(Record(kind=kind, uuid=f"r-{number}") for number, kind in enumerate(kinds))
+    analyze()
+    with CaptureQueriesContext(connection) as queries, connection.cursor() as cursor:
+        assert all(last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
+        cursor.execute(f"EXPLAIN QUERY PLAN {queries[0]['sql']}")
+        indexes = set(re.findall(r"INDEX (\w+)", str(cursor.fetchall())))
+    assert indexes == {"records_by_updated_at"}
 
 
 class TestMemory:
