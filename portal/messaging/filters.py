@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.safestring import SafeString
 
+from portal.lists.filters import select_options
 from portal.messaging.search_index import SearchError, TextSearch
 from portal.messaging.store import ONE_DAY, service_today, service_zone
 from portal.registry.models import Kind, Record
@@ -139,9 +140,43 @@ class FilterForm(StaffForm):
     )
 
     @property
-    def choices(self) -> list[BoundField]:
-        """The fields with a few fixed values."""
-        return [self[name] for name in ("link", "gone", "order", "source")]
+    def typed(self) -> dict[str, str]:
+        """What each field holds, whether or not it is valid."""
+        return {name: self.data.get(name, "") for name in self.fields}
+
+    @property
+    def typed_values(self) -> dict[str, list[str]]:
+        """The same of the fields that take several values."""
+        data: Any = self.data
+        fields = (name for name, field in self.fields.items() if isinstance(field, ValuesField))
+        return {name: data.getlist(name) for name in fields}
+
+    @property
+    def moments(self) -> list[tuple[str, str, str, str, bool]]:
+        """Name, label, type and content of the ends of a stretch of time, and whether that is wrong."""
+        words = {"start_date": "From", "start_time": "at", "end_date": "until", "end_time": "at"}
+        return [
+            (name, label, name[-4:], self.data.get(name, ""), name in self.errors)
+            for name, label in words.items()
+        ]
+
+    @property
+    def selects(self) -> list[tuple[str, str, SafeString]]:
+        """Name, label and choices of the fields with a few fixed values."""
+        fields: Any = ((name, self.fields[name]) for name in ("link", "gone", "order", "source"))
+        return [
+            (name, field.label, select_options(tuple(field.choices), self.data.get(name, "")))
+            for name, field in fields
+        ]
+
+    @property
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Name and label of each field with an error, and the error."""
+        return [
+            (name, str(field.label), str(reason))
+            for name, field in self.fields.items()
+            for reason in self.errors.get(name, ())
+        ]
 
     @property
     def has_time_errors(self) -> bool:

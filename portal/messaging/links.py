@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from portal.messaging.models import BankAccount, Message
 from portal.registry.models import SEARCHED_KINDS, Kind, Record
+from portal.registry.records import LINK_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
     accounts = _records_by_uuid(subject.parent_uuid for subject in subjects.values())
     records = [*subjects.values(), *accounts.values()]
     owners = {one.borrower_uuid for one in records} | {one.borrower_uuid for one in manual_links.values()}
-    borrowers = {one.uuid: one for one in Record.objects.filter(kind=Kind.BORROWER, uuid__in=owners)}
+    found = Record.objects.filter(kind=Kind.BORROWER, uuid__in=owners).only(*LINK_COLUMNS)
+    borrowers = {one.uuid: one for one in found}
     rows = []
     for message in shown:
         subject, manual_link = subjects.get(message.subject_uuid), None
@@ -75,7 +77,8 @@ def link_messages(messages: Iterable[Message]) -> list[LinkedMessage]:
 def _records_by_uuid(uuids: Iterable[str]) -> dict[str, Record]:
     """Records by ID, without lists of repayments, which have the ID of their account."""
     wanted = {uuid for uuid in uuids if uuid}
-    return {one.uuid: one for one in Record.objects.filter(uuid__in=wanted, kind__in=SEARCHED_KINDS)}
+    found = Record.objects.filter(uuid__in=wanted, kind__in=SEARCHED_KINDS)
+    return {one.uuid: one for one in found.only(*LINK_COLUMNS, "parent_uuid")}
 
 
 def _placeholder_borrower(uuid: str) -> Record:

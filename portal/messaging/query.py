@@ -285,7 +285,7 @@ def _commonness(item: tuple[str, list[str]]) -> int:
 
 
 def _load(keys: list[int]) -> list[Message]:
-    messages = Message.objects.in_bulk(keys)
+    messages = Message.objects.defer("search_text").in_bulk(keys)
     return [messages[key] for key in keys if key in messages]
 
 

@@ -27,6 +27,7 @@ from portal.messaging.coverage import check_days, coverage
 from portal.messaging.explorer import FILE_COLUMNS, Explorer, values_in_use
 from portal.messaging.filters import LinkForm, time_presets
 from portal.messaging.links import LinkedMessage, link_messages
+from portal.messaging.markup import MessageRows, coverage_bars, coverage_days, coverage_rows
 from portal.messaging.models import BankAccount, Message, Run
 from portal.messaging.panel import TABS, Panel
 from portal.messaging.store import storage_uuid
@@ -64,7 +65,8 @@ def index(request: StaffRequest) -> HttpResponse:
     if target in (None, "message", "messages"):
         uuid = request.GET.get("message", "")
         found = link_messages(Message.objects.filter(uuid=storage_uuid(uuid))) if uuid else []
-        context["panel"] = open_panel(request, found[0], explorer) if found else None
+        context["panel"] = panel = open_panel(request, found[0], explorer) if found else None
+        context["message_rows"] = MessageRows(request, explorer, panel)
     status = 422 if explorer.form.errors and target in (None, "messages") else 200
     return render_page(request, "messaging/index.html", context, partial=PARTIALS, status=status)
 
@@ -78,9 +80,13 @@ def list_context(request: StaffRequest, explorer: Explorer) -> dict[str, Any]:
         log_list(request, count=explorer.total)
     presets = time_presets()
     views = BUILT_IN_VIEWS | {"Today": urlencode(presets["Today"])}
+    days = coverage(explorer.filters.get("start_date"), explorer.filters.get("end_date"))
     context: dict[str, Any] = {
         "is_loading": is_loading,
-        "coverage": coverage(explorer.filters.get("start_date"), explorer.filters.get("end_date")),
+        "coverage": days,
+        "bars": coverage_bars(days),
+        "days": coverage_days(days),
+        "day_rows": coverage_rows(days),
         "values": values_in_use(),
         "presets": [
             (name, explorer.query_string(**(NO_TIME | days)), explorer.has_params(NO_TIME | days))

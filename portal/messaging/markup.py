@@ -1,0 +1,164 @@
+"""The long parts of the page of messages as HTML: the rows of its list, by day and in bursts, and its days."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from urllib.parse import urlencode
+
+from django.utils.safestring import SafeString
+
+from portal.gateway import StaffRequest
+from portal.messaging.coverage import Coverage, DayBar
+from portal.messaging.explorer import Explorer
+from portal.messaging.links import LinkedMessage
+from portal.messaging.panel import Panel
+from portal.ui import wording
+from portal.ui.addresses import page_url
+from portal.ui.markup import format_html, format_html_join
+from portal.ui.query_strings import query_string
+from portal.ui.templatetags.ui import badge, event_words, explain_missing, human, icon, money, status_badge
+
+MIN_BURST = 4
+"""So many of a kind in a row are folded."""
+DELIVERED = "success"
+DAY = '<tr class="sd-group"><th scope="rowgroup" colspan="5">{}</th></tr>'
+BURST = """<tr data-row><th scope="rowgroup" colspan="5"><details{}><summary>
+{}<span>{}, {}</span>{}</summary></details></th></tr>"""
+ROW = """<tr data-row data-message="{uuid}"{css}><th scope="row" class="sd-nowrap"><a id="row-{key}" href="{url}"
+hx-get="{beside}" hx-target="#message" hx-push-url="{beside}"{mark}>{time}</a></th>
+<td class="sd-event"><span class="sd-strong">{event}</span> {status}
+<small>{owner} <code class="sd-widest">{start}</code>{gone}</small></td>{payment}</tr>"""
+PAYMENT = """<td class="sd-widest sd-nowrap">{}</td><td class="sd-num">{}</td><td class="sd-wide">{}</td>"""
+NO_PAYMENT = SafeString('<td class="sd-widest"></td><td></td><td class="sd-wide"></td>')
+Timed = tuple[LinkedMessage, datetime]
+
+
+class MessageRows:
+    """The rows of the list at an address, one of which may be open beside it."""
+
+    def __init__(self, request: StaffRequest, explorer: Explorer, panel: Panel | None) -> None:
+        self._explorer = explorer
+        self._opened = panel.message.uuid if panel else ""
+        self._state, self._may_link = explorer.query_string(), request.can("messaging.link")
+        changes = {"tab": request.GET.get("tab"), "source": explorer.source}
+        self._beside = query_string(request.GET, ("message",), **changes).removeprefix("?")
+
+    def __str__(self) -> SafeString:
+        timed = [(row, row.local_time) for row in self._explorer.rows]
+        return SafeString(
+            "".join(
+                self._body(list(run), first=number == 0)
+                for _, day in groupby(timed, lambda one: one[1].date())
+                for number, (_, run) in enumerate(groupby(day, lambda one: one[0].kind))
+            )
+        )
+
+    __html__ = __str__
+
+    def _body(self, run: Sequence[Timed], *, first: bool) -> str:
+        """Messages of one kind in a row; the first of a day begin with the day."""
+        is_burst = len(run) >= MIN_BURST
+        head = format_html(DAY, wording.day(run[0][1].date(), weekday=True)) if first else ""
+        rows = "".join(self._row(row, at) for row, at in run)
+        burst = self._burst(run) if is_burst else ""
+        css = ' class="sd-burst"' if is_burst else ""
+        return f"<tbody{css}>{head}{burst}{rows}</tbody>"
+
+    def _burst(self, run: Sequence[Timed]) -> str:
+        newest, (first, last) = run[0][0].message, (wording.time_of_day(run[end][1]) for end in (-1, 0))
+        return format_html(
+            BURST,
+            SafeString(" open" if any(row.message.uuid == self._opened for row, _ in run) else ""),
+            icon("chevron-right"),
+            event_words(newest.event, len(run)),
+            first if first == last else f"{first} – {last}",
+            _undelivered(newest.status),
+        )
+
+    def _row(self, row: LinkedMessage, at: datetime) -> str:
+        one = row.message
+        is_open = one.uuid == self._opened
+        return format_html(
+            ROW,
+            uuid=one.uuid,
+            css=SafeString(' class="sd-selected"' if is_open else ""),
+            key=one.pk,
+            url=f"{page_url('messaging:detail', one.uuid)}{self._state}",
+            beside=f"?{self._beside}{'&' if self._beside else ''}{urlencode({'message': one.uuid})}",
+            mark=SafeString(' aria-current="true"' if is_open else ""),
+            time=wording.time_of_day(at, seconds=True),
+            event=event_words(one.event),
+            status=_undelivered(one.status),
+            owner=row.borrower or self._unlinked(row),
+            start=one.uuid[:8],
+            gone=format_html(" {}", badge("neutral", "Gone at the service")) if one.gone_at else "",
+            payment=explain_missing(_payment(row), lambda: one.why_null),
+        )
+
+    def _unlinked(self, row: LinkedMessage) -> str:
+        if not (row.can_be_linked and self._may_link):
+            return "Unlinked"
+        return format_html('Unlinked <a href="{}">Link</a>', page_url("messaging:link", row.message.uuid))
+
+
+def _undelivered(status: str) -> str:
+    return "" if status.lower() == DELIVERED else status_badge(status)
+
+
+def _payment(row: LinkedMessage) -> SafeString:
+    one = row.message
+    if not (one.product or one.payment_status or one.amount is not None):
+        return NO_PAYMENT
+    return format_html(PAYMENT, human(one.product), money(one.amount), status_badge(one.payment_status))
+
+
+# --- The days of the chart ---
+
+
+def coverage_bars(coverage: Coverage) -> SafeString:
+    """A bar for each day, and in words what it says."""
+    bar = '<rect class="sd-bar-{}" x="{}" y="{}" width="88" height="{}"><title>{}</title></rect>'
+    rows = ((one.state, one.x + 6, one.y, one.height, _bar_words(one)) for one in coverage.bars)
+    return format_html_join("", bar, rows)
+
+
+def _bar_words(bar: DayBar) -> str:
+    reported = "not compared" if bar.claimed is None else f"{bar.claimed} reported"
+    doubt = " (not compared individually)" if bar.claimed is not None and bar.state == "unchecked" else ""
+    return f"{wording.day(bar.day)}: {reported}, {bar.saved} saved{doubt}"
+
+
+def coverage_days(coverage: Coverage) -> SafeString:
+    """Below the bars: what is missing, and some of the dates."""
+    labels = {bar.day for bar in coverage.ticks}
+    return format_html_join(
+        "",
+        "<li>{}{}</li>",
+        (
+            (
+                format_html("<b>{}</b>", bar.missing) if bar.missing else "",
+                format_html("<span>{}</span>", f"{bar.day:%b} {bar.day.day}") if bar.day in labels else "",
+            )
+            for bar in coverage.bars
+        ),
+    )
+
+
+def coverage_rows(coverage: Coverage) -> SafeString:
+    """The same as a table, the newest day first."""
+    number = '<td class="sd-num">{}</td>'
+    row = f'<tr><th scope="row">{{}}</th>{number * 4}</tr>'
+    return format_html_join(
+        "",
+        row,
+        (
+            (
+                wording.day(bar.day),
+                "Not compared" if bar.claimed is None else bar.claimed,
+                bar.saved,
+                "" if bar.claimed is None else bar.missing,
+                bar.gone,
+            )
+            for bar in reversed(coverage.bars)
+        ),
+    )
