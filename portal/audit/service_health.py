@@ -9,9 +9,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from django.core.cache import cache
-from django.db.models import F
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from portal.audit.models import Outage, RemoteCall
@@ -86,17 +87,31 @@ class Health:
     """One group of calls over the last day."""
 
     name: str
+    operations: list[str] = field(default_factory=list)
+    calls: int = 0
+    failures: int = 0
+    failures_last_hour: int = 0
     last_success: datetime | None = None
     last_failure: datetime | None = None
     failing_since: datetime | None = None
     """The first failure after the last success."""
-    failures: int = 0
-    failures_last_hour: int = 0
-    durations: list[int] = field(default_factory=list)
 
-    @property
-    def calls(self) -> int:
-        return len(self.durations)
+    def add(self, operation: str, calls: int, failures: int, last_hour: int, *last: datetime | None) -> None:
+        """Count the calls of an operation; ``last`` are its last success and its last failure."""
+        self.operations.append(operation)
+        self.calls += calls
+        self.failures += failures
+        self.failures_last_hour += last_hour
+        self.last_success, self.last_failure = (
+            max(filter(None, pair), default=None)
+            for pair in zip((self.last_success, self.last_failure), last, strict=True)
+        )
+
+    @cached_property
+    def durations(self) -> list[int]:
+        """How long each call took: read only where that is shown."""
+        calls = _recent_calls().filter(operation__in=self.operations)
+        return sorted(calls.values_list("duration_ms", flat=True))
 
     @property
     def median(self) -> int | None:
@@ -108,7 +123,7 @@ class Health:
 
     def _percentile(self, share: int) -> int | None:
         """The time within which this share of the calls was answered."""
-        ordered = sorted(self.durations)
+        ordered = self.durations
         return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else None
 
     @property
@@ -121,24 +136,35 @@ class Health:
 
 
 def measure_health() -> list[Health]:
-    """Measure each group from its calls of the last day."""
-    now = timezone.now()
+    """Measure each group from its calls of the last day, added up by the database."""
     found = {name: Health(name) for name in [*GROUPS, UNKNOWN_GROUP]}
-    calls = RemoteCall.objects.filter(at__gte=now - timedelta(days=1)).order_by("-id")
-    rows = calls.values_list("operation", "at", "outcome", "duration_ms")[:MAX_CALLS]
-    for operation, at, outcome, duration in rows:
+    has_failed, hour_ago = Q(outcome__in=FAILED_OUTCOMES), timezone.now() - timedelta(hours=1)
+    calls = _recent_calls()
+    rows = calls.values_list("operation").annotate(
+        calls=Count("pk"),
+        failures=Count("pk", filter=has_failed),
+        last_hour=Count("pk", filter=has_failed & Q(at__gte=hour_ago)),
+        last_success=Max("at", filter=~has_failed),
+        last_failure=Max("at", filter=has_failed),
+    )
+    for operation, *counts in rows:
         group = found.get(BY_NAME[operation].group if operation in BY_NAME else UNKNOWN_GROUP)
-        if not group:
-            continue
-        group.durations.append(duration)
-        if outcome in FAILED_OUTCOMES:
-            group.failures += 1
-            group.failures_last_hour += at >= now - timedelta(hours=1)
-            group.last_failure = group.last_failure or at
-            group.failing_since = group.failing_since if group.last_success else at
-        else:
-            group.last_success = group.last_success or at
+        if group:
+            group.add(operation, *counts)
+    for group in found.values():
+        if group.last_failure and not (group.last_success and group.last_success >= group.last_failure):
+            failures = calls.filter(has_failed, operation__in=group.operations)
+            later = failures.filter(at__gt=group.last_success) if group.last_success else failures
+            group.failing_since = later.aggregate(first=Min("at"))["first"]
     return [group for name, group in found.items() if group.calls or name != UNKNOWN_GROUP]
+
+
+def _recent_calls() -> QuerySet[RemoteCall]:
+    """The calls of the last day, as far as they are counted: the table holds months."""
+    newest = RemoteCall.objects.aggregate(newest=Max("pk", default=0))["newest"]
+    return RemoteCall.objects.filter(
+        pk__gt=newest - MAX_CALLS, at__gte=timezone.now() - timedelta(days=1)
+    ).order_by()
 
 
 def cached_health() -> list[Health]:
