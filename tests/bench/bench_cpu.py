@@ -1,31 +1,64 @@
 """CPU of each page beside a bare view of the same rows, signed in behind the same middleware of the same process.
 
 CPU time of the thread that answers, taken in turns, compressed, with deployed static files: a ratio of two holds on a
-busy machine too. Django's admin stands beside the lists twice, plain and tuned. Each page is also measured as a lone
-person meets it, with empty caches; one page at a hundred depths of the call stack.
+busy machine too. Django's admin stands beside lists, messages and search twice, plain and tuned. Each page is also
+measured as a lone person meets it, with empty caches; pages with panels until the last panel has its answer; one page
+at a hundred depths of the call stack.
+
+All of it among few records, and among a million (20,000 on PostgreSQL). BENCH_BORROWERS leaves out the million; with
+BENCH_KEPT they are generated once.
 """
 
 import gc
+import gzip
+import html
+import json
+import multiprocessing
 import os
+import re
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.bench.deployment import DEPLOYED, environment, free_port, prepare
-from tests.bench.plain import bare
+from tests.bench.deployment import DEPLOYED, ROOT, SANDBOX, environment, free_port, prepare, process
+from tests.bench.plain import WAYS, add_references, admin_address
 from tests.bench.table import Row, at_most, compared, timed
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "15"))
-COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
 DEPTHS = range(0, 200, 2)
-COLD_TIMES, ADMIN_TIMES = 2, 0.8
-DJANGO = "admin"
-"""The engine with Django's own templates of its admin: the portal's have a lighter frame."""
+COLD_TIMES, COMPLETE_MS = 2, 120
+ADMIN_TIMES, COUNTING_ADMIN_TIMES = 0.8, 0.1
+"""Beside an admin among few rows, and beside one that counts or reads so many."""
+
+
+class Size(NamedTuple):
+    """How many records there are."""
+
+    borrowers: int
+    messages: int
+    engine: str = "SQLite"
+
+    @property
+    def is_few(self) -> bool:
+        return self.borrowers < 1_000
+
+    def __str__(self) -> str:
+        return (
+            f"{self.borrowers:,} borrowers" if self.is_few else f"{self.borrowers:,} borrowers, {self.engine}"
+        )
+
+
+FEW, MANY = Size(300, 5_000), Size(1_000_000, 1_000_000)
+ON_POSTGRES = Size(20_000, 100_000, "PostgreSQL")
 
 
 class Page(NamedTuple):
@@ -34,18 +67,35 @@ class Page(NamedTuple):
     address: str
     limit: float
     target: str = ""
-    kind: str = ""
-    """The kind of its rows, if the admin has a list of the same."""
+    kind: str = "borrower"
+    """The kind of its rows."""
+    is_listed: bool = False
+    """Whether the admin has a list of the same."""
+    text: str = ""
+    """What is searched for."""
+    has_panels: bool = False
     why: str = ""
     """The reason, where it is missed."""
 
 
 def rows() -> list[Row]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        prepare(folder)
-        settings = environment(folder, free_port()) | DEPLOYED | {"ALLOWED_HOSTS": "testserver"}
-        os.environ |= settings | {"LOG_LEVEL": "ERROR", "DJANGO_SETTINGS_MODULE": "portal.settings"}
+    return [row for size in sizes() for row in alone(size)]
+
+
+def sizes() -> list[Size]:
+    if os.environ.get("DATABASE_URL", "").startswith("postgres"):
+        return [ON_POSTGRES]
+    return [FEW] if "BENCH_BORROWERS" in os.environ else [FEW, MANY]
+
+
+def alone(size: Size) -> list[Row]:
+    """What is found among so many, in a process of its own: its settings name one database."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measured, size).result()
+
+
+def measured(size: Size) -> list[Row]:
+    with served(size):
         import django
 
         django.setup()
@@ -54,18 +104,22 @@ def rows() -> list[Row]:
 
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
-        return with_large_frame(measured)()
+        return with_large_frame(partial(each_page, size))()
 
 
-def measured() -> list[Row]:
+def each_page(size: Size) -> list[Row]:
     add_promises()
-    lists = {page.kind for page in PAGES.values() if page.kind}
-    add_references(lists)
-    browser = signed_in()
-    pages = PAGES | accounts()
-    found = [row for name, page in pages.items() for row in beside_references(browser, name, page)]
-    return [*found, *(cold(browser, name, page) for name, page in pages.items()), depths(browser)]
+    add_references()
+    browser, pages = signed_in(), PAGES | accounts()
+    found = [
+        *(row for name, page in pages.items() for row in beside_references(browser, name, page, size)),
+        *(cold(browser, name, page, size) for name, page in pages.items()),
+        *(complete(browser, name, page, size) for name, page in pages.items() if page.has_panels),
+    ]
+    return [*found, *([depths(browser)] if size.is_few else [])]
 
+
+# --- Pages ---
 
 ADDED_UP = (
     "beside the rows it adds up months, statuses or aging, whose statements take longer to build than to run, and a row"
@@ -83,41 +137,98 @@ FRAME = "the same rows stand in a page with filters, views, columns, files, and 
 COLD = (
     "a page that nobody asked for lately counts what waits and measures the service's health for its frame."
 )
+
+
+TODAY = datetime.now(UTC).date()
+YEAR_AGO = TODAY - timedelta(days=365)
+
+
+def added(days: int) -> Page:
+    """Borrowers added within so many days."""
+    return Page(f"/borrowers/?from={TODAY - timedelta(days=days - 1)}&to={TODAY}", 4)
+
+
 PAGES = {
     "home": Page("/", 4),
-    "borrowers": Page("/borrowers/", 4, kind="borrower"),
+    "borrowers": Page("/borrowers/", 4, is_listed=True),
     "borrowers, rows alone": Page("/borrowers/", 3, target="borrower-rows", why=ROWS),
-    "borrowers of a year": Page("/borrowers/?from=2026-01-01&to=2026-12-31", 4),
-    "loans": Page("/loans/", 4, kind="loan"),
-    "lines of credit": Page("/lines/", 4, kind="line"),
-    "applications": Page("/applications/", 4, kind="application"),
-    "repayments": Page("/repayments/", 4, kind="repayment", why=ADDED_UP),
-    "collections": Page("/collections/", 5, why=ADDED_UP),
-    "messages": Page("/messages/", 4),
-    "search": Page("/search/?q=llc", 4),
+    "borrowers added in a day": added(1),
+    "borrowers added in a week": added(7),
+    "borrowers added in a month": added(30),
+    "borrowers added in a quarter": added(91),
+    "borrowers added in a year": added(365),
+    "loans": Page("/loans/", 4, kind="loan", is_listed=True),
+    "lines of credit": Page("/lines/", 4, kind="line", is_listed=True),
+    "applications": Page("/applications/", 4, kind="application", is_listed=True),
+    "repayments": Page("/repayments/", 4, kind="repayment", is_listed=True, why=ADDED_UP),
+    "repayments of a year": Page(
+        f"/repayments/?from={YEAR_AGO}&to={TODAY}", 4, kind="repayment", why=ADDED_UP
+    ),
+    "collections": Page("/collections/", 5, kind="loan", why=ADDED_UP),
+    "messages": Page("/messages/?source=copy", 4, kind="message", is_listed=True),
+    "messages, before the service answers": Page("/messages/", 4, kind="message"),
+    "messages, list alone": Page("/messages/?source=copy", 3, target="messages", kind="message"),
+    "messages of a year": Page(f"/messages/?source=copy&start_date={YEAR_AGO}", 4, kind="message"),
+    "search": Page("/search/?q=llc", 4, is_listed=True, text="llc"),
     "suggestions": Page("/search/?q=llc", 3, target="suggestions"),
 }
 
 
 def accounts() -> dict[str, Page]:
-    """The borrower with the most accounts, the loan with the longest schedule, and a line."""
+    """The borrower with the most accounts, and the loan and the line with the longest answers."""
     from django.db.models import Count
     from django.db.models.functions import Length
 
     from portal.registry.models import Kind, Record
 
-    read = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exclude(answer="")
-    owner = read.order_by().values("borrower_uuid").annotate(n=Count("pk")).order_by("-n", "borrower_uuid")[0]
-    loan = read.filter(kind=Kind.LOAN).order_by(Length("answer").desc()).first()
-    line = read.filter(kind=Kind.LINE).order_by("uuid").first()
-    assert loan, "the service was seeded with loans"
-    assert line, "and with lines"
+    read = Record.objects.filter(kind__in=[Kind.LOAN, Kind.LINE]).exclude(answer="").order_by()
+    owner = read.values("borrower_uuid").annotate(n=Count("pk")).order_by("-n", "borrower_uuid")[0]
+    loan, line = (
+        read.filter(kind=kind).order_by(Length("answer").desc())[0].get_absolute_url()
+        for kind in (Kind.LOAN, Kind.LINE)
+    )
     return {
-        "borrower": Page(f"/borrowers/{owner['borrower_uuid']}/", 5, why=WHOLE_BORROWER),
-        "loan of 360 rows": Page(loan.get_absolute_url(), 6, why=WHOLE_SCHEDULE),
-        "loan with all rows": Page(f"{loan.get_absolute_url()}?rows=all", 20),
-        "line of credit": Page(line.get_absolute_url(), 5),
+        "borrower": Page(f"/borrowers/{owner['borrower_uuid']}/", 5, has_panels=True, why=WHOLE_BORROWER),
+        "loan of 360 rows": Page(loan, 6, kind="loan", has_panels=True, why=WHOLE_SCHEDULE),
+        "loan with all rows": Page(f"{loan}?rows=all", 20, kind="loan"),
+        "line of credit": Page(line, 5, kind="line", has_panels=True),
     }
+
+
+# --- What they show ---
+
+
+@contextmanager
+def served(size: Size) -> Iterator[None]:
+    """A database of that size, and the service behind it; the settings name both."""
+    with tempfile.TemporaryDirectory() as name:
+        kept = os.environ.get("BENCH_KEPT", "")
+        folder = Path(kept) / f"cpu_{size.borrowers}" if kept else Path(name)
+        if not (folder / "sandbox.sqlite3").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            prepare(folder)
+            fill(folder, size)
+        port = free_port()
+        os.environ |= environment(folder, port) | DEPLOYED | {"ALLOWED_HOSTS": "testserver"}
+        os.environ |= {"LOG_LEVEL": "ERROR", "DJANGO_SETTINGS_MODULE": "portal.settings"}
+        service = [*SANDBOX, "--db", str(folder / "sandbox.sqlite3"), "--port", str(port)]
+        with process(service, dict(os.environ), port):
+            yield
+
+
+def fill(folder: Path, size: Size) -> None:
+    """Add invented borrowers and messages to what the service has, up to that size."""
+    settings = environment(folder, free_port())
+    count = (
+        "from portal.registry.models import Record; from portal.messaging.models import Message; "
+        "print(Record.objects.filter(kind='borrower').count(), Message.objects.count())"
+    )
+    shell = [sys.executable, "manage.py", "shell", "--no-imports", "-c", count]
+    there = subprocess.run(shell, env=settings, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    borrowers, messages = (wanted - int(one) for wanted, one in zip(size[:2], there.split(), strict=True))
+    numbers = ["--borrowers", str(max(borrowers, 0)), "--messages", str(max(messages, 0))]
+    command = [sys.executable, "-m", "tests.bench.generate", *numbers]
+    subprocess.run(command, env=settings, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
 
 
 def add_promises() -> None:
@@ -128,72 +239,26 @@ def add_promises() -> None:
     from portal.registry.models import IS_LATE, Record
     from portal.runtime.business_date import business_date
 
+    if Promise.objects.exists():
+        return
     today, now = business_date(), timezone.now()
     by = {"person": "Owner, (555) 010-0199", "author_id": 1, "author_name": "Sam", "day": today}
+    contacts, promises = [], []
     for number, one in enumerate(Record.objects.filter(IS_LATE).order_by("pk")[::2]):
         of = {"borrower_uuid": one.borrower_uuid, "account_kind": one.kind, "account_uuid": one.uuid}
-        contact = Contact.objects.create(channel=Channel.PHONE, outcome=Outcome.PROMISED, **of, **by)
+        contacts.append(Contact(channel=Channel.PHONE, outcome=Outcome.PROMISED, **of, **by))
         on = {"day": today + timedelta(days=number % 3), "logged_on": today, "logged_at": now}
-        Promise.objects.create(contact=contact, account_uuid=one.uuid, amount=500, **on)
-
-
-def add_references(kinds: set[str]) -> None:
-    """Serve the bare view and the admin's lists, for whoever is signed in to the portal."""
-    from django.conf import settings
-    from django.contrib import admin
-    from django.db.models import QuerySet
-    from django.http import HttpRequest, HttpResponse
-    from django.urls import path
-
-    from portal.accounts.admin import site
-    from portal.accounts.models import User
-    from portal.registry.models import Record
-    from portal.registry.records import active_records
-
-    processors = settings.TEMPLATES[0]["OPTIONS"]["context_processors"][:3]
-    engine = "django.template.backends.django.DjangoTemplates"
-    options = {"context_processors": processors}
-    settings.TEMPLATES.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
-    site.register(Record, admin.ModelAdmin)  # Its addresses are read with the others.
-    import portal.urls
-
-    draw = bare(active_records("borrower").order_by("-updated_at", "-id").values_list(*COLUMNS))
-    addresses = [path("bench/bare/", lambda request: HttpResponse(draw()))]
-    plain: dict[str, Any] = {"list_filter": ["kind", "state"], "search_fields": ["search_text"]}
-    root = User.objects.get(username="admin")
-    for kind in kinds:
-        for way, options in (("plain", plain), ("tuned", {"show_full_result_count": False})):
-
-            class Listed(admin.ModelAdmin[Record]):
-                list_display, list_per_page, ordering = COLUMNS, 25, ["-updated_at"]
-
-                def has_view_permission(self, *_: Any) -> bool:
-                    return True
-
-                def get_queryset(self, request: HttpRequest, kind: str = kind) -> QuerySet[Record]:
-                    return active_records(kind)
-
-            page = type("Listed", (Listed,), options)(Record, site)
-
-            def show(request: HttpRequest, page: Any = page) -> Any:
-                request.user = root
-                answer = page.changelist_view(request)
-                answer.using = DJANGO
-                return answer
-
-            addresses.append(path(f"bench/{way}/{kind}/", show))
-    portal.urls.urlpatterns[:0] = addresses
+        promises.append(Promise(contact=contacts[-1], account_uuid=one.uuid, amount=500, **on))
+    Contact.objects.bulk_create(contacts, batch_size=500)
+    Promise.objects.bulk_create(promises, batch_size=500)
 
 
 def signed_in() -> Any:
     """A browser in which a servicer is signed in, and a worker that is alive."""
     from django.test import Client
-    from django.utils import timezone
 
     from portal.accounts.models import User
-    from portal.jobs.models import Worker
 
-    Worker.objects.update_or_create(pk="bench", defaults={"beat_at": timezone.now()})
     browser = Client(headers={"accept-encoding": "gzip"})
     person = User.objects.get(username="servicer")
     browser.force_login(person, backend="allauth.account.auth_backends.AuthenticationBackend")
@@ -203,60 +268,121 @@ def signed_in() -> Any:
 
 def get(browser: Any, page: Page) -> None:
     headers = {"HX-Request": "true", "HX-Target": page.target} if page.target else {}
-    answer = browser.get(page.address, headers=headers)
-    assert answer.status_code == 200, page.address
+    fetch(browser, page.address, headers)
 
 
-def nobody_asks_the_service() -> None:
-    """As if the service had just answered for everything: what is measured is the page."""
+def fetch(browser: Any, address: str, headers: dict[str, str]) -> str:
+    answer = browser.get(address, headers=headers)
+    assert answer.status_code == 200, address
+    is_packed = answer.headers.get("Content-Encoding") == "gzip"
+    return (gzip.decompress(answer.content) if is_packed else answer.content).decode()
+
+
+def nobody_asks_the_service(page: Page) -> None:
+    """As if the service had just answered for everything on it: what is measured is the page."""
     from django.utils import timezone
 
     from portal.jobs.models import Worker
+
+    now = timezone.now()
+    of_page(page).update(asked_at=now)
+    of_page(page).exclude(answer="").update(checked_at=now)
+    Worker.objects.update_or_create(pk="bench", defaults={"beat_at": now})
+
+
+def of_page(page: Page) -> Any:
+    """The records of the borrower whose page it is."""
     from portal.registry.models import Record
 
-    Record.objects.update(asked_at=timezone.now())
-    Record.objects.exclude(answer="").update(checked_at=timezone.now())
-    Worker.objects.update(beat_at=timezone.now())
+    _, area, owner, *_ = [*page.address.split("/"), ""]
+    return Record.objects.filter(borrower_uuid__in=[owner] if area == "borrowers" and owner else [])
 
 
-def beside_references(browser: Any, name: str, page: Page) -> list[Row]:
+# --- What is measured ---
+
+
+def beside_references(browser: Any, name: str, page: Page, size: Size) -> list[Row]:
     """A page beside the bare view, and a list beside the admin's."""
-    ways = ("plain", "tuned") if page.kind else ()
-    others = [Page("/bench/bare/", 1), *(Page(f"/bench/{way}/{page.kind}/", 1) for way in ways)]
-    works: list[Callable[[], object]] = [partial(get, browser, one) for one in (page, *others)]
-    nobody_asks_the_service()
+    ways = WAYS if page.is_listed else ()
+    others = [f"/bench/bare/{page.kind}/", *(admin_address(way, page.kind, page.text) for way in ways)]
+    works: list[Callable[[], object]] = [
+        partial(get, browser, one) for one in (page, *(Page(address, 1) for address in others))
+    ]
+    nobody_asks_the_service(page)
     for work in works:
         work()
-    ours, least, *admins = timed(*works, rounds=ROUNDS, clock=time.thread_time)
-    found = [compared(f"{name}, times a bare view", ours, least, page.limit, why=page.why)]
+    ours, least, *admins = timed(
+        *works, rounds=ROUNDS if size.is_few else max(ROUNDS // 3, 3), clock=cpu_clock()
+    )
+    found = [compared(f"{name}, {size}, times a bare view", ours, least, page.limit, why=page.why)]
+    limit = COUNTING_ADMIN_TIMES if size.borrowers >= MANY.borrowers else ADMIN_TIMES
     for way, theirs in zip(ways, admins, strict=True):
-        found.append(compared(f"{name}, times Django's admin, {way}", ours, theirs, ADMIN_TIMES, why=FRAME))
+        found.append(compared(f"{name}, {size}, times Django's admin, {way}", ours, theirs, limit, why=FRAME))
     return found
 
 
-def cold(browser: Any, name: str, page: Page) -> Row:
+def cpu_clock() -> Callable[[], float]:
+    """The CPU of this thread, and of the processes that answer it where the database is a server."""
+    from django.db import connection
+
+    if connection.vendor == "sqlite":
+        return time.thread_time
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pid FROM pg_stat_activity WHERE datname = current_database()")
+        files = [Path(f"/proc/{pid}/schedstat") for (pid,) in cursor.fetchall()]
+
+    def clock() -> float:
+        return time.thread_time() + sum(int(one.read_text().split()[0]) for one in files) / 1e9
+
+    return clock
+
+
+def cold(browser: Any, name: str, page: Page, size: Size) -> Row:
     """A page after nobody asked for anything for a while, beside the same page again."""
     from django.core.cache import cache
 
     from portal.registry import store
 
-    nobody_asks_the_service()
+    nobody_asks_the_service(page)
     runs = []
     for _ in range(max(ROUNDS // 3, 3)):
         cache.clear()
         for decoded in (store.decode_answer, store.decode_list_answer):
             decoded.cache_clear()
-        runs.append(timed(*[partial(get, browser, page)] * 2, rounds=1, clock=time.thread_time))
+        runs.append(timed(*[partial(get, browser, page)] * 2, rounds=1, clock=cpu_clock()))
     first, again = ([run[number][0] for run in runs] for number in (0, 1))
-    return compared(f"{name}, caches empty, times the same again", first, again, COLD_TIMES, why=COLD)
+    return compared(f"{name}, {size}, caches empty, times the same again", first, again, COLD_TIMES, why=COLD)
+
+
+def complete(browser: Any, name: str, page: Page, size: Size) -> Row:
+    """A page until the last of its panels has its answer from a service that answers at once: CPU of all threads."""
+    from portal.live.panels import LOADER
+
+    loader = re.compile(rf'<div id="{LOADER}"[^>]* hx-get="([^"]*)" hx-headers="([^"]*)"[^>]*>')
+
+    def load() -> None:
+        shown = fetch(browser, page.address, {})
+        while wanted := loader.search(shown):
+            time.sleep(1 if "delay:1s" in wanted[0] else 0)
+            address, headers = map(html.unescape, wanted.groups())
+            shown = fetch(
+                browser, address, {"HX-Request": "true", "HX-Target": LOADER, **json.loads(headers)}
+            )
+
+    took = []
+    for _ in range(max(ROUNDS // 2, 3)):
+        of_page(page).update(asked_at=None)
+        took += timed(load, rounds=1, clock=time.process_time)[0]
+    return at_most(f"{name}, {size}, complete with its panels", took, COMPLETE_MS, why=page.why)
 
 
 def depths(browser: Any) -> Row:
     """The slowest tenth of a page's runs at a hundred depths of the call stack, beside their median."""
     from portal.runtime.stack import with_large_frame
 
-    nobody_asks_the_service()
-    work = with_large_frame(partial(get, browser, PAGES["borrowers"]))
+    page = PAGES["borrowers"]
+    nobody_asks_the_service(page)
+    work = with_large_frame(partial(get, browser, page))
 
     def below(depth: int) -> None:
         below(depth - 1) if depth else work()

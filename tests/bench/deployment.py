@@ -109,12 +109,14 @@ DEPLOYED = {
 
 
 def environment(folder: Path, service_port: int) -> dict[str, str]:
-    """Settings of the portal and of the service behind it, for local use."""
+    """Settings of the portal and of the service behind it, for local use, on SQLite unless a server is named."""
+    server = os.environ.get("DATABASE_URL", "")
+    database = server if server.startswith("postgres") else f"sqlite:///{folder / 'portal.sqlite3'}"
     return os.environ | {
         "DEBUG": "1",
         "ENV_FILE": os.devnull,
         "DATA_DIR": str(folder),
-        "DATABASE_URL": f"sqlite:///{folder / 'portal.sqlite3'}",
+        "DATABASE_URL": database,
         "SERVICING_URL": f"http://{HOST}:{service_port}",
         "SERVICING_SECRET": SECRET,
         "SANDBOX_SECRET": SECRET,
@@ -168,7 +170,8 @@ def _make(folder: Path) -> None:
                 subprocess.run([*SANDBOX, what, *kept], stdout=out, env=local, cwd=ROOT, check=True)
         importing = ["import_ids", str(folder / "ids.csv"), "--profiles", str(folder / "profiles.jsonl")]
         refreshing = ["refresh_portfolio", "--rate", "500"]
-        for words in (["migrate", "-v0"], ["demo_staff"], importing, refreshing, ["verify_audit"]):
+        filling = [importing, refreshing, ["sync_messages"], ["verify_audit"]]
+        for words in (["migrate", "-v0"], ["demo_staff"], *filling):
             manage(local, *words)
         manage(local | DEPLOYED, "collectstatic", "--noinput", "-v0")
 

@@ -6,6 +6,11 @@ from typing import Any
 ROWS = 25
 BARE = """<!doctype html><title>Rows</title><table>
 {% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}</table>"""
+COLUMNS = ["label", "subtype", "state", "city", "past_due", "status", "updated_at"]
+MESSAGE_COLUMNS = ["uuid", "event", "status", "product", "amount", "payment_status", "day"]
+DJANGO = "admin"
+"""The engine with Django's own templates of its admin: the portal's have a lighter frame."""
+WAYS = ("plain", "tuned")
 
 
 def change_list(model: Any, columns: list[str], **options: Any) -> Callable[..., None]:
@@ -14,16 +19,18 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
     To be made before the first request: then the addresses are read.
     """
     from django.contrib import admin
+    from django.template.response import TemplateResponse
     from django.test import RequestFactory
 
     from portal.accounts.admin import site
     from portal.accounts.models import User
 
     root = User(username="root", role="admin")
-    settings = {
+    settings: dict[str, Any] = {
         "list_display": columns,
         "list_per_page": ROWS,
         "has_view_permission": lambda *_: True,
+        **dict.fromkeys(("title", "purpose"), ""),
     } | options
     site.register(model, type("Plain", (admin.ModelAdmin,), settings))
     page = site.get_model_admin(model)
@@ -32,7 +39,7 @@ def change_list(model: Any, columns: list[str], **options: Any) -> Callable[...,
         request = RequestFactory().get("/", asked or {})
         request.user = root
         answer = page.changelist_view(request)
-        assert answer.status_code == 200, asked
+        assert isinstance(answer, TemplateResponse), asked
         answer.render()
 
     return draw
@@ -44,3 +51,110 @@ def bare(rows: Any, number: int = ROWS) -> Callable[[], str]:
 
     template = Engine().from_string(BARE)
     return lambda: template.render(Context({"rows": list(rows.all()[:number])}))
+
+
+def add_references() -> None:
+    """Serve the bare views and an admin of records and messages, for whoever is signed in to the portal.
+
+    The admin is there twice: as Django makes it of a few words, and as somebody would who cares for speed: one list
+    for each kind of record, choices of filters that are known, and no count of the whole table.
+    """
+    from django.conf import settings
+    from django.http import HttpResponse
+    from django.urls import path
+
+    from portal.messaging.models import Message
+    from portal.registry.models import SEARCHED_KINDS
+    from portal.registry.records import active_records
+
+    engine = "django.template.backends.django.DjangoTemplates"
+    options = {"context_processors": settings.TEMPLATES[0]["OPTIONS"]["context_processors"][:3]}
+    settings.TEMPLATES.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
+    # Its addresses are read with the others.
+    import portal.urls
+
+    newest = ["-updated_at", "-id"]
+    rows: dict[str, Any] = {
+        kind.value: active_records(kind).order_by(*newest).values_list(*COLUMNS) for kind in SEARCHED_KINDS
+    }
+    rows["message"] = Message.objects.values_list(*MESSAGE_COLUMNS)
+    draws = {kind: bare(found) for kind, found in rows.items()}
+    addresses: list[Any] = [
+        path("bench/bare/<kind>/", lambda request, kind: HttpResponse(draws[kind]())),
+        *(path(f"bench/{way}/", _admin(way, list(rows)).urls) for way in WAYS),
+    ]
+    portal.urls.urlpatterns[:0] = addresses
+
+
+def admin_address(way: str, kind: str, text: str = "") -> str:
+    """The admin's list of a kind, or what its search finds among all records."""
+    if text:
+        return f"/bench/{way}/registry/record/?q={text}"
+    if kind == "message":
+        return f"/bench/{way}/messaging/message/"
+    return (
+        f"/bench/plain/registry/record/?kind__exact={kind}"
+        if way == "plain"
+        else f"/bench/tuned/registry/{kind}/"
+    )
+
+
+def _admin(way: str, kinds: list[str]) -> Any:
+    """A site of Django's own admin."""
+    from django.contrib import admin
+    from django.db.models import QuerySet
+    from django.http import HttpRequest
+
+    from portal.messaging.models import Message
+    from portal.registry.models import Record
+    from portal.registry.records import active_records
+    from servicing.rules import US_STATES
+
+    class Site(admin.AdminSite):
+        def has_permission(self, request: HttpRequest) -> bool:
+            return True
+
+    class Listed(admin.ModelAdmin[Any]):
+        list_per_page = ROWS
+        has_module_permission = has_view_permission = lambda *_: True  # type: ignore[assignment]
+
+        def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+            answer = super().changelist_view(request, extra_context)
+            answer.using = DJANGO  # type: ignore[attr-defined]
+            return answer
+
+    class Choices(admin.SimpleListFilter):
+        choices_of: list[str]
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+            return [(one, one) for one in self.choices_of]
+
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+            return queryset.filter(**{self.parameter_name: self.value()}) if self.value() else queryset
+
+    def choices(column: str, values: list[str]) -> type[Choices]:
+        return type(column, (Choices,), {"title": column, "parameter_name": column, "choices_of": values})
+
+    site, is_tuned = Site(name=f"bench-{way}"), way == "tuned"
+    of_records: dict[str, Any] = {
+        "list_display": COLUMNS,
+        "ordering": ["-updated_at"],
+        "search_fields": ["search_text"],
+        "list_filter": [choices("state", list(US_STATES))] if is_tuned else ["kind", "state"],
+        "show_full_result_count": not is_tuned,
+    }
+    statuses = ["SUCCESS", "FAILED", "PENDING"]
+    of_messages = of_records | {
+        "list_display": MESSAGE_COLUMNS,
+        "ordering": None,
+        "list_filter": [choices("status", statuses)] if is_tuned else ["event", "status", "product"],
+    }
+    site.register(Record, type("Records", (Listed,), of_records))
+    site.register(Message, type("Messages", (Listed,), of_messages))
+    for kind in kinds if is_tuned else ():
+        if kind != "message":
+            meta = type("Meta", (), {"proxy": True, "app_label": "registry"})
+            proxy = type(kind, (Record,), {"__module__": Record.__module__, "Meta": meta})
+            query = {"get_queryset": lambda self, request, kind=kind: active_records(kind)}
+            site.register(proxy, type("Records", (Listed,), of_records | query))
+    return site
