@@ -5,6 +5,7 @@ reason at the field, and the list ignores that filter.
 """
 
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any, Final
 
 from django import forms
@@ -139,17 +140,25 @@ class FilterForm(StaffForm):
         error_messages={"invalid_choice": "A page has 25, 50 or 100 messages."},
     )
 
-    @property
+    @cached_property
     def typed(self) -> dict[str, str]:
         """What each field holds, whether or not it is valid."""
         return {name: self.data.get(name, "") for name in self.fields}
 
-    @property
-    def typed_values(self) -> dict[str, list[str]]:
-        """The same of the fields that take several values."""
+    @cached_property
+    def several(self) -> dict[str, dict[str, Any]]:
+        """The fields that take several values: what was typed, and what of it is valid."""
         data: Any = self.data
-        fields = (name for name, field in self.fields.items() if isinstance(field, ValuesField))
-        return {name: data.getlist(name) for name in fields}
+        return {
+            name: {
+                "name": name,
+                "label": field.label,
+                "typed": data.getlist(name),
+                "chosen": self.cleaned_data.get(name, ()),
+            }
+            for name, field in self.fields.items()
+            if isinstance(field, ValuesField)
+        }
 
     @property
     def moments(self) -> list[tuple[str, str, str, str, bool]]:
