@@ -15,7 +15,7 @@ from portal.registry import store
 from portal.registry.models import Kind, Record, Source
 from portal.registry.records import active_records, last_changes
 from portal.registry.rollup import totals_of
-from portal.registry.search.find import matching
+from portal.registry.search.find import filter_by_text
 from portal.registry.table_statistics import analyze
 from portal.ui import wording
 from servicing import Borrower, Loan, Repayment, Statement, codec
@@ -29,7 +29,7 @@ LINE = "0f0e0d0c-0000-4000-8000-000000000002"
 
 
 def found(text: str) -> list[str]:
-    return [record.label for record in matching(Record.objects.filter(kind=Kind.BORROWER), text)]
+    return [record.label for record in filter_by_text(Record.objects.filter(kind=Kind.BORROWER), text)]
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index.")
@@ -73,7 +73,7 @@ class TestMemory:
         store.save([replace(loan, label="Oven")], source=Source.FILE)
         named = Record.objects.get(kind=Kind.LOAN)
         assert (named.label, named.updated_at > written[LINE]) == ("Oven", True)
-        assert matching(Record.objects.all(), "oven").get() == named
+        assert filter_by_text(Record.objects.all(), "oven").get() == named
 
     def test_an_identical_answer_keeps_no_snapshot(self, sandbox: Sandbox) -> None:
         user = sandbox.world.borrower()
@@ -129,7 +129,7 @@ class TestMemory:
         whole, record = store.save(told, source=Source.SERVICE)
         assert (record.kind, record.parent_uuid, record.borrower_uuid) == (Kind.REPAYMENT, LINE, OWNER)
         assert [one.ach_id for one in store.last_list(whole, Repayment)] == ["ach-77"]
-        assert matching(Record.objects.all(), "ACH-77").get() == record
+        assert filter_by_text(Record.objects.all(), "ACH-77").get() == record
 
 
 class TestSearch:
