@@ -26,7 +26,7 @@ from portal.audit.integrity import is_intact, verify_chain
 from portal.audit.models import Actor, Entry
 from portal.operations import doctor
 from portal.registry.models import Kind, Record
-from portal.registry.search.find import matching
+from portal.registry.search.find import filter_by_text
 from portal.registry.search.texts import search_text
 from servicing.sandbox import Sandbox
 from tests import databases
@@ -410,4 +410,4 @@ class TestRoleOfThePortal:
         )
         Record.objects.create(kind=Kind.BORROWER, uuid="r-1", label="Acme", search_text=search_text("Acme"))
         databases.run("DROP TABLE pg_temp.registry_search_borrower")
-        assert matching(Record.objects.all(), "acme").count() == 1
+        assert filter_by_text(Record.objects.all(), "acme").count() == 1

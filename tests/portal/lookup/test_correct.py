@@ -6,7 +6,7 @@ from django.test import Client as Browser
 from portal.audit.models import Entry
 from portal.registry import store
 from portal.registry.models import Kind, Record
-from portal.registry.search.find import matching
+from portal.registry.search.find import filter_by_text
 from servicing import Borrower
 from servicing.sandbox import Sandbox
 from tests import given
@@ -25,7 +25,10 @@ def correct(browser: Browser, record: Record, **typed: str) -> object:
 def test_a_name_is_corrected_and_found_by_the_new_one(servicer: Browser, loan: Record) -> None:
     answer = correct(servicer, loan, label="Bread oven of 2026")
     assert (answer.status_code, answer["Location"]) == (303, loan.get_absolute_url())
-    assert matching(Record.objects.filter(kind=Kind.LOAN), "bread oven").get().label == "Bread oven of 2026"
+    assert (
+        filter_by_text(Record.objects.filter(kind=Kind.LOAN), "bread oven").get().label
+        == "Bread oven of 2026"
+    )
 
 
 def test_a_record_is_given_to_its_right_borrower(
