@@ -40,7 +40,7 @@ COVERAGE_CACHE_SECONDS = 60
 MAX_WAIT = timedelta(seconds=40)
 """How long to wait at most for an answer that another request asked for."""
 REJECTED_PREFIX = "Refused: "
-"""Marks a stored failure as an answer of the service, rather than no answer."""
+"""Marks a stored failure as a rejection by the service, rather than no answer."""
 
 _pool = ThreadPoolExecutor(max_workers=24, thread_name_prefix="live")
 _running: set[Future[None]] = set()

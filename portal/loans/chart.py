@@ -21,13 +21,13 @@ from portal.ui.charts import polyline, round_position, x_position, y_position
 from servicing.schedules import Installment, Schedule, State
 
 TOP, HEIGHT = 22, 132
-"""Pixels above the plot, where the label of today is, and of the plot."""
+"""Pixels above the plot, for today's label, and of the plot itself."""
 BOTTOM = Decimal(TOP + HEIGHT)
 MAX_MONTH_LABELS = 9
 MAX_BAR_PERCENT = Decimal(6)
 MANY_BARS = 60
 NARROW_BAR, WIDE_BAR = Decimal("0.8"), Decimal("0.95")
-"""The part of its room that the bar of one installment takes, and that of several."""
+"""The share of its slot that the bar of one installment fills, and of several."""
 GAP_PIXELS = 2
 BALANCE_HEADROOM = HEIGHT * Decimal("0.06")
 UNITS = {10**12: "T", 10**9: "B", 10**6: "M"}

@@ -80,7 +80,7 @@ class ScheduleTable:
     has_years: bool
     has_next: bool
     hidden: str = ""
-    """The columns left out because they are the same in every row, and what they hold."""
+    """The columns left out because they are the same in every row, with their values."""
 
     @property
     def shown(self) -> int:

@@ -41,7 +41,7 @@ class ImportReport:
     taken: int = 0
     refused: list[tuple[int, str]] = field(default_factory=list)
     unknown_borrowers: Counter[str] = field(default_factory=Counter)
-    """Borrowers that are not on file, with the number of taken lines that name them."""
+    """Borrowers that are not on file, with the number of imported lines that name them."""
 
     @property
     def remark(self) -> str:

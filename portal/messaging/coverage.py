@@ -37,11 +37,11 @@ class DayBar:
 
     day: date
     claimed: int | None
-    """How many the service reports; None if it was not asked."""
+    """The number that the service reports; None if it was not asked."""
     saved: int
     gone: int
     is_compared: bool
-    """Whether exactly the saved messages were listed when the service last gave the whole day."""
+    """Whether the service listed exactly the saved messages when the whole day was last read."""
     x: int
     height: int
 
@@ -66,7 +66,7 @@ class Coverage:
 
     bars: Sequence[DayBar]
     is_cut: bool
-    """Whether more days are asked for than are shown."""
+    """Whether the filters cover more days than are shown."""
 
     @property
     def width(self) -> int:

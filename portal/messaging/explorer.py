@@ -47,7 +47,7 @@ OFFSET_CACHE_SECONDS: Final = 3600
 MAX_PAGES: Final = 1_000_000
 MAX_VALUES_IN_USE: Final = 50
 MAX_LIVE_EXPORT: Final = 100_000
-"""Up to this many messages go straight from the service into a file; more come from saved ones, to save memory."""
+"""Up to this many messages are exported directly from the service; more come from saved ones, to save memory."""
 
 
 FILE_COLUMNS: Final = (
@@ -88,7 +88,7 @@ class Explorer:
     """Whether the service answered with messages that its own filters exclude."""
     shown: Sequence[Message] = ()
     total: int | None = None
-    """How many there are: as reported by the service, or here as far as they are counted."""
+    """The total as reported by the service, or of saved messages as far as they are counted."""
     next: str = ""
     previous: str = ""
     first: int = 1

@@ -26,9 +26,9 @@ from portal.ui.forms import DayInput, MoneyField, StaffForm, TextField
 SERVICE_FILTERS: Final = ("start_date", "end_date", "event")
 """The service applies these, and only one event; all others are applied here."""
 DISPLAY_PARAMS: Final = ("limit", "source", "order")
-"""These filter nothing."""
+"""These affect only the display."""
 TRANSIENT_PARAMS: Final = ("page", "message", "tab", "panel", "since", "format", "all")
-"""These belong to one moment of the list, and are not part of its address."""
+"""These are transient, and not part of the list's address."""
 RARE_FILTERS: Final = ("payment", "least", "most", "borrower", "id", "link", "gone", "order", "source")
 """The form hides these until one of them is used."""
 SIZES: Final = (25, 50, 100)

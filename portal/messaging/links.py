@@ -17,11 +17,11 @@ class LinkedMessage:
 
     message: Message
     subject: Record | None = None
-    """The repayment, or whatever else the payload is about, if it is on file."""
+    """The repayment or other record that the payload is about, if on file."""
     account: Record | None = None
     borrower: Record | None = None
     manual_link: BankAccount | None = None
-    """The link that staff made, if nothing else says whose it is."""
+    """The link that staff made, if nothing else identifies the borrower."""
 
     @property
     def local_time(self) -> datetime:

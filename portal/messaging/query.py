@@ -30,13 +30,13 @@ COLUMNS: Final = {"event": "event", "status": "status", "product": "product", "p
 FEW: Final = 5_000
 MANY: Final = 50_000
 PROBED: Final = 1_000
-"""How many of the newest messages of a part show how common a text is in it."""
+"""The number of a part's newest messages that are sampled for a text."""
 COMMON_FOR_PAGES: Final = 20
-"""With so many hits among them, a page is found in order of time: the text's index would bring far more."""
+"""With this many hits in the sample, a page is found in order of time, as the text's index would return far more."""
 COMMON_FOR_COUNTS: Final = 250
-"""With so many, they are counted that way too."""
+"""With this many hits, matches are counted in order of time too."""
 MAX_SEARCHED: Final = 10_000
-"""How many messages are searched for their borrower and, on SQLite, for a text."""
+"""The most messages that are searched for their borrower and, on SQLite, for a text."""
 BATCH_SIZE: Final = 500
 PAGE_SIZE: Final = 101
 

@@ -35,15 +35,15 @@ from servicing.resource import Cursor, OffsetUnit, PageStep, iterate_pages
 
 T = TypeVar("T")
 BATCH: Final = 1_000
-"""How many messages are saved at once."""
+"""The number of messages saved together."""
 WEEK: Final = timedelta(days=7)
 FRONT_PAGES: Final = 10
 LIMITS: Final = (MESSAGES_PER_PAGE, 10, 1)
-"""How many messages a page has; fewer if an answer cannot be read, because it may be too large."""
+"""The messages per page; the next smaller number is used if an answer can't be read, as it may be too large."""
 PAUSES_SECONDS: Final = (1, 2, 4, 8, 16)
-"""Before each retry while the service fails, or the database takes no writes."""
+"""Pauses before retries while the service fails or the database accepts no writes."""
 MAX_PASSES: Final = 6
-"""How often a day is read in one run while its list changes."""
+"""The most times that one run reads a day whose list keeps changing."""
 EARLIEST: Final = date(1970, 1, 1)
 FAR_AHEAD: Final = timedelta(days=3650)
 

@@ -22,7 +22,7 @@ from portal.ui import wording
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
 SHARED_ITEMS, SHARED_COUNT = "attention.items", "attention.count"
-"""The cache keys of the items that everybody has, and of their number."""
+"""The cache keys of the shared items, and of their number."""
 
 
 def account_state() -> tuple[Any, ...]:
@@ -47,13 +47,13 @@ class Item:
     rest: str = ""
     meta: str = ""
     amount: str = ""
-    """Its money, for a line that begins with the borrower instead of the fact."""
+    """The amount, for a line that begins with the borrower instead of the fact."""
     badge: tuple[str, str] | None = None
     """How long it has been past due: a state and words."""
     borrower_uuid: str = ""
     when: datetime | date | None = None
     rank: Decimal = Decimal(0)
-    """Orders the items of a group over all kinds of accounts, the greatest first."""
+    """The sort key within a group over all kinds of accounts, greatest first."""
     url: str
     verb: str
     owner_id: int | None = None

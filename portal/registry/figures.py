@@ -47,11 +47,11 @@ FIGURE_COLUMNS: Final = (
 FIGURES_VERSION: Final = 2
 """Raise it when a figure or a data check changes its meaning: a job then recalculates every account."""
 MAX_DIGITS: Final = 15
-"""How many digits of a number are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
+"""The digits of a number that are exact on SQLite: 13 before the decimal point and 2 after it, or 11 and 4."""
 CENT: Final = Decimal("0.01")
 PLACES: Final = Decimal("0.0001")
 NOT_KNOWN_RANK: Final = Decimal(10) ** 14
-"""The rank of an account that is past due by an amount that is not known: above all others."""
+"""The rank of an account that is past due by an unknown amount: above all others."""
 
 
 def figures_of(answer: object) -> Figures:

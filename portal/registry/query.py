@@ -77,18 +77,18 @@ class Query:
     alternatives: Alternatives = ()
     uuids: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
-    """What identifiers may begin with."""
+    """The prefixes of IDs."""
     amount: Decimal | None = None
     day: date | None = None
     kinds: tuple[Kind, ...] = tuple(SEARCHED_KINDS)
     conditions: Q = field(default_factory=Q)
     order: str = "-updated_at"
-    """In which order to show what matches only conditions."""
+    """The order of results if there are only conditions."""
     problems: tuple[str, ...] = ()
     name: str = ""
-    """The text as it may name somebody, if it holds nothing but words."""
+    """The text as a possible name, if it has only words."""
     read_as: str = ""
-    """What a pasted text was taken for, in words, where the rest of it does not count."""
+    """What a pasted text was recognized as, in words, if the rest of it is ignored."""
 
     @property
     def has_text(self) -> bool:

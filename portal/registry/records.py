@@ -25,7 +25,7 @@ _FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_
 _DEFAULTS: Any = [field.get_default() for field in Record._meta.concrete_fields]
 _COLUMNS = [str(field.column) for field in _FIELDS]
 LINK_COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
-"""What the name of a record and its address need."""
+"""The columns that a record's name and address need."""
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

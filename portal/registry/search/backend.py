@@ -39,9 +39,9 @@ class Backend(Protocol):
     """The triggers that keep a table in step with the records, by name."""
     CREATE_TRIGGER: str
     FETCHES_ALL_AT_ONCE: bool
-    """Whether a few matches among conditions take as long as many."""
+    """Whether finding a few matches with conditions takes as long as finding many."""
     FINDS_PHRASES_SOONER: bool
-    """Whether a whole line is found sooner among the newest texts."""
+    """Whether a whole line is found faster among the newest texts."""
 
     def uuid_prefix(self, prefix: str) -> Q:
         """The condition that an ID begins with a prefix, for the index of kinds and IDs."""
