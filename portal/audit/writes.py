@@ -15,6 +15,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -298,7 +299,8 @@ class WriteResult:
         """Print one line of JSON, as the last resort."""
         message = "The answer of a write is saved nowhere else."
         line = {"level": "CRITICAL", "logger": __name__, "message": message} | self.summary()
-        os.write(_STDERR, json.dumps(line, cls=DjangoJSONEncoder).encode() + b"\n")
+        with suppress(OSError):  # The page shows the same.
+            os.write(_STDERR, json.dumps(line, cls=DjangoJSONEncoder).encode() + b"\n")
 
     def observations(self) -> list[store.Observation]:
         """The observations in the answer; without the answer, that the record exists."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -129,6 +130,23 @@ def test_without_a_file_one_line_goes_to_stderr_and_the_page_shows_the_uuid(
         "borrowers.update",
     )
     assert told["intent_id"] == str(WriteIntent.objects.get().pk)
+
+
+def test_the_page_shows_the_uuid_even_if_stderr_takes_nothing(
+    servicer: Browser, portal_service: Sandbox, settings: LazySettings, tmp_path: Path
+) -> None:
+    (tmp_path / "spool").write_text("in the way")
+    settings.DATA_DIR, borrower = tmp_path, given.borrower(portal_service)
+    databases.fill_the_disk("audit_entry", "NEW.phase = 'outcome'")
+    stderr, full = os.dup(2), os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, 2)
+    try:
+        page = Editor(servicer, borrower).send(email="new@bakery.example")
+    finally:
+        os.dup2(stderr, 2)
+    assert page.status_code == 503
+    assert "Done at the service, not saved here yet" in page.content.decode()
+    assert borrower.uuid in page.content.decode()
 
 
 def test_an_entry_without_its_write_waits_and_stops_no_other(
