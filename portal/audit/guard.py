@@ -147,7 +147,8 @@ _KIND = {
     "postgresql": """SELECT CASE relkind WHEN 'r' THEN 'table' ELSE relkind::text END
         FROM pg_class WHERE oid = to_regclass('audit_entry')""",
 }
-# Anything else on the table is reported too: another trigger or a rule may bypass ours, and a policy hides rows.
+# Anything else on the table is reported too: another trigger or a rule may bypass ours, the rows of a child table are
+# read without being guarded, and a policy hides rows.
 _FOUND = {
     "sqlite": "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'audit_entry'",
     "postgresql": """
@@ -159,6 +160,8 @@ _FOUND = {
         WHERE tgrelid = 'audit_entry'::regclass AND NOT tgisinternal
         UNION ALL SELECT 'the rule ' || rulename, 0, '', false, '', ''
         FROM pg_rewrite WHERE ev_class = 'audit_entry'::regclass
+        UNION ALL SELECT 'the child table ' || inhrelid::regclass, 0, '', false, '', ''
+        FROM pg_inherits WHERE inhparent = 'audit_entry'::regclass
         UNION ALL SELECT 'row-level security', 0, '', false, '', ''
         FROM pg_class WHERE oid = 'audit_entry'::regclass AND relrowsecurity""",
 }

@@ -5,13 +5,13 @@ removed, inserted, moved, or rewritten together with everything after it.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.db import connection, connections
+from django.db import DatabaseError, connection, connections
 from django.db.models import Exists, OuterRef, QuerySet
 from django.template.defaultfilters import pluralize
 
@@ -70,7 +70,10 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
         if not only_new:
             problems += cross_check_tables()
         if problems:
-            _record_check(checked, problems)
+            with suppress(
+                DatabaseError
+            ):  # What else is wrong must be said, even if the trail takes no entry.
+                _record_check(checked, problems)
             hint = ACCEPT_HINT if checked.found and checked.found.may_be_accepted else ""
             raise TrailBroken(f"{' '.join(problems)} {checked.entries:,} entries are intact.{hint}")
         if only_new:

@@ -202,6 +202,7 @@ NEUTERED = {
         "a trigger that is off": ["ALTER TABLE audit_entry DISABLE TRIGGER audit_entry_no_change"],
         "a trigger that is missing": ["DROP TRIGGER audit_entry_in_order ON audit_entry"],
         "a rule": ["CREATE RULE skip AS ON UPDATE TO audit_entry DO INSTEAD NOTHING"],
+        "rows of a child table": ["CREATE TABLE more () INHERITS (audit_entry)"],
         "rows that are hidden": ["ALTER TABLE audit_entry ENABLE ROW LEVEL SECURITY"],
     },
 }
@@ -216,6 +217,16 @@ SILENCED = {
         "CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
         "CREATE TRIGGER quiet BEFORE INSERT ON audit_entry FOR EACH ROW WHEN (new.result = 'broken') "
         "EXECUTE FUNCTION drop_row()",
+    ],
+}
+
+
+# Nothing can be recorded any more, a failed check neither.
+REFUSING = {
+    "sqlite": ["CREATE TRIGGER refuse BEFORE INSERT ON audit_entry BEGIN SELECT RAISE(ABORT, 'No'); END"],
+    "postgresql": [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'No'; END $$",
+        "CREATE TRIGGER refuse BEFORE INSERT ON audit_entry FOR EACH ROW EXECUTE FUNCTION refuse()",
     ],
 }
 
@@ -277,6 +288,11 @@ class TestGuard:
         reason = failure(recent=recent)
         assert "The trigger audit_entry_" in reason or "which the portal didn’t create" in reason
         assert next(one.words for one in doctor.trail() if one.grade == "bad") in reason
+
+    @pytest.mark.parametrize("recent", [False, True])
+    def test_a_trail_that_takes_no_entry_is_reported(self, signed: Path, recent: bool) -> None:
+        run(*REFUSING[connection.vendor])
+        assert "The audit table has refuse, which the portal didn’t create." in failure(recent=recent)
 
     def test_a_view_in_place_of_the_trail_is_found_and_nothing_is_signed(self, signed: Path) -> None:
         lines = signed.read_text()
