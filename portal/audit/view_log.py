@@ -127,7 +127,7 @@ def _storable(text: str) -> str:
 
 
 def count_suggestions(request: HttpRequest) -> None:
-    """Record that the search box suggested records, once per session."""
+    """Record that the search box or a form suggested records, once per session."""
     actor, session = Actor.of(request), hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
     log_view(actor, "lookup.suggest", uuid=session, label="search suggestions", repeats_within=None)
 

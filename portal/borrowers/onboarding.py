@@ -25,7 +25,7 @@ from msgspec import structs
 
 from portal.accounts.roles import requires
 from portal.audit.models import WriteIntent
-from portal.audit.view_log import log_list, log_page
+from portal.audit.view_log import count_suggestions, log_list, log_page
 from portal.audit.writes import AlreadySubmitted, Write
 from portal.borrowers.duplicates import CREATION, IDENTITY_FIELDS, Match, find_matches, open_creations
 from portal.borrowers.flow import Flow, field_just_left
@@ -193,7 +193,8 @@ class Onboarding(Flow):
         return render_page(self.request, PAGE, context, partial="wizard", status=status)
 
     def _context(self, step: Step) -> dict[str, Any]:
-        matches = self.matches(step)
+        if matches := self.matches(step):
+            count_suggestions(self.request)
         if step == Step.PEOPLE:
             self._annotate_people(matches)
         return {

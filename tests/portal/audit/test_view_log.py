@@ -26,6 +26,7 @@ from servicing.sandbox import Sandbox
 from tests import given
 from tests.conftest import browser_of, htmx
 from tests.portal.borrowers.editor import Editor
+from tests.portal.borrowers.wizard import BUSINESS, Wizard, html
 from tests.portal.pages import panel
 
 NAME = "Harbor Street Bakery LLC"
@@ -263,7 +264,7 @@ def places(
         request_id="r-1", method="POST", path="/",
     )  # fmt: skip
     draft = Draft.objects.create(
-        owner=User.objects.get(username="supervisor"), data={"business": [{"first_name": NAME}]}
+        owner=User.objects.get(username="supervisor"), data={"business": [{"first_name": "Not on file LLC"}]}
     )
     upload = Upload.objects.create(what="ids", name="ids.csv", told_at="2026-01-01T00:00Z")
     supervisor.post("/summaries/batches/", {"data": "copies", "chosen": "1"})
@@ -466,6 +467,20 @@ def test_suggestions_are_counted_for_each_session(supervisor: Browser, borrower:
     looks = RecordView.objects.filter(entry__action="lookup.suggest").order_by("id")
     assert [look.count for look in looks] == [3, 1]
     assert "har" not in str([look.entry.detail for look in looks])
+
+
+def test_records_like_a_new_borrower_are_counted_like_suggestions(
+    supervisor: Browser, borrower: Record
+) -> None:
+    wizard = Wizard(supervisor)
+    wizard.fill(first_name="Another Name LLC", email="unknown@unknown.example")
+    suggested = RecordView.objects.filter(entry__action="lookup.suggest")
+    wizard.get("review")
+    assert not suggested.exists()
+    wizard.post("business", BUSINESS | {"first_name": NAME}, "autosave")
+    assert NAME in html(wizard.get("business"))
+    assert borrower.get_absolute_url() in html(wizard.get("review"))
+    assert suggested.get().count == 2
 
 
 @pytest.mark.parametrize(
