@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
+from django.utils.deprecation import MiddlewareMixin
 from django_htmx.http import HttpResponseClientRedirect
 
 from portal.accounts import expired_forms, sessions
@@ -26,34 +27,26 @@ from portal.accounts.models import User
 from servicing.masking import masked_text
 
 View = Callable[..., HttpResponseBase]
-GetResponse = Callable[[Any], HttpResponse]
 
 
-class AddressMiddleware:
+class AddressMiddleware(MiddlewareMixin):
     """Sets the browser's address, as trusted proxies report it, and masks EIN and SSN in its user agent.
 
     Throttling goes by the address; sessions and the audit trail store both.
     """
 
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> None:
         forwarded = [one.strip() for one in request.headers.get("X-Forwarded-For", "").split(",")]
         if 0 < settings.TRUSTED_PROXIES <= len(forwarded):
             request.META["REMOTE_ADDR"] = forwarded[-settings.TRUSTED_PROXIES]
         if agent := request.META.get("HTTP_USER_AGENT"):
             request.META["HTTP_USER_AGENT"] = masked_text(agent)
-        return self.get_response(request)
 
 
-class SessionMiddleware:
+class SessionMiddleware(MiddlewareMixin):
     """Ends expired sessions, tells every page how long its session lasts, and forbids caching."""
 
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: Any) -> HttpResponse:
+    def process_request(self, request: Any) -> None:
         request.expired_user = None
         if request.user.is_authenticated:
             person = request.user
@@ -61,7 +54,8 @@ class SessionMiddleware:
             if request.session_left <= 0:
                 sessions.end_session(request)
                 request.user, request.expired_user = AnonymousUser(), person
-        response = self.get_response(request)
+
+    def process_response(self, request: Any, response: HttpResponse) -> HttpResponse:
         if request.user.is_authenticated and hasattr(request, "session_left"):
             response["X-Session-Left"] = str(int(request.session_left))
         if not response.has_header("Cache-Control"):

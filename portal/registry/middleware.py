@@ -1,19 +1,14 @@
 """Keeps pages from showing figures of an earlier business date."""
 
-from collections.abc import Callable
-
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.utils.deprecation import MiddlewareMixin
 
 from portal.registry.recalculation import ensure_current_figures
 
 
-class FiguresMiddleware:
+class FiguresMiddleware(MiddlewareMixin):
     """Recalculates outdated figures before a request reads them; nearly always there are none."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> None:
         if request.user.is_authenticated:
             ensure_current_figures()
-        return self.get_response(request)
