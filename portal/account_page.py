@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
+from portal.audit.chain import entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import last_view, log_view, update_view
 from portal.gateway import StaffRequest
@@ -72,16 +73,7 @@ def record_context(
     """
     record, actor = copy.record, Actor.of(request)
     digest, look = changes.answer_digest(record), last_view(actor, record.uuid)
-    log_view(
-        actor,
-        action,
-        kind=record.kind,
-        uuid=record.uuid,
-        label=label,
-        borrower_uuid=record.borrower_uuid,
-        shown=digest,
-        is_repeat=bool(request.htmx),
-    )
+    log_view(actor, action, shown=digest, is_repeat=bool(request.htmx), **entry_subject(record, label))
     if request.htmx.target in (panel, LOADER):
         update_view(actor, record.uuid, digest)
     return {

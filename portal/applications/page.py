@@ -32,8 +32,9 @@ from portal.applications.offers import (
     compare,
     reported_value,
 )
+from portal.audit.chain import entry_subject
 from portal.audit.models import Actor
-from portal.audit.view_log import log_record
+from portal.audit.view_log import log_page
 from portal.gateway import StaffRequest
 from portal.live.panels import Freshness, Panels, show_panels
 from portal.live.reading import LiveCopy
@@ -206,7 +207,7 @@ def prefer(request: StaffRequest, borrower_uuid: str, application_uuid: str) -> 
         services.prefer(Actor.of(request), record, offer_uuid=offer_uuid, reason=form.cleaned_data["reason"])
         toast(request, "Preferred offer saved." if offer_uuid else "Preferred mark removed.")
         return finish_action(request, address, event="application:preferred")
-    log_record(request, record)
+    log_page(request, **entry_subject(record))
     context = {
         "crumbs": [("Borrowers", reverse("borrowers:index")), (str(record), address)],
         "crumb": "Preferred offer",

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from portal.applications.models import Preference
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.registry import store
 from portal.registry.models import Kind, Record
@@ -39,7 +39,7 @@ def follow(client: Client, actor: Actor, record: Record, offer_uuid: str) -> Rec
 
 def append_entry(actor: Actor, action: str, record: Record, **fields: Any) -> None:
     """Append an audit entry about an application."""
-    append(actor, action, subject_label=application_name(record), **audit_subject(record), **fields)
+    append(actor, action, **entry_subject(record, application_name(record)), **fields)
 
 
 def application_name(record: Record) -> str:

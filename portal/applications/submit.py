@@ -19,8 +19,9 @@ from portal.accounts.roles import requires
 from portal.applications import services
 from portal.applications.amounts import in_words
 from portal.applications.forms import ConfirmForm, OpenForm, SubmitForm
+from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, WriteIntent
-from portal.audit.view_log import log_record
+from portal.audit.view_log import log_page
 from portal.audit.writes import AlreadySubmitted, Blocked, Write
 from portal.gateway import StaffRequest, client_for_write
 from portal.registry import store
@@ -55,7 +56,7 @@ def show_form(
     request: StaffRequest, borrower: Record, form: SubmitForm, *, status: int = 200
 ) -> HttpResponse:
     """The form beside the borrower's latest applications. It replaces a rejected dialog."""
-    log_record(request, borrower)
+    log_page(request, **entry_subject(borrower))
     context = {
         "borrower": borrower,
         "form": form,
@@ -94,7 +95,7 @@ def breadcrumbs(borrower: Record) -> list[tuple[str, str]]:
 def show_confirmation(request: StaffRequest, borrower: Record, form: SubmitForm) -> HttpResponse:
     """Ask whether to send it, in a dialog or, without JavaScript, on a page of its own."""
     amount: Decimal = form.cleaned_data["amount"]
-    log_record(request, borrower)
+    log_page(request, **entry_subject(borrower))
     dollars, address = wording.money(amount), reverse("applications:submit", args=[borrower.uuid])
     context = {
         "crumbs": breadcrumbs(borrower),
@@ -221,7 +222,7 @@ def open_existing(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
             services.append_entry(Actor.of(request), "applications.open", record)
             toast(request, "Application opened.")
             return finish_action(request, record.get_absolute_url())
-    log_record(request, borrower)
+    log_page(request, **entry_subject(borrower))
     context = {
         "crumbs": breadcrumbs(borrower),
         "crumb": "Open a line application",

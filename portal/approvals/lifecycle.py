@@ -18,7 +18,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.accounts.roles import can
 from portal.approvals.models import Approval
-from portal.audit.chain import append
+from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, WriteIntent
 from portal.audit.writes import close_stale_writes
 from portal.registry import store
@@ -177,12 +177,4 @@ def _move(approval: Approval, before: str, after: str, **fields: Any) -> None:
 
 
 def _record(actor: Actor, action: str, approval: Approval, **fields: Any) -> None:
-    append(
-        actor,
-        action,
-        subject_kind=approval.subject_kind,
-        subject_uuid=approval.subject_uuid,
-        subject_label=approval.label,
-        borrower_uuid=approval.borrower_uuid,
-        **fields,
-    )
+    append(actor, action, **same_subject(approval, approval.label), **fields)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 from portal.accounts.roles import RoleMissing, requires
 from portal.approvals import lifecycle
 from portal.approvals.models import Approval
+from portal.audit.chain import same_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
 from portal.gateway import StaffRequest
@@ -55,14 +56,7 @@ def detail(request: StaffRequest, approval_id: UUID) -> HttpResponse:
     """One request: its changes, its reason, and what this person may do."""
     lifecycle.expire_old()
     approval = get_object_or_404(Approval, pk=approval_id)
-    log_view(
-        Actor.of(request),
-        "approvals.detail",
-        kind=approval.subject_kind,
-        uuid=approval.subject_uuid,
-        label=approval.label,
-        borrower_uuid=approval.borrower_uuid,
-    )
+    log_view(Actor.of(request), "approvals.detail", **same_subject(approval, approval.label))
     return detail_page(request, approval)
 
 

@@ -136,9 +136,9 @@ class ReadOnly(FramedAdmin):
         found = BORROWER_IN_PATH.search(getattr(row, "path", ""))
         log_page(
             request,
-            kind=getattr(row, "subject_kind", ""),
-            uuid=subject or f"{self.opts.model_name} {row.pk}",
-            label=f"{self.opts.verbose_name} {row.pk}",
+            subject_kind=getattr(row, "subject_kind", ""),
+            subject_uuid=subject or f"{self.opts.model_name} {row.pk}",
+            subject_label=f"{self.opts.verbose_name} {row.pk}",
             borrower_uuid=getattr(row, "borrower_uuid", "") or (found[1] if found else ""),
         )
         return row

@@ -19,10 +19,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from portal.accounts.sessions import BACKGROUND_HEADER
-from portal.audit.chain import append, lock_chain
+from portal.audit.chain import append, lock_chain, same_subject
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.spool import VIEWS
-from portal.registry.models import Kind, Record
 from portal.runtime.clocks import match_recent
 from portal.runtime.database import accepts_no_writes, is_unavailable, write_if_possible
 from servicing.masking import masked
@@ -74,33 +73,19 @@ _ACTIONS = {
 """Actions of pages about one record that don't end in ``.detail`` or ``.view``, or belong to another area."""
 
 
-def log_page(request: HttpRequest, *, kind: str, uuid: str, label: str, borrower_uuid: str) -> None:
+def log_page(request: HttpRequest, **subject: Any) -> None:
     """Record the view of a page about one borrower or person."""
     name = _address_name(request)
     app, _, page = name.partition(":")
     usual = f"{_APPS.get(app, app)}.{'detail' if page == 'detail' else 'view'}"
-    log_view(
-        Actor.of(request),
-        _ACTIONS.get(name, usual),
-        kind=kind,
-        uuid=uuid,
-        label=label,
-        borrower_uuid=borrower_uuid,
-        detail={"page": name},
-        is_repeat=BACKGROUND_HEADER in request.headers,
-    )
-
-
-def log_record(request: HttpRequest, record: Record) -> None:
-    """Record the view of a page about a record."""
-    owner = record.uuid if record.kind == Kind.BORROWER else record.borrower_uuid
-    log_page(request, kind=record.kind, uuid=record.uuid, label=str(record), borrower_uuid=owner)
+    action, is_repeat = _ACTIONS.get(name, usual), BACKGROUND_HEADER in request.headers
+    log_view(Actor.of(request), action, detail={"page": name}, is_repeat=is_repeat, **subject)
 
 
 def log_subject(request: HttpRequest, row: Entry | WriteIntent, *, label: str, otherwise: str) -> None:
     """Record the view of a page about a row's subject; ``otherwise`` identifies the subject if the row can't."""
-    uuid = row.subject_uuid or otherwise
-    log_page(request, kind=row.subject_kind, uuid=uuid, label=label, borrower_uuid=row.borrower_uuid)
+    subject = same_subject(row, label)
+    log_page(request, **subject | {"subject_uuid": row.subject_uuid or otherwise})
 
 
 def log_list(request: HttpRequest, *, count: int | None) -> None:
@@ -114,8 +99,8 @@ def log_list(request: HttpRequest, *, count: int | None) -> None:
     log_view(
         Actor.of(request),
         f"{_APPS.get(app, app)}.index",
-        uuid=hashlib.sha256(f"{request.path} {query}".encode("utf-8", "replace")).hexdigest(),
-        label=LISTS[name],
+        subject_uuid=hashlib.sha256(f"{request.path} {query}".encode("utf-8", "replace")).hexdigest(),
+        subject_label=LISTS[name],
         detail={"query": query, "count": count},
         is_repeat=BACKGROUND_HEADER in request.headers,
     )
@@ -129,16 +114,17 @@ def _storable(text: str) -> str:
 def count_suggestions(request: HttpRequest) -> None:
     """Record that the search box or a form suggested records, once per session."""
     actor, session = Actor.of(request), hashlib.sha256(str(request.session.session_key).encode()).hexdigest()
-    log_view(actor, "lookup.suggest", uuid=session, label="search suggestions", repeats_within=None)
+    words = "search suggestions"
+    log_view(actor, "lookup.suggest", subject_uuid=session, subject_label=words, repeats_within=None)
 
 
 def log_view(
     actor: Actor,
     action: str,
     *,
-    kind: str = "",
-    uuid: str,
-    label: str,
+    subject_kind: str = "",
+    subject_uuid: str,
+    subject_label: str,
     borrower_uuid: str = "",
     shown: str = "",
     detail: Mapping[str, Any] | None = None,
@@ -149,7 +135,7 @@ def log_view(
 
     What a page loads by itself is a repeat: it is recorded only if the page was not, and never counted.
     """
-    now, uuid = timezone.now(), uuid[:64]
+    now, uuid = timezone.now(), subject_uuid[:64]
     recent = _views(actor, uuid)
     if repeats_within:
         recent = recent.filter(match_recent("first_at", repeats_within))
@@ -160,9 +146,9 @@ def log_view(
     if is_counted or same.exists():  # A failed count loses nothing, since the entry exists.
         return
     subject = {
-        "subject_kind": kind[:20],
+        "subject_kind": subject_kind[:20],
         "subject_uuid": uuid,
-        "subject_label": label[:300],
+        "subject_label": subject_label[:300],
         "borrower_uuid": borrower_uuid[:64],
         "detail": dict(detail or {}),
     }

@@ -129,7 +129,7 @@ def record_history(request: HttpRequest, kind: str, uuid: str) -> HttpResponse:
     }
     label = f"the history of {record or uuid}"
     owner = (record.borrower_uuid if record else "") or uuid
-    log_page(request, kind=kind, uuid=uuid, label=label, borrower_uuid=owner)
+    log_page(request, subject_kind=kind, subject_uuid=uuid, subject_label=label, borrower_uuid=owner)
     return render_page(request, "audit/history.html", context, partial="history")
 
 

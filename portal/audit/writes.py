@@ -26,7 +26,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from portal.audit.chain import append
+from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor, Entry, RemoteCall, WriteIntent
 from portal.audit.spool import ANSWERS, SPOOLS, Ticket
 from portal.registry import store
@@ -237,13 +237,7 @@ def _set_subject(intent: WriteIntent, kind: str, uuid: str) -> None:
 
 
 def _append_entry(intent: WriteIntent, actor: Actor, phase: str, action: str = "", **fields: Any) -> None:
-    about = {
-        "subject_kind": intent.subject_kind,
-        "subject_uuid": intent.subject_uuid,
-        "subject_label": intent.label,
-        "borrower_uuid": intent.borrower_uuid,
-        "reason": intent.reason,
-    }
+    about = {**same_subject(intent, intent.label), "reason": intent.reason}
     append(actor, action or intent.operation, phase=phase, intent_id=intent.pk, **about | fields)
 
 

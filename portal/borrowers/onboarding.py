@@ -80,7 +80,8 @@ def draft(request: StaffRequest, draft_id: UUID, step: str) -> HttpResponse:
         except Draft.DoesNotExist:  # It was just sent or discarded.
             return redirect_gone_draft(request, draft_id)
     title = onboarding.draft.title
-    log_page(request, kind="draft", uuid=str(draft_id), label=f"draft of {title}", borrower_uuid="")
+    subject = {"subject_kind": "draft", "subject_uuid": str(draft_id), "subject_label": f"draft of {title}"}
+    log_page(request, **subject)
     return onboarding.show_step(Step(step))
 
 

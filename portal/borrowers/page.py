@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from portal.accounts.roles import requires
 from portal.approvals.lifecycle import open_approvals
+from portal.audit.chain import entry_subject
 from portal.audit.models import Actor, Entry, RecordView, WriteIntent
 from portal.audit.reading import entry_lines, record_entries
 from portal.audit.view_log import log_view
@@ -77,15 +78,8 @@ def detail(request: StaffRequest, borrower_uuid: str) -> HttpResponse:
         found = findings([*loans, *lines], lists, business_date())
         context |= identity(record) | {"findings": list(islice(found, MAX_FINDINGS))}
         context |= tab_context(request, record, accounts, copies)
-    log_view(
-        Actor.of(request),
-        "borrowers.detail",
-        kind=record.kind,
-        uuid=record.uuid,
-        label=str(record),
-        borrower_uuid=record.uuid,
-        is_repeat=bool(request.htmx) and request.htmx.target != "borrower-tab",
-    )
+    is_repeat = bool(request.htmx) and request.htmx.target != "borrower-tab"
+    log_view(Actor.of(request), "borrowers.detail", is_repeat=is_repeat, **entry_subject(record))
     return panels.render("borrowers/detail.html", context, partial=(*PROGRESS_PANELS, "borrower-tab"))
 
 

@@ -25,7 +25,7 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts.roles import requires
 from portal.approvals import lifecycle as approvals
 from portal.approvals.models import Approval
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, audit_subject, entry_subject
 from portal.audit.models import Actor, Entry, WriteIntent
 from portal.audit.view_log import log_view
 from portal.audit.writes import AlreadySubmitted, RecordBusy, Write, close_stale_writes
@@ -249,15 +249,8 @@ class ProfileEdit(Flow):
     def _page(self, step: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
         """Render a step of the edit. It shows personal data, so it is logged as a view."""
         record = self.record
-        log_view(
-            Actor.of(self.request),
-            "borrowers.edit",
-            kind=record.kind,
-            uuid=record.uuid,
-            label=str(record),
-            borrower_uuid=self.borrower.uuid,
-            is_repeat=self.request.method == "POST",
-        )
+        is_repeat = self.request.method == "POST"
+        log_view(Actor.of(self.request), "borrowers.edit", is_repeat=is_repeat, **entry_subject(record))
         context |= {"edit": self, "record": record, "step": step}
         return render_page(self.request, PAGE, context, partial=("edit-step", "dialog"), status=status)
 
@@ -292,13 +285,8 @@ class ProfileEdit(Flow):
             return self._show_form(form, status=422)
         if form.sent_units:
             return self.show_review()
-        append(
-            Actor.of(self.request),
-            "borrowers.no_change",
-            result="no_change",
-            subject_label=self.label,
-            **audit_subject(self.record),
-        )
+        subject = entry_subject(self.record, self.label)
+        append(Actor.of(self.request), "borrowers.no_change", result="no_change", **subject)
         return self._show_form(self._form(), nothing_to_send=True)
 
     def _show_approved(self, approval_id: str) -> HttpResponse:

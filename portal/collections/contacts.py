@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.collections.forms import ContactForm
 from portal.collections.models import AccountOwner, Contact, Promise
@@ -101,7 +101,7 @@ def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
     )
     subject = account or record
     detail = {"outcome": contact.outcome, "channel": contact.channel}
-    append(actor, "collections.log", subject_label=label_of(subject), detail=detail, **audit_subject(subject))
+    append(actor, "collections.log", detail=detail, **entry_subject(subject, label_of(subject)))
     if form.promised and account:
         amount, day = form.promised
         Promise.objects.create(
@@ -113,13 +113,7 @@ def save_contact(actor: Actor, record: Record, form: ContactForm) -> None:
             logged_at=timezone.now(),
         )
         detail = {"amount": f"{amount:.2f}", "day": day.isoformat()}
-        append(
-            actor,
-            "collections.promise",
-            subject_label=label_of(account),
-            detail=detail,
-            **audit_subject(account),
-        )
+        append(actor, "collections.promise", detail=detail, **entry_subject(account, label_of(account)))
     if contact.next_action and contact.next_on and form.borrower:
         plan_follow_up(
             actor, form.borrower, title=contact.next_action, due=contact.next_on, owner=found["colleague"]

@@ -12,13 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.models import User
 from portal.accounts.roles import requires
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_list, log_view
 from portal.collections.aging_tabs import aging_tabs
 from portal.collections.contacts import (
     SUBJECTS,
-    borrower_of,
     contact_form,
     contact_log,
     label_of,
@@ -175,15 +174,8 @@ def _contacts_page(
 
 def _log_view(request: StaffRequest, record: Record) -> None:
     """Record the view of a record's contacts."""
-    log_view(
-        Actor.of(request),
-        "collections.view",
-        kind=record.kind,
-        uuid=record.uuid,
-        label=label_of(record),
-        borrower_uuid=borrower_of(record),
-        is_repeat=bool(request.htmx),
-    )
+    subject = entry_subject(record, label_of(record))
+    log_view(Actor.of(request), "collections.view", is_repeat=bool(request.htmx), **subject)
 
 
 @requires("collections.log")
@@ -197,13 +189,8 @@ def withdraw(request: StaffRequest, promise_id: int) -> HttpResponse:
         with transaction.atomic():
             is_open = Promise.objects.filter(pk=promise.pk, withdrawn_at=None)
             if is_open.update(withdrawn_at=timezone.now(), withdrawn_by=actor.name, reason=reason):
-                append(
-                    actor,
-                    "collections.withdraw",
-                    subject_label=label_of(account),
-                    reason=reason,
-                    **audit_subject(account),
-                )
+                subject = entry_subject(account, label_of(account))
+                append(actor, "collections.withdraw", reason=reason, **subject)
         toast(request, "Promise withdrawn.")
         return finish_action(request, contacts_url(account))
     _log_view(request, account)
@@ -278,9 +265,8 @@ def _set_owner(actor: Actor, records: list[Record], owner: User | None) -> int:
         append(
             actor,
             "collections.assign",
-            subject_label=label_of(record),
             changes={"owner": [last.audit_name() if last else "", owner.audit_name() if owner else ""]},
-            **audit_subject(record),
+            **entry_subject(record, label_of(record)),
         )
     return len(changed)
 

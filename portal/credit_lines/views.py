@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
-from portal.audit.chain import append
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
 from portal.credit_lines.documents import NotListed, download
@@ -109,14 +109,7 @@ def show_document(request: StaffRequest, record: Record, day: date, file: IO[byt
         status = 404 if isinstance(error, NotFound) else 502 if isinstance(error, DocumentRefused) else 503
         return show_refusal(request, record, day, words, status)
     is_download = "download" in request.GET
-    log_view(
-        Actor.of(request),
-        "credit_lines.pdf",
-        kind=record.kind,
-        uuid=statement_key(record.uuid, day),
-        label=statement_label(record, day),
-        borrower_uuid=record.borrower_uuid,
-    )
+    log_view(Actor.of(request), "credit_lines.pdf", **statement_subject(record, day))
     if is_download:
         audit_statement(request, record, day, "credit_lines.download")
     name = f"statement-{day}.pdf"
@@ -130,21 +123,13 @@ def audit_statement(
     request: StaffRequest, record: Record, day: date, action: str, *, result: str = "", reason: str = ""
 ) -> None:
     """Append an audit entry for a download, however soon after a view, or for a failure."""
-    append(
-        Actor.of(request),
-        action,
-        result=result,
-        subject_kind=record.kind,
-        subject_uuid=statement_key(record.uuid, day),
-        subject_label=statement_label(record, day),
-        borrower_uuid=record.borrower_uuid,
-        reason=reason,
-    )
+    append(Actor.of(request), action, result=result, reason=reason, **statement_subject(record, day))
 
 
-def statement_label(record: Record, day: date) -> str:
-    """Name a statement in words."""
-    return f"statement of {wording.day(day)}, line {record.uuid[:8]}"
+def statement_subject(record: Record, day: date) -> dict[str, Any]:
+    """The fields that tie an entry or a view to a statement."""
+    subject = entry_subject(record, f"statement of {wording.day(day)}, line {record.uuid[:8]}")
+    return subject | {"subject_uuid": statement_key(record.uuid, day)}
 
 
 def show_refusal(request: StaffRequest, record: Record, day: date, words: str, status: int) -> HttpResponse:

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.roles import requires
 from portal.applications.offers import OfferView
-from portal.audit.chain import append
+from portal.audit.chain import append, same_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_page, log_subject, log_view
 from portal.documents import borrower_summary, tasks
@@ -208,9 +208,9 @@ def _preview(request: StaffRequest, document: Document) -> HttpResponse:
     log_view(
         Actor.of(request),
         "summaries.preview",
-        kind=subject.kind,
-        uuid=subject.uuid or "summaries.preview",
-        label=document.title[:300],
+        subject_kind=subject.kind,
+        subject_uuid=subject.uuid or "summaries.preview",
+        subject_label=document.title,
         borrower_uuid=subject.borrower_uuid,
         is_repeat=bool(request.htmx),
     )
@@ -265,9 +265,9 @@ def long_document(request: StaffRequest, document_id: UUID) -> HttpResponse:
     subject = found.print_entry
     log_page(
         request,
-        kind=subject["subject_kind"],
-        uuid=subject["subject_uuid"] or str(found.pk),
-        label=found.title,
+        subject_kind=subject["subject_kind"],
+        subject_uuid=subject["subject_uuid"] or str(found.pk),
+        subject_label=found.title,
         borrower_uuid=subject["borrower_uuid"],
     )
     return render_page(request, "documents/long.html", {"long": found}, partial="long")
@@ -315,15 +315,8 @@ def _compare_upload(request: StaffRequest, printed: Printed) -> dict[str, Any]:
         return {"is_same": False, "words": "No file selected."}
     entry = printed.entry
     difference = _difference(file, entry.detail)
-    append(
-        Actor.of(request),
-        "summaries.verify",
-        result="different" if difference else "same",
-        subject_kind=entry.subject_kind,
-        subject_uuid=entry.subject_uuid,
-        subject_label=str(entry.detail.get("code", "")),
-        borrower_uuid=entry.borrower_uuid,
-    )
+    subject = same_subject(entry, str(entry.detail.get("code", "")))
+    append(Actor.of(request), "summaries.verify", result="different" if difference else "same", **subject)
     words = difference or f"All {file.size:,} bytes match."
     return {"is_same": not difference, "words": words}
 

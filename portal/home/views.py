@@ -161,9 +161,9 @@ def snooze(request: StaffRequest) -> HttpResponse:
         return finish_action(request, reverse("home:index"))
     log_page(
         request,
-        kind=Kind.BORROWER if item.borrower_uuid else "",
-        uuid=item.borrower_uuid or item.key,
-        label=item.sentence,
+        subject_kind=Kind.BORROWER if item.borrower_uuid else "",
+        subject_uuid=item.borrower_uuid or item.key,
+        subject_label=item.sentence,
         borrower_uuid=item.borrower_uuid,
     )
     context = {

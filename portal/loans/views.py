@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect
 
 from portal.account_page import account_page, unrecognized_words
 from portal.accounts.roles import requires
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.gateway import StaffRequest
 from portal.live.reading import LiveCopy
@@ -82,8 +82,7 @@ def schedule(request: StaffRequest, borrower_uuid: str, loan_uuid: str) -> HttpR
     append(
         Actor.of(request),
         "loans.schedule",
-        subject_label=f"loan {loan_uuid[:8]}",
         detail={"rows": len(loan.installments)},
-        **audit_subject(record),
+        **entry_subject(record, f"loan {loan_uuid[:8]}"),
     )
     return list_file(request, f"schedule-{loan_uuid[:8]}", heads, rows)

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
 from portal.jobs.queue import start_job
 from portal.lookup import tasks
@@ -80,4 +80,4 @@ def upload(actor: Actor, *, what: str, file: "UploadedFile[bytes]", told_at: dat
 
 
 def _append_entry(actor: Actor, action: str, record: Record, **fields: object) -> None:
-    append(actor, action, subject_label=str(record), **audit_subject(record), **fields)
+    append(actor, action, **entry_subject(record), **fields)

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.roles import requires
-from portal.audit.chain import append
+from portal.audit.chain import append, entry_subject
 from portal.audit.models import Actor
-from portal.audit.view_log import count_suggestions, log_list, log_record, log_view
+from portal.audit.view_log import count_suggestions, log_list, log_page, log_view
 from portal.gateway import StaffRequest
 from portal.jobs.models import Job
 from portal.jobs.queue import start_job
@@ -103,14 +103,7 @@ def search_page(
 def record(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
     """Show one record: its last answer and its owner."""
     found = get_object_or_404(Record, kind=kind, uuid=uuid, kind__in=SEARCHED_KINDS)
-    log_view(
-        Actor.of(request),
-        "lookup.record",
-        kind=kind,
-        uuid=uuid,
-        label=str(found),
-        borrower_uuid=found.borrower_uuid,
-    )
+    log_view(Actor.of(request), "lookup.record", **entry_subject(found))
     owner = Record.objects.filter(kind=Kind.BORROWER, uuid=found.borrower_uuid).first()
     context = {
         "record": found,
@@ -175,7 +168,7 @@ def correct(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         else:
             messages.info(request, "No changes to save.")
         return finish_action(request, found.get_absolute_url())
-    log_record(request, found)
+    log_page(request, **entry_subject(found))
     context = {"form": form, "record": found}
     return render_page(request, "lookup/correct.html", context, status=422 if form.is_bound else 200)
 
@@ -194,7 +187,7 @@ def archive(request: StaffRequest, kind: str, uuid: str) -> HttpResponse:
         f"{number:,} {(kind.label if number == 1 else searches.PLURALS[kind]).lower()}"
         for kind, number in ({} if found.archived_at else services.dependents(found)).items()
     ]
-    log_record(request, found)
+    log_page(request, **entry_subject(found))
     context = {"form": form, "record": found, "stays": stays}
     return render_page(request, "lookup/archive.html", context, status=422 if form.is_bound else 200)
 

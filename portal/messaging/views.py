@@ -135,17 +135,15 @@ def find_message(uuid: str) -> LinkedMessage:
 
 def open_panel(request: StaffRequest, row: LinkedMessage, explorer: Explorer) -> Panel:
     """Open the panel of a message, and log the view."""
-    message = row.message
-    log_view(
-        Actor.of(request),
-        "messaging.detail",
-        kind="message",
-        uuid=message.uuid,
-        label=message.label,
-        borrower_uuid=row.borrower_uuid,
-    )
+    log_view(Actor.of(request), "messaging.detail", **message_subject(row))
     tab = request.GET.get("tab", "")
     return Panel(row, tab if tab in TABS else next(iter(TABS)), explorer)
+
+
+def message_subject(row: LinkedMessage) -> dict[str, Any]:
+    """The fields that tie the log of a view to a message."""
+    uuid, label, owner = row.message.uuid, row.message.label, row.borrower_uuid
+    return {"subject_kind": "message", "subject_uuid": uuid, "subject_label": label, "borrower_uuid": owner}
 
 
 @require_safe
@@ -251,7 +249,7 @@ def link(request: StaffRequest, message_uuid: str) -> HttpResponseBase:
     if form.is_valid():
         save_link(request, row, form)
         return finish_action(request, address)
-    log_page(request, kind="message", uuid=message.uuid, label=message.label, borrower_uuid=row.borrower_uuid)
+    log_page(request, **message_subject(row))
     context = {"row": row, "form": form}
     return render_page(request, "messaging/link.html", context, status=422 if form.is_bound else 200)
 

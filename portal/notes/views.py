@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from portal.accounts.models import User
 from portal.accounts.roles import ACTS, requires
-from portal.audit.chain import append, audit_subject
+from portal.audit.chain import append, audit_subject, entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_page
 from portal.notes.models import FollowUp, Note
@@ -119,7 +119,7 @@ def plan_follow_up(actor: Actor, record: Record, *, title: str, due: date, owner
         owner_name=owner.audit_name() if owner else actor.name,
     )
     detail = {"for": owner.audit_name()} if owner else {}
-    append(actor, "notes.add_follow_up", subject_label=str(record), detail=detail, **audit_subject(record))
+    append(actor, "notes.add_follow_up", detail=detail, **entry_subject(record))
 
 
 def _form_page(
@@ -131,8 +131,7 @@ def _form_page(
     about: dict[str, str],
 ) -> HttpResponse:
     """The form, in a dialog or on a page of its own."""
-    kind, uuid, borrower_uuid = about["subject_kind"], about["subject_uuid"], about["borrower_uuid"]
-    log_page(request, kind=kind, uuid=uuid, label=str(subject), borrower_uuid=borrower_uuid)
+    log_page(request, subject_label=str(subject), **about)
     context: dict[str, Any] = {
         "crumbs": [crumb, (str(subject), subject.get_absolute_url())],
         "crumb": f"Add {noun}",

@@ -21,6 +21,7 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from portal.accounts.roles import requires
+from portal.audit.chain import entry_subject
 from portal.audit.models import Actor
 from portal.audit.view_log import log_view
 from portal.gateway import StaffRequest
@@ -97,15 +98,8 @@ def find_open(uuid: str) -> OpenRepayment | None:
 
 def log_repayment_view(request: StaffRequest, record: Record) -> None:
     """Log the view of a repayment."""
-    log_view(
-        Actor.of(request),
-        "repayments.detail",
-        kind=record.kind,
-        uuid=record.uuid,
-        label=f"repayment {record.uuid[:8]}",
-        borrower_uuid=record.borrower_uuid,
-        is_repeat=bool(request.htmx),
-    )
+    subject = entry_subject(record, f"repayment {record.uuid[:8]}")
+    log_view(Actor.of(request), "repayments.detail", is_repeat=bool(request.htmx), **subject)
 
 
 # --- The table of one page, with sums over all that match ---

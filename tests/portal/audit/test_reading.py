@@ -54,7 +54,14 @@ class TestFilters:
         append(NIGHT, "lookup.refresh_portfolio")
         append(Actor(name="anonymous"), "accounts.sign_in_failed", subject_label="root")
         append(MAYA, "borrowers.no_change", subject_label="Saved as it was", result="no_change")
-        log_view(MAYA, "loans.detail", kind="loan", uuid="l-2", label="looked at", borrower_uuid="b-2")
+        log_view(
+            MAYA,
+            "loans.detail",
+            subject_kind="loan",
+            subject_uuid="l-2",
+            subject_label="looked at",
+            borrower_uuid="b-2",
+        )
         write = uuid4()
         append(MAYA, "applications.submit", phase="attempt", intent_id=write, subject_label="the first half")
         append(
