@@ -8,7 +8,6 @@ import tempfile
 import zoneinfo
 from collections.abc import Iterator
 from concurrent.futures import wait
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ django.setup()
 
 from django.conf import LazySettings, settings
 from django.core.cache import cache
-from django.core.management import call_command
 from django.db import connection, connections
 from django.test import Client as Browser
 from django.test import TransactionTestCase
@@ -297,11 +295,7 @@ def existing_user(username: str, password: str | None = None, **fields: Any) -> 
 def superuser(role: Role = Role.ADMIN) -> User:
     """The user that ``createsuperuser`` creates, with all of Django's flags, later changed to ``role``."""
     if not User.objects.filter(username="root").exists():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("DJANGO_SUPERUSER_PASSWORD", "walnut-harbor-77")
-            call_command(
-                "createsuperuser", "--no-input", username="root", email="root@desk.example", stdout=StringIO()
-            )
+        User.objects.create_superuser("root", "root@desk.example", "walnut-harbor-77")
         User.objects.filter(username="root").update(is_staff=True, is_superuser=True)
     root = User.objects.get(username="root")
     if root.role != role:
