@@ -90,12 +90,11 @@ def uuid_problem(text: str) -> str | None:
     """Why a text can't be an ID of the service; ``None`` if it can."""
     if not text:
         return "is missing"
+    if is_uuid(text):  # Nine digits are part of many by chance.
+        return None
     if not store.IDENTIFIER.fullmatch(text):
         return "can have only letters, digits, dashes and underscores, up to 64"
-    # Many UUIDs contain nine digits by chance.
-    if not is_uuid(text) and any(tax_numbers(text)):
-        return TAX_NUMBER
-    return None
+    return TAX_NUMBER if any(tax_numbers(text)) else None
 
 
 def _import_records(parsed: Iterable[tuple[int, Parsed]], *, by: str, at: datetime | None) -> ImportReport:
@@ -198,7 +197,7 @@ def _parse_id(values: list[str]) -> Parsed:
         return "label contains a NUL character"
     if len(label) > 300:
         return "label is longer than 300 characters"
-    if number_problem(label):
+    if label and number_problem(label):
         return f"label {TAX_NUMBER}"
     return [Observation(kind=Kind(kind), uuid=uuid, borrower_uuid=owner, label=label)]
 

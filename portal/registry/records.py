@@ -1,12 +1,14 @@
 """Finds, inserts and updates many records at once. Hides how each database does that fast, bypassing the model."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
-from operator import or_
+from itertools import chain, islice
+from operator import itemgetter, or_
 from typing import Any, Protocol, TypeVar
 
 from django.db import connection
-from django.db.models import Field, Q, QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.base import ModelState
 from django.utils import timezone
 
 from portal.registry.models import Kind, Record
@@ -21,15 +23,19 @@ class HasBorrower(Protocol):
 
 
 B = TypeVar("B", bound=HasBorrower)
-_FIELDS = [field for field in Record._meta.concrete_fields if not field.primary_key]
-_DEFAULTS: Any = [field.get_default() for field in Record._meta.concrete_fields]
-_COLUMNS = [str(field.column) for field in _FIELDS]
+_FIELDS = {field.name: field for field in Record._meta.concrete_fields if not field.primary_key}
+_DEFAULTS = {field.name: field.get_default() for field in Record._meta.concrete_fields}
+INSERTED_AT_ONCE = 100
 LINK_COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
 
 
 def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Insert rows of prepared values, in the caller's transaction."""
+    """Insert rows of prepared values, in the caller's transaction.
+
+    SQLite copies every page that a statement with triggers changes, in case it fails; a row changes one of each of its
+    twenty indexes. So a statement inserts many rows, without Django, which would search all of it for its marks.
+    """
     into = f"registry_record ({', '.join(columns)})"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -37,15 +43,17 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
                 for row in rows:
                     copy.write_row(row)
         else:
-            marks = ", ".join(["%s"] * len(columns))
-            cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", list(rows))  # noqa: S608 - names of columns
+            marks, remaining = f"({', '.join('?' * len(columns))})", iter(rows)
+            while part := list(islice(remaining, INSERTED_AT_ONCE)):
+                statement = f"INSERT INTO {into} VALUES {', '.join([marks] * len(part))}"  # noqa: S608 - names of columns
+                with connection.wrap_database_errors:
+                    connection.connection.execute(statement, [*chain.from_iterable(part)])
 
 
 def unsaved_record(**values: Any) -> Record:
     """Create an unsaved record faster than the model, which computes every default again."""
-    record = Record(*_DEFAULTS)
-    for name, value in values.items():
-        setattr(record, name, value)
+    record = Record.__new__(Record)
+    record.__dict__.update(_DEFAULTS, _state=ModelState(), **values)
     return record
 
 
@@ -58,7 +66,7 @@ def create_records(records: Sequence[Record]) -> None:
         record.created_at = record.updated_at = now
     for record, key in zip(records, _next_keys(len(records)), strict=True):
         record.pk = key
-    insert_rows(["id", *_COLUMNS], ([record.pk, *_values(record, _FIELDS)] for record in records))
+    insert_rows(["id", *_FIELDS], ([record.pk, *values] for record, values in _values(records, _FIELDS)))
     for record in records:
         record._state.adding = False
 
@@ -80,9 +88,9 @@ def _next_keys(number: int) -> list[int]:
 
 def update_records(records: Sequence[Record], names: Collection[str]) -> None:
     """Write these fields of saved records, row by row, because building one statement for many takes longer."""
-    fields = [field for field in _FIELDS if field.name in names]
-    columns = ", ".join(f"{field.column} = %s" for field in fields)
-    rows = [[*_values(record, fields), record.pk] for record in records]
+    names = [name for name in _FIELDS if name in names]
+    columns = ", ".join(f"{name} = %s" for name in names)
+    rows = [[*values, record.pk] for record, values in _values(records, names)]
     if rows:
         with connection.cursor() as cursor:
             cursor.executemany(f"UPDATE registry_record SET {columns} WHERE id = %s", rows)  # noqa: S608 - names of columns
@@ -100,20 +108,21 @@ def records_by_key(pairs: Iterable[tuple[str, str]]) -> QuerySet[Record]:
     return Record.objects.filter(reduce(or_, of_kinds)) if uuids else Record.objects.none()
 
 
-def _values(record: Record, fields: Iterable[Field[Any, Any]]) -> list[Any]:
-    columns = record.__dict__
-    return [
-        value
-        if (value := columns[field.attname]) is None or type(value) is str
-        else _prepared_value(field, value)
-        for field in fields
-    ]
+def _values(records: Iterable[Record], names: Collection[str]) -> Iterator[tuple[Record, list[Any]]]:
+    """Each record with the values of these fields as the database takes them."""
+    read = itemgetter(*names)
+    for record in records:
+        values = zip(names, read(record.__dict__), strict=True)
+        yield (
+            record,
+            [one if one is None or type(one) is str else _prepared(name, one) for name, one in values],
+        )
 
 
 @lru_cache(64)
-def _prepared_value(field: Field[Any, Any], value: Any) -> Any:
+def _prepared(name: str, value: Any) -> Any:
     """The value for the database, cached because many rows share a time or a flag. Never called for texts."""
-    return field.get_db_prep_save(value, connection)
+    return _FIELDS[name].get_db_prep_save(value, connection)
 
 
 def active_records(kind: str) -> QuerySet[Record]:

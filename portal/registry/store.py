@@ -361,8 +361,8 @@ def _apply(record: Record, item: Observation, source: str, at: datetime) -> list
         replaced = _apply_answer(record, item.answer, canonical_json(item.answer), source, at)
     if not isinstance(item.answer, list):
         record.search_text = record.search_text or search_text(non_uuid_identifier(record.uuid))
-        label = search_text(record.label)
-        if label not in record.search_text:  # a name from staff or a file stays searchable
+        # A name from staff or a file stays searchable.
+        if record.label and (label := search_text(record.label)) not in record.search_text:
             record.search_text += label
     return replaced
 

@@ -18,6 +18,8 @@ def search_text(name: str | None = None, *others: str | None) -> str:
 
     No line is longer than the text of a search, or than PostgreSQL's index of lines can store.
     """
+    if not name and not any(others):
+        return ""
     first, *rest = (
         " ".join(fold(part or "").translate(UNMARKED).split())[:MAX_LENGTH] for part in (name, *others)
     )
