@@ -29,16 +29,11 @@ STALE_FIGURES = models.Q(answer_at__gt=models.F("figures_from"))
 LISTED = models.Q(archived_at__isnull=True)
 
 
-def _index(
-    kind: Kind | None, fields: list[str], name: str = "", only: models.Q | None = None
-) -> models.Index:
-    """An index for the lists of a kind or of all kinds; with ``only``, of some records."""
-    owners = models.Q(kind=kind) if kind else models.Q()
+def _index(kind: Kind, fields: list[str], name: str = "", only: models.Q | None = None) -> models.Index:
+    """An index for the lists of a kind; with ``only``, of some records."""
     name = name or f"by_{next(field for field in fields if field != 'kind').strip('-')}"
-    condition = owners & (only or models.Q()) & LISTED
-    return models.Index(
-        fields=fields, condition=condition, name=f"{kind.value if kind else 'record'}s_{name}"
-    )
+    condition = models.Q(kind=kind) & (only or models.Q()) & LISTED
+    return models.Index(fields=fields, condition=condition, name=f"{kind.value.removesuffix('s')}s_{name}")
 
 
 # The past due loans and lines, with a known or unknown amount. SQLite uses the index of this condition only with a
@@ -47,26 +42,41 @@ IS_LATE = ~models.Q(kind=Kind.BORROWER) & models.Q(past_due_rank__isnull=False)
 
 
 def _list_indexes() -> list[models.Index]:
-    """An index for each order and filter of a list, without archived records; some only for lists that need them.
+    """An index for each order and filter of a list or a search, without archived records.
 
-    The index of a filter ends in the other filters' columns, so that combined filters don't read rows. Of two suitable
-    indexes SQLite takes the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second
-    index for each nullable column, for the descending order with nulls last (migration ``0001_initial``).
+    Each index has one kind, because every index takes time for each new record, and space. On SQLite new indexes end
+    in the column of their condition, so that counting doesn't read rows. The index of a filter of borrowers has the
+    other filters' columns too, so that combined filters don't read rows either. Of two suitable indexes SQLite takes
+    the later one, so filters that usually leave fewer rows come later. PostgreSQL has a second index for each nullable
+    column, for the descending order with nulls last (migrations ``0001_initial`` and ``0008_indexes_of_kinds``).
     """
     usual = ["-updated_at", "-id"]
-    narrowing = ["subtype", "state", "status", "flagged"]
+    created, amount, status = ["-created_at", "-id"], ["amount", "id"], ["status", *usual]
+    narrowing = ["subtype", "state", "status"]
     worst = [["past_due", "id"], ["past_due_rank", "id"]]
-    of_accounts = [["needs_check", *usual], *worst, ["figures_good_through", "id"]]
-    orders: dict[Kind | None, list[list[str]]] = {
-        None: [
-            # The last column counts the records updated within a day.
-            ["checked_at", "id", "category"],
+    of_accounts = [*worst, ["figures_good_through", "id"]]
+    days = [amount, ["key_date", "id"], ["checked_at", "id"]]
+    by_kind: dict[Kind, list[list[str]]] = {
+        Kind.BORROWER: [
             # For the last changed of old records, which are far from the last changed of all: skips newer ones in the
             # index.
             [*usual, "created_at"],
-            *(["-created_at", "-id"], ["amount", "id"], ["key_date", "id"]),
-            *([one, *usual, *(other for other in narrowing if other != one)] for one in narrowing),
+            created,
+            *(
+                [one, *usual, *(other for other in [*narrowing, "flagged"] if other != one)]
+                for one in narrowing
+            ),
         ],
+        Kind.KEY_PERSON: [usual, created, ["state", *usual]],
+        # The category says which applications can be read again.
+        Kind.APPLICATION: [usual, created, amount, ["checked_at", "id", "category"], status],
+        Kind.LOAN: [usual, created, *days, ["state", *usual], status],
+        Kind.LINE: [usual, created, *days],
+        Kind.REPAYMENT: [usual, created, amount, ["subtype", *usual], status],
+        Kind.LOAN_REPAYMENTS: [["checked_at", "id"]],
+        Kind.LINE_REPAYMENTS: [["checked_at", "id"]],
+    }
+    earlier: dict[Kind, list[list[str]]] = {
         Kind.BORROWER: [["city", "id"], *worst, ["checked_at", *usual], ["created_by", *usual]],
         Kind.APPLICATION: [["category", "id"]],
         Kind.LOAN: [["rate", "id"], ["category", "id"], *of_accounts],
@@ -79,15 +89,16 @@ def _list_indexes() -> list[models.Index]:
         ],
     }
     answered, on_time = models.Q(answer_at__isnull=False), models.Q(flagged=False)
-    flagged = models.Q(flagged__in=[True])  # Written as in the filter, because SQLite compares the SQL text.
+    # Written as in the filters, because SQLite compares the SQL text.
+    flagged, to_check = models.Q(flagged__in=[True]), models.Q(needs_check__in=[True])
     late = ["past_due_rank", "id", "kind", "past_due", "oldest_unpaid_due", "days_past_due", "archived_at"]
     return [
         # Orders past due accounts of both kinds, and adds them up by aging without reading rows.
         models.Index(fields=late, condition=IS_LATE & LISTED, name="accounts_past_due"),
         # These have few accounts: those that are past due, have an answer, or have stale figures.
         *(
-            _index(kind, [days, "id"], only=models.Q(**{f"{days}__isnull": False}))
-            for kind, days in ((Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due"))
+            _index(kind, [days_column, "id"], only=models.Q(**{f"{days_column}__isnull": False}))
+            for kind, days_column in ((Kind.LOAN, "oldest_unpaid_due"), (Kind.LINE, "days_past_due"))
         ),
         *(
             index
@@ -98,11 +109,29 @@ def _list_indexes() -> list[models.Index]:
                 _index(kind, ["kind", "id"], "with_stale_figures", STALE_FIGURES),
                 _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "on_time", on_time),
                 _index(kind, ["kind", "key_date", "id", "flagged", "archived_at"], "late", flagged),
+                _index(kind, ["kind", *usual, "needs_check", "archived_at"], "to_check", to_check),
             )
         ),
         _index(Kind.LINE, ["kind", "days_past_due", "past_due", "id", "archived_at"], "by_aging"),
-        _index(None, ["kind", "status", "id"], "in_status"),
-        *(_index(kind, ["kind", *names]) for kind, lists in orders.items() for names in lists),
+        *(
+            _index(kind, ["kind", "status", "id", "archived_at"], "in_status")
+            for kind in (Kind.APPLICATION, Kind.LOAN, Kind.REPAYMENT)
+        ),
+        *(
+            _index(kind, ["kind", *names, "archived_at"])
+            for kind, lists in by_kind.items()
+            for names in lists
+        ),
+        *(
+            _index(kind, ["kind", *usual, "flagged", *more, "archived_at"], "flagged", flagged)
+            for kind, more in (
+                (Kind.BORROWER, narrowing),
+                (Kind.LOAN, []),
+                (Kind.LINE, []),
+                (Kind.REPAYMENT, []),
+            )
+        ),
+        *(_index(kind, ["kind", *names]) for kind, lists in earlier.items() for names in lists),
         models.Index(
             "kind",
             Lower("label"),

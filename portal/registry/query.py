@@ -337,13 +337,13 @@ def _kind(value: str) -> Kind:
 
 
 def _status(value: str) -> tuple[Iterable[Kind], Q]:
-    kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.LINE, Kind.REPAYMENT]
+    kinds = [Kind.BORROWER, Kind.APPLICATION, Kind.LOAN, Kind.REPAYMENT]
     status = _normalized(value).upper()
     if status in ("DELINQUENT", "PAST_DUE"):  # A repayment's flag means that it failed.
         return [Kind.BORROWER, Kind.LOAN, Kind.LINE], Q(flagged__in=[True])
     # The service may have unforeseen statuses, so every status on file can be searched for.
-    told = Record.objects.filter(kind__in=kinds, status=status, archived_at__isnull=True)
-    if status not in wording.STATUSES and not told.exists():
+    told = (Record.objects.filter(kind=kind, status=status, archived_at__isnull=True) for kind in kinds)
+    if status not in wording.STATUSES and not any(one.exists() for one in told):
         raise NotUnderstood(f"Unknown status. For example: {_joined(STATUSES)}.")
     return kinds, Q(status=status)
 

@@ -140,15 +140,16 @@ def distinct_values(kind: str, column: str, limit: int = 1_000) -> list[str]:
 def last_changes(*kinds: Kind) -> tuple[Any, ...]:
     """When a record of each kind last changed, as written by the database; one index step each.
 
-    The kinds are rows of a table: for a kind that it reads in the statement, SQLite may choose an index of that kind
-    alone, in another order, and read all of it.
+    For ``max()``, SQLite may choose another index of the kind and read all of it.
     """
-    asked = f"(VALUES {', '.join(['(%s)'] * len(kinds))}) AS asked"
-    newest = "SELECT max(updated_at) FROM registry_record WHERE kind = asked.column1 AND archived_at IS NULL"
+    newest = (
+        f"(SELECT updated_at FROM registry_record WHERE kind = '{kind.value}' AND archived_at IS NULL"  # noqa: S608
+        " ORDER BY updated_at DESC, id DESC LIMIT 1)"
+        for kind in kinds
+    )
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT column1, ({newest}) FROM {asked}", kinds)  # noqa: S608 - no value is in it
-        found = dict(cursor.fetchall())
-        return tuple(found[kind] for kind in kinds)
+        cursor.execute(f"SELECT {', '.join(newest)}")
+        return tuple(cursor.fetchone())
 
 
 def with_borrowers(rows: Iterable[B]) -> list[tuple[B, Record | None]]:

@@ -41,7 +41,7 @@ def test_the_last_change_of_a_kind_is_a_step_along_an_index(db: None) -> None:
         assert all(last_changes(Kind.LOAN, Kind.LINE, Kind.REPAYMENT))
         cursor.execute(f"EXPLAIN QUERY PLAN {queries[0]['sql']}")
         indexes = set(re.findall(r"INDEX (\w+)", str(cursor.fetchall())))
-    assert indexes == {"records_by_updated_at"}
+    assert indexes == {f"{kind.value}s_by_updated_at" for kind in set(kinds)}
 
 
 class TestMemory:

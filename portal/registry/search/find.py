@@ -132,7 +132,8 @@ def _keys(records: QuerySet[Record], limit: int) -> list[int]:
 
 
 def _with_value(value: Q, kinds: Sequence[Kind]) -> Q:
-    equal = Q(value, kind__in=kinds, archived_at__isnull=True)
+    of_kinds = (Q(value, kind=kind, archived_at__isnull=True) for kind in kinds if kind in OWNED)
+    equal = reduce(or_, of_kinds, Q(pk__in=[]))
     return by_keys(_keys(Record.objects.filter(equal), MAX_BY_KEYS + 1)) or equal
 
 

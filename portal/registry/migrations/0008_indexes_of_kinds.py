@@ -1,0 +1,119 @@
+"""Indexes of one kind each in the place of those of all kinds, of which a record was in many that no list of it reads.
+
+The version before this one reads each kind on its own too, except for an amount or a day that was typed.
+"""
+
+from typing import Any
+
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
+from django.db import migrations, models
+from django.db.models import Q
+
+USUAL, CREATED, AMOUNT = ["-updated_at", "-id"], ["-created_at", "-id"], ["amount", "id"]
+KEY_DATE, CHECKED, STATUS = ["key_date", "id"], ["checked_at", "id"], ["status", "-updated_at", "-id"]
+ADDED: dict[str, list[list[str]]] = {
+    "borrower": [
+        [*USUAL, "created_at"],
+        CREATED,
+        ["subtype", *USUAL, "state", "status", "flagged"],
+        ["state", *USUAL, "subtype", "status", "flagged"],
+        ["status", *USUAL, "subtype", "state", "flagged"],
+    ],
+    "key_person": [USUAL, CREATED, ["state", *USUAL]],
+    "application": [USUAL, CREATED, AMOUNT, [*CHECKED, "category"], STATUS],
+    "loan": [USUAL, CREATED, AMOUNT, KEY_DATE, CHECKED, ["state", *USUAL], STATUS],
+    "line": [USUAL, CREATED, AMOUNT, KEY_DATE, CHECKED],
+    "repayment": [USUAL, CREATED, AMOUNT, ["subtype", *USUAL], STATUS],
+    "loan_repayments": [CHECKED],
+    "line_repayments": [CHECKED],
+}
+FLAGGED = {"borrower": ["subtype", "state", "status"], "loan": [], "line": [], "repayment": []}
+REMOVED = [
+    *(f"records_by_{column}" for column in ("checked_at", "updated_at", "created_at", "amount", "key_date")),
+    *(f"records_by_{column}" for column in ("subtype", "state", "status", "flagged")),
+    *("records_in_status", "loans_by_needs_check", "lines_by_needs_check"),
+]
+FALLING = {
+    "amount": ["application", "loan", "line", "repayment"],
+    "key_date": ["loan", "line"],
+    "checked_at": ["loan", "line"],
+}
+"""The columns that may be empty, and the kinds whose list has them as an order."""
+FALLING_REMOVED = [
+    *(f"records_by_{column}_falling" for column in FALLING),
+    # Nothing is ordered by this column with the empty last.
+    *(f"{kind}s_by_past_due_falling" for kind in ("borrower", "loan", "line")),
+]
+
+
+def index(kind: str, name: str, fields: list[str], only: Q | None = None) -> models.Index:
+    return models.Index(
+        fields=["kind", *fields, "archived_at"],
+        condition=Q(kind=kind) & (only or Q()) & Q(archived_at__isnull=True),
+        name=f"{kind.removesuffix('s')}s_{name}",
+    )
+
+
+INDEXES = [
+    *(index(kind, f"by_{one[0].strip('-')}", one) for kind, lists in ADDED.items() for one in lists),
+    *(index(kind, "in_status", ["status", "id"]) for kind in ("application", "loan", "repayment")),
+    *(
+        index(kind, "flagged", [*USUAL, "flagged", *more], Q(flagged__in=[True]))
+        for kind, more in FLAGGED.items()
+    ),
+    *(
+        index(kind, "to_check", [*USUAL, "needs_check"], Q(needs_check__in=[True]))
+        for kind in ("loan", "line")
+    ),
+]
+
+
+class AddIndexOnline(AddIndexConcurrently):
+    """Adds an index while others write, where the database can.
+
+    PostgreSQL needs no columns that its condition fixes, and would read the whole index for a kind.
+    """
+
+    def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
+        if editor.connection.vendor != "postgresql":
+            migrations.AddIndex.database_forwards(self, app_label, editor, before, after)
+            return
+        _, _, options = self.index.deconstruct()
+        options["fields"] = [name for name in options["fields"] if name not in ("kind", "archived_at")]
+        plain = AddIndexConcurrently(self.model_name, models.Index(**options))
+        plain.database_forwards(app_label, editor, before, after)
+
+
+class RemoveIndexOnline(RemoveIndexConcurrently):
+    """Removes an index while others write, where the database can."""
+
+    def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
+        if editor.connection.vendor == "postgresql":
+            super().database_forwards(app_label, editor, before, after)
+        else:
+            migrations.RemoveIndex.database_forwards(self, app_label, editor, before, after)
+
+
+def change_falling_indexes(apps: Any, editor: Any) -> None:
+    """Do the same for the falling orders, which Django has no words for."""
+    if editor.connection.vendor != "postgresql":
+        return
+    for column, kinds in FALLING.items():
+        for kind in kinds:
+            editor.execute(
+                f"CREATE INDEX CONCURRENTLY {kind}s_by_{column}_falling ON registry_record"
+                f" ({column} DESC NULLS LAST, id DESC) WHERE kind = '{kind}' AND archived_at IS NULL"
+            )
+    for name in FALLING_REMOVED:
+        editor.execute(f"DROP INDEX CONCURRENTLY {name}")
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("registry", "0007_indexes_of_late_accounts")]
+
+    operations = [
+        *(AddIndexOnline("record", one) for one in INDEXES),
+        *(RemoveIndexOnline("record", name) for name in REMOVED),
+        migrations.RunPython(change_falling_indexes, migrations.RunPython.noop),
+    ]
