@@ -26,7 +26,7 @@ from portal.live.reading import coverage
 from portal.registry import changes
 from portal.registry.models import Kind, Record
 from portal.registry.query import parse_query
-from portal.registry.records import active_records, with_borrowers
+from portal.registry.records import active_records, read_records, with_borrowers
 from portal.registry.search.find import filter_records, of_borrowers
 from portal.ui.addresses import page_url
 from portal.ui.exports import list_file
@@ -41,6 +41,10 @@ MAX_SELECTED = 20
 """The most records that one click may refresh."""
 MIN_FOLDED = 3
 """With fewer rows, columns with the same words in each are shown."""
+_NOT_IN_FILES = (
+    *("search_text", "owner_confirmed", "failed_at", "failing_since", "failure", "answer_day", "archived_at"),
+    *("needs_check", "figures_good_through", "figures_version", "figures_from"),
+)
 _NULLABLE = {column.name for column in Record._meta.concrete_fields if column.null}
 
 
@@ -330,8 +334,10 @@ class ListPage:
         """Export the page, or with ``all`` everything that matches the filters."""
         found, is_whole = self.find(request.GET), "all" in request.GET
         columns = [column for column in self.shown_columns(request) if column.value]
-        whole = found.found.defer("search_text", *([] if self.reads_answers else ["answer"]))
-        records: Iterable[Record] = whole.iterator(BATCH_SIZE) if is_whole else found.page
+        without = [*_NOT_IN_FILES, *([] if self.reads_answers else ["answer", "answer_at", "asked_at"])]
+        records: Iterable[Record] = found.page
+        if is_whole:
+            records = read_records(found.found, without=without, batch_size=BATCH_SIZE)
         append(
             Actor.of(request),
             f"{self.area}.export",
@@ -339,7 +345,7 @@ class ListPage:
             detail={
                 "query": found.query,
                 "filters": found.filters,
-                "rows": whole.order_by().count() if is_whole else len(found.page),
+                "rows": found.found.order_by().count() if is_whole else len(found.page),
             },
         )
         words = " ".join([self.area, *(f"{chip.label} {chip.words}" for chip in found.chips)])

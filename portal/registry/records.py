@@ -125,6 +125,16 @@ def _prepared(name: str, value: Any) -> Any:
     return _FIELDS[name].get_db_prep_save(value, connection)
 
 
+def read_records(found: QuerySet[Record], *, without: Collection[str], batch_size: int) -> Iterator[Record]:
+    """Read many records faster than the model. Each column that is left out is read with a query when it is needed."""
+    names = [name for name in ("id", *_FIELDS) if name not in without]
+    for values in found.values_list(*names).iterator(batch_size):
+        record = Record.__new__(Record)
+        record.__dict__.update(zip(names, values, strict=True), _state=ModelState())
+        record._state.adding = False
+        yield record
+
+
 def active_records(kind: str) -> QuerySet[Record]:
     """The records of a kind that are not archived."""
     return Record.objects.filter(kind=kind, archived_at__isnull=True)
