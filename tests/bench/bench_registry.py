@@ -39,8 +39,12 @@ SPANS = (
     " in thousands of texts."
 )
 DURABLE = (
-    "on SQLite half of the time goes into the 14 indexes of a loan, and a quarter waits for the disk; on PostgreSQL"
-    " it was not taken apart."
+    "most of what is left is the record in its fifteen or so indexes, each of which an order, filter or search reads,"
+    " and the wait for the disk. A statement for a hundred records instead of one took 0.4 of the CPU."
+)
+CELLS = (
+    "of a borrower’s row its totals take a third, the conversion of its columns a fifth, and each cell is looked at for"
+    " formulas. A CSV writer for a hundred rows and records without the model saved a tenth to two thirds."
 )
 
 
@@ -166,13 +170,13 @@ def long_file(browser: Any) -> list[Row]:
     idle = resident()
     started, worked = time.perf_counter(), time.thread_time()
     lines = iter(browser.get("/borrowers/export/?all=1").streaming_content)
-    for _ in range(3):  # the mark of its encoding, the heads, a borrower
+    for _ in range(3):  # the mark of its encoding, the heads, some borrowers
         next(lines)
     first = (time.perf_counter() - started) * 1000
-    peak = max((resident() for number, _ in enumerate(lines) if number % 10_000 == 0), default=idle)
+    peak = max((resident() for number, _ in enumerate(lines) if number % 100 == 0), default=idle)
     name, rate = f"CSV of {BORROWERS:,} borrowers", BORROWERS / (time.thread_time() - worked)
     return [
-        at_least(f"{name}, rows per second of CPU", rate, EXPORTED, unit="rows/s"),
+        at_least(f"{name}, rows per second of CPU", rate, EXPORTED, unit="rows/s", why=CELLS),
         at_most(f"{name}, first row", first, FIRST_MS),
         bounded(f"{name}, memory beside idle", peak, idle, GROWN_MB, unit="MB"),
     ]
