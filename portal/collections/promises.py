@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 
 from portal.collections.models import Promise
@@ -159,8 +159,10 @@ def _repayments(
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:
     """The promises of active accounts that meet a condition and have one of these states, latest day first."""
-    active = Record.objects.filter(kind__in=ACCOUNTS, archived_at__isnull=True).values("uuid")
-    made = Promise.objects.filter(condition, withdrawn_at=None, account_uuid__in=active)
+    account = Record.objects.filter(
+        kind__in=ACCOUNTS, uuid=OuterRef("account_uuid"), archived_at__isnull=True
+    )
+    made = Promise.objects.filter(Exists(account), condition, withdrawn_at=None)
     accounts = dict(made.values_list("pk", "account_uuid"))
     found = [
         one
