@@ -80,9 +80,14 @@ class Checkpoints:
     accepted_until: int = 0
     """The entry with which an operator last accepted another trail. Older entries may name missing lines."""
 
+    @property
+    def last_entry_id(self) -> int:
+        """The entry that the last checkpoint names; 0 without one."""
+        return max(self.by_entry, default=0)
+
     def end_with(self, entry: Entry) -> bool:
         """Whether the last checkpoint names exactly this entry."""
-        last = self.by_entry.get(max(self.by_entry, default=0))
+        last = self.by_entry.get(self.last_entry_id)
         return last is not None and (last.entry_id, last.hash) == (entry.pk, entry.hash)
 
     def has_line_of(self, entry_id: int, signed_id: int) -> bool:
@@ -91,7 +96,7 @@ class Checkpoints:
 
     def last_match(self) -> int:
         """The last entry up to which every checkpoint matches the trail."""
-        entries = Entry.objects.filter(pk__lte=max(self.by_entry, default=0)).values_list("pk", "hash")
+        entries = Entry.objects.filter(pk__lte=self.last_entry_id).values_list("pk", "hash")
         hashes = {pk: digest for pk, digest in entries.iterator() if pk in self.by_entry}
         match = 0
         for entry_id in sorted(self.by_entry):

@@ -63,7 +63,7 @@ def check_trail(copy: Path | None = None, *, only_new: bool = False) -> list[str
                 )
             if (newest := Entry.objects.first()) and checkpoints.end_with(newest) and not differences:
                 return ["Nothing new to sign."]
-        since = max(checkpoints.by_entry, default=0) if only_new else 0
+        since = checkpoints.last_entry_id if only_new else 0
         checked = verify_chain(None if problems else checkpoints, since=since)
         found = [str(checked.found)] if checked.found else []
         problems = [*found, *problems, *differences]

@@ -412,5 +412,7 @@ def checkpoint_files(signed: Entry | None) -> Findings:
         return
     if signed and not stored.has_line_of(signed.pk, signed.detail["entry"]):
         yield bad(f"The trail was signed, but {checkpoints.LOST_LINE}. Check AUDIT_CHECKPOINT_DIR.")
+    elif stored.by_entry and not Entry.objects.filter(pk__gte=stored.last_entry_id).exists():
+        yield bad("The trail ends before its last checkpoint. Run manage.py verify_audit.")
     else:
         yield ok(f"Audit trail checkpoints found: {len(stored.by_entry):,}.")

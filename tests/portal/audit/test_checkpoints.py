@@ -99,6 +99,8 @@ class TestTampering:
         append(MAYA, "lookup.correct")
         check(recent=True)
         unguarded("DELETE FROM audit_entry WHERE id > 7")
+        words = "The trail ends before its last checkpoint. Run manage.py verify_audit."
+        assert words in [one.words for one in doctor.trail() if one.grade == "bad"]
         assert failure(recent=recent).startswith("Entry 9 was removed: the checkpoint of ")
 
     @pytest.mark.parametrize("recent", [False, True])
