@@ -5,7 +5,7 @@ The version before this one reads each kind on its own too, except for an amount
 
 from typing import Any
 
-from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
+from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 from django.db.models import Q
 
@@ -68,13 +68,20 @@ INDEXES = [
 ]
 
 
+def drop_index(editor: Any, name: str) -> None:
+    """Drop an index while others write, where the database can; an interrupted upgrade may have done it already."""
+    online = "CONCURRENTLY " if editor.connection.vendor == "postgresql" else ""
+    editor.execute(f"DROP INDEX {online}IF EXISTS {name}")
+
+
 class AddIndexOnline(AddIndexConcurrently):
-    """Adds an index while others write, where the database can.
+    """Adds an index while others write, where the database can; again after an interrupted upgrade.
 
     PostgreSQL needs no columns that its condition fixes, and would read the whole index for a kind.
     """
 
     def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
+        drop_index(editor, self.index.name)
         if editor.connection.vendor != "postgresql":
             migrations.AddIndex.database_forwards(self, app_label, editor, before, after)
             return
@@ -84,14 +91,11 @@ class AddIndexOnline(AddIndexConcurrently):
         plain.database_forwards(app_label, editor, before, after)
 
 
-class RemoveIndexOnline(RemoveIndexConcurrently):
-    """Removes an index while others write, where the database can."""
+class RemoveIndexOnline(migrations.RemoveIndex):
+    """Removes an index while others write, where the database can; again after an interrupted upgrade."""
 
     def database_forwards(self, app_label: str, editor: Any, before: Any, after: Any) -> None:
-        if editor.connection.vendor == "postgresql":
-            super().database_forwards(app_label, editor, before, after)
-        else:
-            migrations.RemoveIndex.database_forwards(self, app_label, editor, before, after)
+        drop_index(editor, self.name)
 
 
 def change_falling_indexes(apps: Any, editor: Any) -> None:
@@ -100,12 +104,13 @@ def change_falling_indexes(apps: Any, editor: Any) -> None:
         return
     for column, kinds in FALLING.items():
         for kind in kinds:
+            drop_index(editor, f"{kind}s_by_{column}_falling")
             editor.execute(
                 f"CREATE INDEX CONCURRENTLY {kind}s_by_{column}_falling ON registry_record"
                 f" ({column} DESC NULLS LAST, id DESC) WHERE kind = '{kind}' AND archived_at IS NULL"
             )
     for name in FALLING_REMOVED:
-        editor.execute(f"DROP INDEX CONCURRENTLY {name}")
+        drop_index(editor, name)
 
 
 class Migration(migrations.Migration):

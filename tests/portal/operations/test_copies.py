@@ -143,6 +143,16 @@ def test_an_upgrade_names_what_another_version_made() -> None:
         run("upgrade", verbosity=0)
 
 
+def test_an_upgrade_that_was_interrupted_between_two_indexes_can_be_repeated() -> None:
+    databases.run(
+        "DELETE FROM django_migrations WHERE app = 'registry' AND name = '0008_indexes_of_kinds'",
+        "DROP INDEX loans_by_amount",
+    )
+    run("upgrade", verbosity=0)
+    with connection.cursor() as cursor:
+        assert "loans_by_amount" in connection.introspection.get_constraints(cursor, Record._meta.db_table)
+
+
 def test_a_copy_is_its_owners_alone_and_takes_no_files_place(copy: Path) -> None:
     assert copy.stat().st_mode & 0o777 == 0o600
     with pytest.raises(CommandError, match="File exists"):
