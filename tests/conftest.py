@@ -1,6 +1,5 @@
 """Fixtures for all tests: the lending service's sandbox over real HTTP, and a signed-in browser for each role."""
 
-import functools
 import gc
 import itertools
 import os
@@ -141,32 +140,47 @@ SLOW = [
     "servicing/test_connections.py",
     "servicing/test_first_day.py",
 ]
-assert all((Path(__file__).parent / name).exists() for name in SLOW), "SLOW names a file that is gone"
+# They test what is sent: a PDF, a header, a form. It is the same on each database, and other tests run its queries.
+ONE_DATABASE = [
+    "portal/documents/test_borrower.py",
+    "portal/documents/test_document.py",
+    "portal/documents/test_pdf.py",
+    "portal/operations/test_compression.py",
+    "portal/operations/test_headers.py",
+    "portal/operations/test_uploads.py",
+    "portal/ui",
+]
+
+
+def files_in(names: list[str]) -> set[Path]:
+    """The files of a list, those of its folders included."""
+    paths = [Path(__file__).parent / name for name in names]
+    assert all(path.exists() for path in paths), "A listed file is gone"
+    return {file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))}
+
+
+SLOW_FILES, ONE_DATABASE_FILES = files_in(SLOW), files_in(ONE_DATABASE)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow. On another database than SQLite, leave out what touches no database: it ran there."""
+    """Mark what is slow. On another database than SQLite, leave out what ran there and is the same."""
     for item in items:
         if is_slow(item):
             item.add_marker(pytest.mark.slow)
     if connection.vendor != "sqlite":
-        once = [item for item in items if not touches_database(item)]
-        items[:] = [item for item in items if touches_database(item)]
+        once = [item for item in items if not needs_each_database(item)]
+        items[:] = [item for item in items if needs_each_database(item)]
         config.hook.pytest_deselected(items=once)
 
 
 def is_slow(item: pytest.Item) -> bool:
     commits = item.get_closest_marker("django_db")
-    return bool(commits and commits.kwargs.get("transaction")) or is_slow_file(item.path)
+    return bool(commits and commits.kwargs.get("transaction")) or item.path in SLOW_FILES
 
 
-@functools.cache
-def is_slow_file(path: Path) -> bool:
-    return any(path.is_relative_to(Path(__file__).parent / name) for name in SLOW)
-
-
-def touches_database(item: Any) -> bool:
-    return bool(item.get_closest_marker("django_db") or DATABASE_FIXTURES & {*item.fixturenames})
+def needs_each_database(item: Any) -> bool:
+    has_database = item.get_closest_marker("django_db") or DATABASE_FIXTURES & {*item.fixturenames}
+    return bool(has_database) and item.path not in ONE_DATABASE_FILES
 
 
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server"}
