@@ -47,7 +47,7 @@ def forget_connections() -> None:
     """So that a process that is forked now makes its own: none lies in this thread, none in the pool of all threads."""
     connections.close_all()
     if connection.vendor == "postgresql":
-        connection.close_pool()
+        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
 
 
 def run(*statements: str) -> None:

@@ -92,7 +92,8 @@ def administering(name: str) -> Row:
     import portal.urls
     from portal.accounts.models import User
 
-    portal.urls.urlpatterns.insert(0, path("bench/rows/", rows_view))
+    addresses: list[Any] = portal.urls.urlpatterns
+    addresses.insert(0, path("bench/rows/", rows_view))
     settings.ROOT_URLCONF = "portal.urls"
     user, _ = User.objects.get_or_create(username="auditor", defaults={"role": "auditor"})
     browser = Client()
@@ -180,7 +181,7 @@ def sow(count: int) -> None:
     from portal.audit.guard import GENESIS_HASH
     from portal.audit.models import Entry
 
-    fields = [Entry._meta.get_field(name) for name in HASHED_FIELDS[HASH_FORMAT]]
+    fields: list[Any] = [Entry._meta.get_field(name) for name in HASHED_FIELDS[HASH_FORMAT]]
     columns = ", ".join(["id", *(field.column for field in fields), "hash"])
     marks = ", ".join(["%s"] * (len(fields) + 2))
     last = GENESIS_HASH

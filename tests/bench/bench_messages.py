@@ -244,7 +244,8 @@ def writing() -> list[Row]:
 
     ready = sorted((message_row(one) for answer in answers for one in read(answer)), key=lambda row: row.pk)
     keys = [row.pk for row in ready]
-    ours, plain = [], []
+    ours: list[float] = []
+    plain: list[float] = []
     for work, took in ((sync, ours), (lambda: Message.objects.bulk_create(ready), plain)) * ROUNDS:
         started = time.perf_counter()
         work()
@@ -291,5 +292,5 @@ def exporting(database: str) -> tuple[float, float]:
             sys.stderr.write(f"{lines:,} lines of {form} in {time.perf_counter() - started:.0f} s\n")
     connection.close()
     if connection.vendor == "postgresql":
-        connection.close_pool()
+        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's
     return before, highest

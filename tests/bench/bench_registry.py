@@ -279,7 +279,7 @@ class Registry:
         texts = []
         for one in self.chance.sample(self.samples, 16):
             person = one.key_people[0]
-            for name in (one.first_name, f"{person.first_name} {person.last_name}"):
+            for name in (str(one.first_name), f"{person.first_name} {person.last_name}"):
                 cut = self.chance.choice(
                     [at for at in range(1, len(name) - 2) if name[at : at + 2].isalpha()]
                 )
@@ -311,7 +311,9 @@ class Registry:
         ]
         pages = ["page=400", "state=TX&page=300", "sort=name&page=4000"]
         people = [
-            one for sample in self.chance.sample(self.samples, 5) for one in (sample.first_name, sample.phone)
+            one
+            for sample in self.chance.sample(self.samples, 5)
+            for one in map(str, (sample.first_name, sample.phone))
         ]
         texts = [*people, "llc", "texas", "zzzz", "ana ortiz", "no", "n", "dental 42"]
         mixed = ["q=llc&state=TX", "q=smith&sort=name", "q=north&entity=CORPORATION"]

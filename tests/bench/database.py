@@ -63,4 +63,4 @@ def settle() -> None:
             cursor.execute("VACUUM ANALYZE")
     connection.close()
     if connection.vendor == "postgresql":
-        connection.close_pool()
+        connection.close_pool()  # type: ignore[attr-defined]  # of PostgreSQL's

@@ -86,7 +86,7 @@ def add_messages(number: int) -> None:
 
     stored = Message.objects.count()
     with indexes_made_last("messaging_message", search_index, is_worth_it=number > stored):
-        columns = [field.column for field in Message._meta.concrete_fields]
+        columns = [str(field.column) for field in Message._meta.concrete_fields]
         write("messaging_message", columns, row_batches(parts(stored, number), stored + number))
 
 

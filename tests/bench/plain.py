@@ -68,8 +68,9 @@ def add_references() -> None:
     from portal.registry.records import active_records
 
     engine = "django.template.backends.django.DjangoTemplates"
-    options = {"context_processors": settings.TEMPLATES[0]["OPTIONS"]["context_processors"][:3]}
-    settings.TEMPLATES.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
+    ours: Any = settings.TEMPLATES
+    options = {"context_processors": ours[0]["OPTIONS"]["context_processors"][:3]}
+    ours.append({"NAME": DJANGO, "BACKEND": engine, "APP_DIRS": True, "OPTIONS": options})
     # Its addresses are read with the others.
     import portal.urls
 
@@ -116,7 +117,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
 
     class Listed(admin.ModelAdmin[Any]):
         list_per_page = ROWS
-        has_module_permission = has_view_permission = lambda *_: True  # type: ignore[assignment]
+        has_module_permission = has_view_permission = lambda *_: True
 
         def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
             answer = super().changelist_view(request, extra_context)
@@ -130,7 +131,7 @@ def _admin(way: str, kinds: list[str]) -> Any:
             return [(one, one) for one in self.choices_of]
 
         def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-            return queryset.filter(**{self.parameter_name: self.value()}) if self.value() else queryset
+            return queryset.filter(**{str(self.parameter_name): self.value()}) if self.value() else queryset
 
     def choices(column: str, values: list[str]) -> type[Choices]:
         return type(column, (Choices,), {"title": column, "parameter_name": column, "choices_of": values})

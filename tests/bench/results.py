@@ -77,7 +77,7 @@ def keep_baseline(ratios: Mapping[str, float]) -> None:
     """Remember the ratios that later runs are compared with."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     BASELINE.write_text(
-        json.dumps(dict(sorted((known | ratios).items())), indent=1, ensure_ascii=False) + "\n"
+        json.dumps(dict(sorted({**known, **ratios}.items())), indent=1, ensure_ascii=False) + "\n"
     )
 
 

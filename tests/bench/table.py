@@ -34,7 +34,9 @@ class Row(NamedTuple):
     """The reason, where it is missed."""
 
 
-def compared(name: str, ours: Runs, reference: Runs, limit: float, *, unit: str = "ms", why: str = "") -> Row:
+def compared(
+    name: str, ours: Runs, reference: Runs, limit: float | None, *, unit: str = "ms", why: str = ""
+) -> Row:
     """A row that is met as long as ours is at most `limit` times the reference."""
     ratios = [one / other for one, other in zip(_runs(ours), _runs(reference), strict=True)]
     return _row(name, ratios, limit, TIMES, why)._replace(
