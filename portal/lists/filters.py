@@ -53,6 +53,8 @@ class Filter:
     options: Callable[[], Options] = field(default=tuple, repr=False)
     """The values of a select or a checkbox with their words."""
     range_end: RangeEnd | None = None
+    span_of: str = ""
+    """The column of a span of days that it begins or ends."""
 
     def control_for(self, state: QueryDict) -> dict[str, Any]:
         """What the template needs to render the control."""
@@ -162,6 +164,7 @@ def date_filters(column: str, *, labels: tuple[str, str], is_moment: bool = Fals
             words=lambda value: wording.day(value) or value,
             control="date",
             prompt=label,
+            span_of=column,
             **more,
         )
 

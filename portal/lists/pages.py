@@ -209,7 +209,8 @@ class ListPage:
                 state.pop(name, None)
         query = parse_query(state.get("q", ""))
         chosen, conditions, problems = chosen_filters(self.filters, state)
-        sort, order = self._order(state.get("sort", ""), state)
+        by_span = self._order_of_span(chosen)
+        sort, order = self._order(state.get("sort") or by_span, state)
         is_default = sort == next(iter(self.sorts))
         is_owned = Kind.BORROWER not in self.kinds
         owned, too_many = of_borrowers(query, self.kinds) if is_owned else (Q(), "")
@@ -222,7 +223,7 @@ class ListPage:
             is_exact=not (query.text or chosen),
             upcoming=self.upcoming() if self.upcoming and is_default else None,
         )
-        if chosen and paginator.count < MAX_COUNTED and not is_default:
+        if chosen and paginator.count < MAX_COUNTED and not is_default and sort != by_span:
             # So few are sorted after they are found; SQLite would search for them along the whole order.
             paginator.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*order)
         return Listing(
@@ -236,6 +237,11 @@ class ListPage:
             found=paginator.object_list,
             problems=[*query.problems, *filter(None, [too_many]), *problems],
         )
+
+    def _order_of_span(self, chosen: Iterable[Filter]) -> str:
+        """The order by the day that a span limits, for lists without a chosen order: any other sorts all matches."""
+        spans = {f"-{one.span_of}" for one in chosen if one.span_of}
+        return next((name for name, column in self.sorts.items() if column in spans), "")
 
     def _order(self, sort: str, state: QueryDict) -> tuple[str, list[OrderBy]]:
         """The order and its columns; a dash before its name reverses it.

@@ -38,6 +38,18 @@ def test_an_order_is_read_along_an_index(db: None, list_page: ListPage, sort: st
         assert "TEMP B-TREE" not in plan
 
 
+@pytest.mark.parametrize("list_page", [BORROWERS, APPLICATIONS])
+@pytest.mark.parametrize("span", ["from=2026-01-01&to=2026-12-31", "from=2026-10-01", "to=2026-10-01"])
+def test_a_span_of_days_is_read_in_the_order_of_its_day(db: None, list_page: ListPage, span: str) -> None:
+    listing = list_page.find(QueryDict(span))
+    assert listing.sort == "created"
+    assert list_page.find(QueryDict(f"{span}&sort=-created")).sort == "-created"
+    if connection.vendor == "sqlite":
+        plan = listing.found.values_list("pk")[:25].explain()
+        assert "INDEX records_by_created_at" in plan
+        assert "TEMP B-TREE" not in plan
+
+
 @pytest.mark.parametrize("area", ["borrowers", "applications", "loans", "lines", "repayments"])
 def test_filters_hide_nothing_of_an_empty_list(viewer: Browser, area: str) -> None:
     page = viewer.get(f"/{area}/?status=FAILED&entity=CORPORATION&q=acme").content.decode()
