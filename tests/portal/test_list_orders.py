@@ -1,5 +1,7 @@
 """What every list promises: each order is read along an index, on either database; an empty one says that it is."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.http import QueryDict
@@ -46,7 +48,7 @@ def test_a_span_of_days_is_read_in_the_order_of_its_day(db: None, list_page: Lis
     assert list_page.find(QueryDict(f"{span}&sort=-created")).sort == "-created"
     if connection.vendor == "sqlite":
         plan = listing.found.values_list("pk")[:25].explain()
-        assert "INDEX records_by_created_at" in plan
+        assert re.search(r"INDEX \w+_by_created_at", plan)
         assert "TEMP B-TREE" not in plan
 
 
