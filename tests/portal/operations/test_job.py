@@ -1,5 +1,7 @@
 """The page of a piece of background work, and the region that asks for its news."""
 
+import re
+
 import pytest
 from django.core.management import call_command
 from django.test import Client as Browser
@@ -23,6 +25,7 @@ def test_whoever_starts_it_follows_it_to_its_end(supervisor: Browser, loan: Reco
     news = supervisor.get(page.request["PATH_INFO"], headers=htmx("job"))
     assert (news["HX-Trigger"], "2 of 2" in news.content.decode()) == ('{"job:ended": {}}', True)
     assert "hx-trigger" not in news.content.decode()
+    assert re.search(r"2 of 2</span>\s*<span>Ended ", news.content.decode())
 
 
 def test_while_it_waits_the_region_asks_again(supervisor: Browser, loan: Record) -> None:
