@@ -111,6 +111,7 @@ def find_answered_application(borrower_uuid: str, application_uuid: str) -> tupl
 
 def answer_context(request: StaffRequest, record: Record, application: Application) -> dict[str, Any]:
     """Facts, offers and, on demand, the object as the service sent it."""
+    requested, further = facts(application), other_values(application)
     comparison = compare(application, OfferView.of(request.GET))
     preference = Preference.objects.filter(application_uuid=record.uuid).first()
     preferred = preference.offer_uuid if preference else ""
@@ -118,8 +119,9 @@ def answer_context(request: StaffRequest, record: Record, application: Applicati
     return {
         "application": application,
         "checks": consistency.check_application(application),
-        "facts": facts(application),
-        "further": other_values(application),
+        "facts": [(name, value) for name, value in requested if value],
+        "further": [(name, value) for name, value in further if value],
+        "not_provided": ", ".join(name.lower() for name, value in [*requested, *further] if not value),
         "decision_details": decision_details(application),
         "issues": application.issues[:MAX_ISSUES],
         "comparison": comparison,
