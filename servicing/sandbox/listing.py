@@ -12,7 +12,10 @@ IdRow = tuple[str, str, str, str]
 
 
 def list_ids(world: World) -> Iterator[IdRow]:
-    """One row for each record that the interface can read; loan applications are not among them."""
+    """One row for each record that the interface can read; loan applications are not among them.
+
+    The newest loan comes first: lists begin with what was added last, so they end with the long names of new loans.
+    """
     for user in world.users():
         yield "borrower", user["uuid"], user["uuid"], _name(user)
         for person in user.get("key_people", ()):
@@ -20,7 +23,7 @@ def list_ids(world: World) -> Iterator[IdRow]:
     for record in world.store.all("line_application"):
         label = f"Application for {_dollars(record.body['amount'])}, {_day(record.body['created_at'][:10])}"
         yield "application", record.uuid, record.owner, label
-    for record in world.store.all("loan"):
+    for record in sorted(world.store.all("loan"), key=lambda loan: loan.body["opening_date"], reverse=True):
         label = f"Loan of {_dollars(record.body['amount'])}, opened {_day(record.body['opening_date'])}"
         yield "loan", record.uuid, record.owner, label
     for record in world.store.all("line"):
