@@ -128,7 +128,7 @@ class Page:
                 ("Balance on the last statement", opening),
                 ("Advances and charges", closing - opening - paid - interest),
                 ("Payments", paid),
-                (f"Interest at {contents['rate']:.2f} % a year", interest),
+                (f"Interest at {contents['rate']:.2f}% a year", interest),
                 ("Balance on this statement", closing),
             ),
         )
