@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from portal.accounts.models import User
@@ -332,7 +333,8 @@ def _printed_contact(row: WorklistRow) -> str:
 
 
 def _printed_time(row: WorklistRow) -> str:
-    return wording.moment(row.record.checked_at) if row.record.checked_at else "Never"
+    at = row.record.checked_at
+    return cells.with_note(wording.day(at), wording.time_of_day(timezone.localtime(at))) if at else "Never"
 
 
 def printed_columns() -> list[Column]:
