@@ -16,7 +16,8 @@ LONGEST_WORD = 24
 
 BEFORE_PARTIAL_PAYMENTS = "before partial payments"
 MORE = '<span class="sd-wide"> · {}</span>'
-"""The part of a meta line that narrow screens hide."""
+OPENED = '<span class="sd-wide sd-widest"> · opened {}</span>'
+"""The parts of a meta line that narrow screens hide."""
 
 
 def account_link(row: Any, noun: str) -> SafeString:
@@ -31,7 +32,7 @@ def account_link(row: Any, noun: str) -> SafeString:
         record.label or record.uuid,
         noun,
         record.uuid[:8],
-        format_html(MORE, f"opened {wording.day(record.opened_on)}") if record.opened_on else "",
+        format_html(OPENED, wording.day(record.opened_on)) if record.opened_on else "",
         format_html(MORE, borrower_link(row.borrower)) if row.borrower else "",
     )
 

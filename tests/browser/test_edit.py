@@ -89,6 +89,17 @@ def test_an_individual_is_edited_from_home_until_confirmed(
     assert body == {"phone": "5125550143", "dob": "1987/04/19"}
 
 
+def test_a_review_keeps_its_buttons_and_its_values_in_line(page: Page, maya: Record) -> None:
+    page.goto(of_borrower(maya))
+    page.fill("[name=phone]", "(512) 555-0188")
+    page.get_by_role("button", name="Review changes").click()
+    expect(page.get_by_role("button", name="Send 1 change")).to_be_visible()
+    for width, line in ((1440, ".sd-form-foot .sd-btn"), (390, ".sd-changes td")):
+        page.set_viewport_size({"width": width, "height": 900})
+        tops = page.locator(line).evaluate_all("all => all.map(one => one.getBoundingClientRect().top)")
+        assert (width, len(tops) > 1, len(set(tops))) == (width, True, 1)
+
+
 def test_a_changed_field_says_what_it_was_and_goes_back(page: Page, maya: Record) -> None:
     page.goto(of_borrower(maya))
     phone, row = page.locator("[name=phone]"), page.locator(".sd-edit-phone")

@@ -53,6 +53,17 @@ def test_a_phone_shows_a_row_of_a_list_in_its_first_screen(page: Page, borrower:
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
+def test_a_phone_shows_a_figure_of_a_borrower_with_the_longest_name(
+    page: Page, portal_service: Sandbox
+) -> None:
+    name = "Hollingsworth-Vandermeer, Castellanos, Abernathy and Thibodeaux Consulting Engineers " * 2
+    owner = given.borrower(portal_service, first_name=name.strip(), email=f"{'office' * 8}@example.com")
+    given.loan(portal_service, owner)
+    page.set_viewport_size(PHONE)
+    page.goto(owner.get_absolute_url())
+    expect(page.locator(".sd-position .sd-figure-2:visible").first).to_be_in_viewport(ratio=1)
+
+
 def test_forced_colors_mark_what_is_chosen(page: Page, borrower: str) -> None:
     page.emulate_media(forced_colors="active")
     page.goto(f"{borrower}?tab=loans")
