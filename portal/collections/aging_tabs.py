@@ -1,20 +1,16 @@
 """The aging tabs of the worklist: the number of accounts in each bucket, and their sum."""
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.core.cache import cache
 from django.db.models import Case, Count, Q, QuerySet, Sum, Value, When
 
 from portal.lists.pages import Listing
-from portal.lists.paging import COUNT_CACHE_SECONDS, MAX_COUNTED
 from portal.registry.attention import Amount
 from portal.registry.figures import ACCOUNTS, NOT_KNOWN_RANK, aging_of_kinds, days_of
 from portal.registry.models import Record
-from portal.runtime.business_date import business_date
 from servicing.figures import Aging, aging
 
 
@@ -38,12 +34,8 @@ def aging_tabs(listing: Listing) -> list[AgingTab]:
     found = listing.without_tab()
     if not found.page.has_other_pages():
         tabs = _tabs(_bucket_of(record) for record in found.page)
-    elif found.total < MAX_COUNTED:
-        tabs = _tabs(_buckets(found.found))
     else:
-        digest = hashlib.sha256(found.link(sort=None, size=None).encode()).hexdigest()
-        key = f"collections.aging.{digest}.{business_date()}"
-        tabs = cache.get_or_set(key, lambda: _tabs(_buckets(found.found)), COUNT_CACHE_SECONDS) or []
+        tabs = found.add_up("aging", lambda: _tabs(_buckets(found.found)))
     return [
         one._replace(link=listing.link(aging=one.value), is_chosen=one.value == listing.tab) for one in tabs
     ]

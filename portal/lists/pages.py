@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.paginator import Page
 from django.db.models import Expression, F, OrderBy, Q, QuerySet
@@ -20,7 +20,7 @@ from portal.audit.view_log import log_list
 from portal.gateway import StaffRequest
 from portal.lists import cells
 from portal.lists.filters import Filter, chosen_filters
-from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count
+from portal.lists.paging import MAX_COUNTED, CappedPaginator, cached_count, cached_sums
 from portal.lists.saved_views import saved_views_menu
 from portal.live.reading import coverage
 from portal.registry import changes
@@ -35,6 +35,7 @@ from portal.ui.markup import escape_value
 from portal.ui.query_strings import TRANSIENT_PARAMS, Chip, query_string
 from portal.ui.templatetags.ui import explain_missing
 
+T = TypeVar("T")
 SIZES = (25, 50, 100)
 BATCH_SIZE = 500
 MAX_SELECTED = 20
@@ -429,6 +430,11 @@ class Listing:
         state = self.state.copy()
         del state[self.list_page.tab_filter]
         return self.list_page.find(state)
+
+    def add_up(self, name: str, compute: Callable[[], T]) -> T:
+        """What all of its matches add up to, cached under its filters and a name."""
+        words = f"{self.list_page.area} {name} {self.link(sort=None, size=None)}"
+        return cached_sums(words, self.list_page.kinds, compute, is_long=self.total >= MAX_COUNTED)
 
     @property
     def query_string(self) -> str:

@@ -4,22 +4,29 @@ Hides how a page is read along an index, and how matches are counted without rea
 """
 
 import hashlib
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from django.core.cache import cache
 from django.core.exceptions import EmptyResultSet
 from django.core.paginator import Page, Paginator
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
-from portal.registry.models import Record
+from portal.registry.attention import LAST_ACT
+from portal.registry.models import Kind, Record
+from portal.registry.records import last_changes
+from portal.runtime.business_date import business_date
 
 if TYPE_CHECKING:
     from django_stubs_ext import ValuesQuerySet
 
+T = TypeVar("T")
 # A filtered list is counted only up to here: nobody pages further, and counting would be the slowest part.
 MAX_COUNTED = 10_000
 COUNT_CACHE_SECONDS = 60
+SUMS_CACHE_SECONDS = 10
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cannot be subscripted
@@ -98,6 +105,24 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's own cann
 def cached_count(records: QuerySet[Record]) -> int:
     """The number of records, cached for a minute."""
     return cache.get_or_set(f"registry.count.{_digest(records)}", records.count, COUNT_CACHE_SECONDS) or 0
+
+
+def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, is_long: bool) -> T:
+    """What all records of a list add up to, until one changes or somebody does something; ten seconds at most.
+
+    Of a long list, as of a minute ago. The words say which list it is.
+    """
+    words = (
+        f"{words} {timezone.get_current_timezone_name()}"  # Days of a filter begin at the person's midnight.
+    )
+    key = f"registry.sums.{hashlib.sha256(words.encode()).hexdigest()}"
+    saved = cache.get_many([key, LAST_ACT])
+    state = business_date(), *(() if is_long else (saved.get(LAST_ACT), *last_changes(*kinds)))
+    saved_state, sums = saved.get(key, (None, None))
+    if saved_state != state:
+        sums = compute()
+        cache.set(key, (state, sums), COUNT_CACHE_SECONDS if is_long else SUMS_CACHE_SECONDS)
+    return cast(T, sums)
 
 
 def _digest(records: QuerySet[Record]) -> str:

@@ -4,6 +4,7 @@ An area has a module ``attention`` with one function for each kind of item. It t
 others, most urgent first.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -21,8 +22,8 @@ from portal.ui import wording
 
 MAX_SHOWN = 25
 """How many items of one kind are shown."""
-SHARED_ITEMS, SHARED_COUNT = "attention.items", "attention.count"
-"""The cache keys of the shared items, and of their number."""
+SHARED_ITEMS, SHARED_COUNT, LAST_ACT = "attention.items", "attention.count", "attention.act"
+"""The cache keys of the items that everybody has, of their number, and of the time of the last action."""
 
 
 def account_state() -> tuple[Any, ...]:
@@ -33,6 +34,7 @@ def account_state() -> tuple[Any, ...]:
 def forget_shared_items() -> None:
     """Drop the cached items of everyone's list, after an action or new messages."""
     cache.delete_many([SHARED_ITEMS, SHARED_COUNT])
+    cache.set(LAST_ACT, time.time_ns())
 
 
 @dataclass(frozen=True, kw_only=True)

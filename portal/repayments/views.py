@@ -13,6 +13,7 @@ from django.db.models import (
     ExpressionWrapper,
     F,
     Q,
+    QuerySet,
     Sum,
 )
 from django.db.models.functions import Cast, Round, TruncMonth
@@ -50,6 +51,8 @@ from portal.ui import wording
 
 Months = Mapping[str, tuple[int, Decimal | None]]
 """By title of a group: its number of rows in all, and the sum of the successful ones."""
+StatusCounts = dict[str, tuple[int | None, Amount | None]]
+"""For each status the number and the sum of its repayments; None if there are too many, or amounts are absurd."""
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths of a dollar: exact in every database."""
 PART = 10**6
@@ -136,12 +139,9 @@ class StatusTab(NamedTuple):
 def status_tabs(listing: Listing) -> list[StatusTab]:
     """Build the tabs: all that match the other filters, the scheduled ones, and each other status."""
     found = listing.without_tab()
-    counts: dict[str, tuple[int | None, Amount | None]] = {}
+    counts: StatusCounts
     if found.total < MAX_COUNTED:
-        by_status = _with_totals(found.found.order_by().values_list("status"), Q())
-        for status, number, wanted, summed, *parts, unknown in by_status.annotate(unknown=UNKNOWN):
-            is_known = wanted == summed + unknown
-            counts[status] = number, Amount(_dollars(*parts), unknown) if is_known else None
+        counts = found.add_up("statuses", lambda: _by_status(found))
     else:
         counts = dict.fromkeys(distinct_values(Kind.REPAYMENT, "status"), (None, None))
     tabs = [StatusTab("All", found.total, None, listing.link(status=None), not listing.tab)]
@@ -149,6 +149,15 @@ def status_tabs(listing: Listing) -> list[StatusTab]:
         value, words = (status, wording.status(status).word) if status else (NONE, "No status")
         tabs.append(StatusTab(words, *counts[status], listing.link(status=value), value == listing.tab))
     return tabs
+
+
+def _by_status(found: Listing) -> StatusCounts:
+    counts: StatusCounts = {}
+    by_status = _with_totals(found.found.order_by().values_list("status"), Q())
+    for status, number, wanted, summed, *parts, unknown in by_status.annotate(unknown=UNKNOWN):
+        is_known = wanted == summed + unknown
+        counts[status] = number, Amount(_dollars(*parts), unknown) if is_known else None
+    return counts
 
 
 def _by_month(rows: list[RepaymentRow], counted: Months, today: date) -> list[MonthGroup]:
@@ -169,10 +178,13 @@ def _counted(found: Listing, rows: list[RepaymentRow], today: date) -> Months:
         return {UPCOMING: (upcoming, None)}
     first, last = min(dates).replace(day=1), max(dates) + timedelta(days=31)
     span = matching.exclude(is_upcoming(today)).filter(key_date__gte=first, key_date__lte=last)
+    return {UPCOMING: (upcoming, None), **found.add_up(f"{first} {last}", lambda: _months(span))}
+
+
+def _months(span: QuerySet[Record]) -> dict[str, tuple[int, Decimal | None]]:
     months = span.annotate(month=TruncMonth("key_date")).values_list("month")
     totals = _with_totals(months, Q(status__iexact=SUCCEEDED))
-    by_month = {f"{month:%B} {month.year}": (number, _sum(*sums)) for month, number, *sums in totals}
-    return {UPCOMING: (upcoming, None), **by_month}
+    return {f"{month:%B} {month.year}": (number, _sum(*sums)) for month, number, *sums in totals}
 
 
 def _with_totals(groups: Any, condition: Q) -> Any:

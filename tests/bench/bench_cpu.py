@@ -122,8 +122,9 @@ def each_page(size: Size) -> list[Row]:
 # --- Pages ---
 
 ADDED_UP = (
-    "beside the rows it adds up months, statuses or aging, whose statements take longer to build than to run, and a row"
-    " has twice the parts of another list's."
+    "it adds up months, statuses or aging, whose statements take longer to build than to run, so the sums are cached"
+    " until a record changes, ten seconds at most. A row has twice the parts of another list's, and a sixth of the page"
+    " reads its records with their answers."
 )
 WHOLE_BORROWER = (
     "it decodes every account with its repayments for the timeline and the data checks, and draws thirteen cards and"

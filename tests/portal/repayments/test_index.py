@@ -129,6 +129,13 @@ class TestList(AccountList):
             "Succeeded": ("1", "$1.10"),
         }
 
+    def test_the_sum_of_a_tab_follows_each_payment(self, viewer: Browser, portal_service: Sandbox) -> None:
+        self.known(portal_service, status="SUCCEEDED", amount=Decimal(5))
+        one = self.tabs(viewer.get("/repayments/").content.decode())
+        self.known(portal_service, status="SUCCEEDED", amount=Decimal(7))
+        both = self.tabs(viewer.get("/repayments/").content.decode())
+        assert [one["Succeeded"], both["Succeeded"]] == [("1", "$5.00"), ("2", "$12.00")]
+
     def test_a_tab_stands_for_its_filter(self, viewer: Browser, portal_service: Sandbox) -> None:
         for status in ("SUCCEEDED", "", "SCHEDULED"):
             self.known(portal_service, "Aurora Lamps LLC", status=status, amount=None)
