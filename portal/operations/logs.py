@@ -32,7 +32,7 @@ _NUMBER = re.compile(
 # Django appends the address to these messages, so only the text before it is kept.
 _ADDRESS = re.compile(r"(: /| /|: https?://).*", re.DOTALL)
 # Extra attributes that a line may have.
-EXTRA_FIELDS = ("view", "method", "status", "ms")
+EXTRA_FIELDS = ("view", "method", "status", "ms", "cpu_ms")
 
 
 class JsonFormatter(logging.Formatter):

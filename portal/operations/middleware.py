@@ -37,7 +37,7 @@ class RequestMiddleware:
 
     def __call__(self, request: Any) -> HttpResponse:
         request.request_id = f"r-{secrets.token_hex(6)}"
-        token, began = logs.current.set(request), time.monotonic()
+        token, began, worked = logs.current.set(request), time.monotonic(), time.thread_time()
         clocks.clear_cache_after_set_back()
         is_check = request.path_info in CHECK_PATHS
         if is_check:
@@ -59,7 +59,8 @@ class RequestMiddleware:
                     # A client can send any word as its method.
                     method = request.method if request.method in HTTPMethod.__members__ else "_OTHER"
                     fields = {"view": view, "method": method, "status": response.status_code}
-                    logger.info("%s %s", method, view, extra=fields | {"ms": milliseconds})
+                    took = {"ms": milliseconds, "cpu_ms": round((time.thread_time() - worked) * 1000)}
+                    logger.info("%s %s", method, view, extra=fields | took)
                     _describe(span, method, request, response)
             return response
         finally:

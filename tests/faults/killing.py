@@ -115,6 +115,17 @@ class Portal:
         """Anonymous memory of it and its children; mapped files don't count."""
         return _kept(self.process.pid) if self.process else 0.0
 
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU of it and its children."""
+        return _worked(self.process.pid) / os.sysconf("SC_CLK_TCK") if self.process else 0.0
+
+
+def _worked(pid: int) -> int:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(user) + int(system) + sum(_worked(int(one)) for one in children)
+
 
 def _kept(pid: int) -> float:
     told = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())

@@ -53,12 +53,15 @@ class Load(NamedTuple):
     p95: int
     growth: float
     """Megabytes per 10,000 requests."""
-    views: dict[str, int]
-    """The 95th percentile of each view, in milliseconds."""
+    views: dict[str, str]
+    """Of each view the 95th percentile, the CPU of a request, and that of a page with its panels."""
+    cpu: float
+    """Milliseconds of CPU of both processes for a page with its panels, calls of the service included."""
 
     def __str__(self) -> str:
         return (
             f"server time median {self.median} ms, p95 {self.p95} ms (at most {MOST_MS}), "
+            f"CPU of a page with its panels {self.cpu:.0f} ms, "
             f"memory {self.growth:+.1f} MB in 10,000 requests (at most {MOST_MB})"
         )
 
@@ -84,15 +87,15 @@ def loaded(service: Sandbox, seconds: float) -> Load:
         portal.start()
         try:
             errors, memory = _day(portal, people, log, seconds)
+            worked = portal.cpu_seconds
         finally:
             portal.kill()
-        times = _times(log)
-    views = {
-        view: _within([ms for other, ms in times if other == view], 95)
-        for view in sorted({v for v, _ in times})
-    }
-    every = [ms for _, ms in times]
-    return Load(len(times), errors, _within(every, 50), _within(every, 95), _growth(memory), views)
+        answers = _answers(log)
+    pages = {reference for one in people for reference in one.pages}
+    views = {view: _described(answers, view, pages) for view in sorted({one.view for one in answers})}
+    every = [one.ms for one in answers]
+    cpu = worked * 1000 / max(len(pages), 1)
+    return Load(len(every), errors, _within(every, 50), _within(every, 95), _growth(memory), views, cpu)
 
 
 def deployed(service: Sandbox) -> dict[str, str]:
@@ -110,6 +113,23 @@ def deployed(service: Sandbox) -> dict[str, str]:
     return told
 
 
+class Answer(NamedTuple):
+    """One request in the portal's log."""
+
+    reference: str
+    view: str
+    ms: int
+    cpu_ms: int
+
+
+def _described(answers: list[Answer], view: str, pages: set[str]) -> str:
+    """What a view took; panels are asked for at the address of their page, so its requests divide by its pages."""
+    asked = [one for one in answers if one.view == view]
+    cpu, whole = sum(one.cpu_ms for one in asked), sum(one.reference in pages for one in asked)
+    of_page = f", {cpu / whole:.0f} a page" if whole and whole < len(asked) else ""
+    return f"{_within([one.ms for one in asked], 95)} (CPU {cpu / len(asked):.0f}{of_page})"
+
+
 def _within(times: list[int], share: int) -> int:
     """This percentile."""
     return sorted(times)[len(times) * share // 100]
@@ -121,6 +141,8 @@ class Person:
     def __init__(self, session: requests.Session, url: str, loan: Record, line: Record) -> None:
         self.session, self.url, self.loan, self.line = session, url, loan, line
         self.errors: list[str] = []
+        self.pages: list[str] = []
+        """The references of whole pages, apart from those of their parts."""
 
     def work(self, end: float, chance: random.Random) -> None:
         """Do the steps in turn, with pauses."""
@@ -166,6 +188,7 @@ class Person:
     def get(self, address: str, headers: dict[str, str] | None = None) -> str:
         answer = self.session.get(self.url + address, headers=headers, timeout=60)
         self.note(answer, 200)
+        self.pages += [answer.headers["X-Request-ID"]] if headers is None else []
         return answer.text
 
     def note(self, answer: requests.Response, wanted: int) -> None:
@@ -206,10 +229,14 @@ def _day(
     return [error for one in people for error in one.errors], memory
 
 
-def _times(log: Path) -> list[tuple[str, int]]:
-    """View and milliseconds of each request, from the portal's log."""
+def _answers(log: Path) -> list[Answer]:
+    """Each request, from the portal's log."""
     lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
-    return [(line["view"], line["ms"]) for line in lines if line.get("logger") == "portal.requests"]
+    return [
+        Answer(line["request_id"], line["view"], line["ms"], line["cpu_ms"])
+        for line in lines
+        if line.get("logger") == "portal.requests"
+    ]
 
 
 def _growth(memory: list[tuple[int, float]]) -> float:
