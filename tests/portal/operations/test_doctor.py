@@ -224,7 +224,7 @@ def test_a_database_that_is_away_is_said_at_once_with_its_reason(
         cwd=BASE_DIR,
         capture_output=True,
         text=True,
-        timeout=25,
+        timeout=120,
     )
     (told,) = (line for line in done.stdout.splitlines() if line.startswith(f"WRONG  {said}"))
     assert why in told
