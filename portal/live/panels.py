@@ -9,6 +9,7 @@ deadline.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +20,7 @@ from django.utils.safestring import SafeString
 from portal.audit.models import Actor
 from portal.audit.service_health import forget_health
 from portal.gateway import StaffRequest
-from portal.live.reading import NO_SCRIPT_WAIT_SECONDS, LiveCopy, ask_and_wait, start_reads, wait_if_quick
+from portal.live.reading import NO_SCRIPT_WAIT_SECONDS, LiveCopy, ask_and_wait, start_reads
 from portal.registry.models import Record, Source
 from portal.ui.htmx import render_page, requested_partial
 from portal.ui.markup import format_html
@@ -35,8 +36,8 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
     """The copies that each panel of a page shows, by the panel's HTML id.
 
     The loader waits for all copies, a panel that is refreshed for its own (``?refresh=1`` calls even for fresh ones).
-    A whole page waits a moment for a service that was fast lately, so that its answers need not be rendered a second
-    time. Without JavaScript it waits longer.
+    A whole page waits a moment, so that the answers of a fast service need not be rendered a second time. Without
+    JavaScript it waits longer.
     """
     force, actor = "refresh" in request.GET, Actor.of(request)
     everything = {record.pk: record for records in panels.values() for record in records}
@@ -49,7 +50,7 @@ def show_panels(request: StaffRequest, panels: Mapping[str, Sequence[Record]]) -
         running = start_reads(actor, list(everything.values()), force=force)
         if not running:
             return {name: [LiveCopy(record) for record in records] for name, records in panels.items()}
-        wait_if_quick(running, PAGE_WAIT_SECONDS)
+        wait(running, timeout=PAGE_WAIT_SECONDS)
     else:
         ask_and_wait(actor, list(everything.values()), force=force, deadline=NO_SCRIPT_WAIT_SECONDS)
     stored = Record.objects.in_bulk(everything)

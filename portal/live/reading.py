@@ -45,8 +45,6 @@ REJECTED_PREFIX = "Refused: "
 
 _pool = ThreadPoolExecutor(max_workers=24, thread_name_prefix="live")
 _running: set[Future[None]] = set()
-_took: dict[str, float] = {}
-"""How many seconds a read of each kind took lately, in this process."""
 
 
 @dataclass
@@ -178,27 +176,19 @@ def ask_and_wait(
         _wait_for_others(records, until)
 
 
-def start_reads(
-    actor: Actor, records: Sequence[Record], *, force: bool = False
-) -> dict[Future[None], Record]:
+def start_reads(actor: Actor, records: Sequence[Record], *, force: bool = False) -> set[Future[None]]:
     """Start one call for each due record, in parallel, and return without waiting."""
     if connection.in_atomic_block:  # Other threads can't see this transaction or write beside it.
-        return {}
+        return set()
     # The request's context is copied, so that logs and traces of the call have its reference.
     started = {
-        _pool.submit(copy_context().run, _read_in_thread, actor, record): record
+        _pool.submit(copy_context().run, _read_in_thread, actor, record)
         for record in claim_due(records, force=force)
     }
     _running.update(started)
     for one in started:
         one.add_done_callback(_running.discard)
     return started
-
-
-def wait_if_quick(running: Mapping[Future[None], Record], seconds: float) -> None:
-    """Wait so long for reads under way, unless one of them takes longer anyway, as far as is known."""
-    if all(_took.get(record.kind, 0) < seconds for record in running.values()):
-        wait(running, timeout=seconds)
 
 
 def _wait_for_others(records: Sequence[Record], until: float) -> None:
@@ -249,12 +239,9 @@ def read_live(actor: Actor, record: Record) -> bool:
 
 
 def _read_in_thread(actor: Actor, record: Record) -> None:
-    began = time.monotonic()
     try:
         read_live(actor, record)
     finally:
-        took = time.monotonic() - began
-        _took[record.kind] = (_took.get(record.kind, took) + took) / 2
         connection.close()
 
 
