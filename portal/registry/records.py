@@ -25,7 +25,7 @@ class HasBorrower(Protocol):
 B = TypeVar("B", bound=HasBorrower)
 _FIELDS = {field.name: field for field in Record._meta.concrete_fields if not field.primary_key}
 _DEFAULTS = {field.name: field.get_default() for field in Record._meta.concrete_fields}
-INSERTED_AT_ONCE = 100
+INSERT_BATCH_ROWS = 100
 LINK_COLUMNS = ("kind", "uuid", "borrower_uuid", "label")
 """The columns that a record's name and address need."""
 
@@ -44,7 +44,7 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
                     copy.write_row(row)
         else:
             marks, remaining = f"({', '.join('?' * len(columns))})", iter(rows)
-            while part := list(islice(remaining, INSERTED_AT_ONCE)):
+            while part := list(islice(remaining, INSERT_BATCH_ROWS)):
                 statement = f"INSERT INTO {into} VALUES {', '.join([marks] * len(part))}"  # noqa: S608 - names of columns
                 with connection.wrap_database_errors:
                     connection.connection.execute(statement, [*chain.from_iterable(part)])

@@ -33,7 +33,7 @@ XLSX_FORMATS: Mapping[type, str] = {
     date: "mmm d, yyyy",
     datetime: "mmm d, yyyy h:mm AM/PM",
 }
-AT_ONCE = 100
+PIECE_ROWS = 100
 """How many rows are sent together."""
 XLSX_WIDTH = 18
 XLSX_PIECE_BYTES = 64 * 1024
@@ -67,7 +67,7 @@ def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -
 def json_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> StreamingHttpResponse:
     """Export one JSON object per line, with the column titles as keys and exact numbers."""
     remaining = iter(rows)
-    lines = iter(lambda: [dict(zip(columns, row, strict=True)) for row in islice(remaining, AT_ONCE)], [])
+    lines = iter(lambda: [dict(zip(columns, row, strict=True)) for row in islice(remaining, PIECE_ROWS)], [])
     objects = map(_JSON.encode_lines, lines)
     return _download(f"{name}-{business_date()}.jsonl", "application/jsonl", objects)
 
@@ -165,7 +165,7 @@ def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterato
     yield "\ufeff"
     yield _csv_text([columns])
     remaining = iter(rows)
-    while part := [[without_formulas(value) for value in row] for row in islice(remaining, AT_ONCE)]:
+    while part := [[without_formulas(value) for value in row] for row in islice(remaining, PIECE_ROWS)]:
         yield _csv_text(part)
 
 
