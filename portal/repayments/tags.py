@@ -44,7 +44,10 @@ def repayment_row(
     was_closed = request.htmx.trigger == f"close-{one.uuid}"
     marks = [' aria-current="true"'] * is_open + [" data-focus"] * was_closed
     when = day(one.effective_date) if one.effective_date else "No date"
-    name, *meta = ([format_html("<b>{}</b>", row.borrower)] if row.borrower else []) + [when, _type(row)]
+    name, *meta = ([format_html('<b title="{0}">{0}</b>', row.borrower)] if row.borrower else []) + [
+        when,
+        _type(row),
+    ]
     words = format_html_join(" · ", "{}", ((part,) for part in meta if part))
     return format_html(
         ROW,
