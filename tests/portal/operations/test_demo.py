@@ -59,7 +59,7 @@ def running(environment: dict[str, str], command: Sequence[str] = COMMAND) -> It
     # The tests may run where a hangup is ignored, as under nohup; the demo would inherit that.
     command = ["env", "--default-signal=HUP,INT", *command]
     demo = subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
-    impatience = threading.Timer(120, demo.terminate)
+    impatience = threading.Timer(300, demo.terminate)
     impatience.start()
     try:
         assert demo.stdout
