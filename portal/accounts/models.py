@@ -124,7 +124,7 @@ class User(AbstractUser):
         return False
 
     def check_password(self, raw_password: str | None) -> bool:
-        """Check a password. Replacing an outdated hash meanwhile is not announced as a password change."""
+        """Check a password. Replacing an outdated hash on the way is not announced as a change."""
         self._is_rehashing = True
         try:
             return super().check_password(raw_password)

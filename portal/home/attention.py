@@ -232,7 +232,7 @@ def _snoozes() -> QuerySet[Snooze]:
 
 
 def forget_items(user: User) -> None:
-    """Drop this person's cached items after an action of theirs."""
+    """Drop this person's cached items after they act."""
     forget_shared_items()
     cache.delete_many([_personal_count(user), _approval_count(user)])
 

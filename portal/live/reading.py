@@ -1,6 +1,6 @@
 """Saved copy first, then live: what is shown of a record, and when the service is called for it again.
 
-A page renders saved copies at once. Meanwhile the service is called in parallel for every record on it, and every
+A page renders saved copies at once. At the same time the service is called in parallel for every record on it, and every
 answer becomes the new copy, which :mod:`portal.live.panels` shows. Hides who calls when: each record at most once in
 30 seconds, unless a person refreshes it.
 """

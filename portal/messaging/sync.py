@@ -246,7 +246,7 @@ class Sync:
         self.run.save()
 
     def _mark_gone(self, gone: set[str], new: set[str]) -> None:
-        """Mark messages that the service no longer lists; any that came and went meanwhile are not new."""
+        """Mark messages that the service no longer lists; any that came and went in between are not new."""
         uuids = sorted(gone)
         for start in range(0, len(uuids), BATCH):
             Message.objects.filter(uuid__in=uuids[start : start + BATCH]).update(gone_at=timezone.now())

@@ -114,7 +114,7 @@ def stop_with_parent(parent: int) -> None:
 
 
 def is_stopping(pid: int) -> bool:
-    """Whether a process is handling an interrupt or a hang-up, which it blocks meanwhile."""
+    """Whether a process is handling an interrupt or a hang-up, which it blocks until it is done."""
     try:
         blocked = re.search(r"SigBlk:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
     except OSError:
