@@ -1,8 +1,8 @@
 """Saved copy first, then live: what is shown of a record, and when the service is called for it again.
 
-A page renders saved copies at once. At the same time the service is called in parallel for every record on it, and every
-answer becomes the new copy, which :mod:`portal.live.panels` shows. Hides who calls when: each record at most once in
-30 seconds, unless a person refreshes it.
+A page renders saved copies at once. At the same time the service is called in parallel for every record on it, and
+every answer becomes the new copy, which :mod:`portal.live.panels` shows. Hides who calls when: each record at most
+once in 30 seconds, unless a person refreshes it.
 """
 
 import time
