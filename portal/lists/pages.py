@@ -432,7 +432,7 @@ class Listing:
         return self.list_page.find(state)
 
     def add_up(self, name: str, compute: Callable[[], T]) -> T:
-        """What all of its matches add up to, cached under its filters and a name."""
+        """Compute the sums of all matches, cached by name and filters."""
         words = f"{self.list_page.area} {name} {self.link(sort=None, size=None)}"
         return cached_sums(words, self.list_page.kinds, compute, is_long=self.total >= MAX_COUNTED)
 

@@ -108,9 +108,9 @@ def cached_count(records: QuerySet[Record]) -> int:
 
 
 def cached_sums(words: str, kinds: Sequence[Kind], compute: Callable[[], T], *, is_long: bool) -> T:
-    """What all records of a list add up to, until one changes or somebody does something; ten seconds at most.
+    """Cache the sums of a whole list until a record changes or staff act, for at most ten seconds.
 
-    Of a long list, as of a minute ago. The words say which list it is.
+    The sums of a long list stay for a minute. ``words`` identify the list and its filters.
     """
     words = (
         f"{words} {timezone.get_current_timezone_name()}"  # Days of a filter begin at the person's midnight.

@@ -34,7 +34,7 @@ def insert_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert rows of prepared values, in the caller's transaction.
 
     SQLite copies every page that a statement with triggers changes, in case it fails; a row changes one of each of its
-    twenty indexes. So a statement inserts many rows, without Django, which would search all of it for its marks.
+    twenty indexes. So a statement inserts many rows, and bypasses Django, which would scan all of it for placeholders.
     """
     into = f"registry_record ({', '.join(columns)})"
     with connection.cursor() as cursor:

@@ -113,7 +113,7 @@ def change_falling_indexes(apps: Any, editor: Any) -> None:
         drop_index(editor, name)
 
 
-def recreate_indexes_of_late(apps: Any, editor: Any) -> None:
+def recreate_late_indexes(apps: Any, editor: Any) -> None:
     """Make the indexes of late accounts the newest again: of two suitable ones, SQLite takes the newer."""
     record = apps.get_model("registry", "Record")
     for one in record._meta.indexes if editor.connection.vendor == "sqlite" else ():
@@ -130,5 +130,5 @@ class Migration(migrations.Migration):
         *(AddIndexOnline("record", one) for one in INDEXES),
         *(RemoveIndexOnline("record", name) for name in REMOVED),
         migrations.RunPython(change_falling_indexes, migrations.RunPython.noop),
-        migrations.RunPython(recreate_indexes_of_late, migrations.RunPython.noop),
+        migrations.RunPython(recreate_late_indexes, migrations.RunPython.noop),
     ]
