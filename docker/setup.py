@@ -14,7 +14,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS, VENV = ROOT / ".tools", ROOT / ".venv"
-PROGRAMS = {"chromium": "chromium", "postgresql": "pg_config", "redis-server": "redis-server"}
+PROGRAMS = {
+    "chromium": "chromium",
+    "chromium-headless-shell": "chromium-headless-shell",
+    "postgresql": "pg_config",
+    "redis-server": "redis-server",
+}
 LOCKS = {
     "run": ["requirements.txt", "requirements-demo.txt"],
     "test": ["requirements.txt", "requirements-dev.txt"],

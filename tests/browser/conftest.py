@@ -15,7 +15,12 @@ from tests.conftest import browser_of
 
 # A busy machine is slow: whoever waits for what comes waits patiently, and a test asserts no time.
 expect.set_options(timeout=20_000)
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium-headless-shell")
+"""The engine without the rest of the browser, which takes half of the CPU."""
+with_pdf_viewer = pytest.mark.parametrize(
+    "chromium", [os.environ.get("CHROMIUM", "/usr/bin/chromium")], indirect=True, scope="session"
+)
+"""Marks a test that needs the whole browser, because only that one shows PDFs."""
 QUIET = [
     "--no-sandbox",  # Chromium refuses to run as root with its sandbox.
     "--disable-gpu",
@@ -26,13 +31,13 @@ QUIET = [
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
     # Playwright's own event loop runs in this thread from now on, which Django takes for asynchronous code with
     # connections of its own. One left open here would be out of reach, until a forked process finds it and uses it.
     connections.close_all()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=getattr(request, "param", CHROMIUM), args=QUIET)
         yield browser
         browser.close()
 

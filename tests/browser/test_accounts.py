@@ -13,7 +13,7 @@ from portal.registry.models import Record
 from servicing.sandbox import Sandbox
 from tests import given
 from tests.browser.axe import complaints
-from tests.browser.conftest import press
+from tests.browser.conftest import press, with_pdf_viewer
 from tests.conftest import browser_of
 from tests.portal.pages import panel
 
@@ -55,6 +55,7 @@ def step_to(page: Page, wanted: Locator) -> None:
     raise AssertionError(f"{wanted} cannot be reached by Tab")
 
 
+@with_pdf_viewer
 def test_a_long_loan_is_read_and_statements_are_flipped_by_keyboard_alone(
     page: Page, loan: Record, line: Record
 ) -> None:
@@ -122,6 +123,7 @@ def test_the_usual_jobs_take_few_keys_and_clicks(page: Page, portal_service: San
     expect(page.get_by_role("heading", name="Statement of May 15, 2026")).to_be_in_viewport()
 
 
+@with_pdf_viewer
 def test_a_browser_without_a_viewer_gets_no_document_before_it_is_wanted(page: Page, line: Record) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'pdfViewerEnabled', {get: () => false})")
     asked: list[str] = []
