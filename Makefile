@@ -19,11 +19,11 @@ setup-test-fast:
 run: setup
 	@exec env DEBUG=1 ENV_FILE=$${ENV_FILE:-/dev/null} $(BIN)/python manage.py demo --until-parent-stops
 
-# Three at a time on two cores: many tests wait, and with four those that watch a clock fail on a slow machine. Coverage is measured where it must be whole; it would take the portal's tests half as long again.
+# Three at a time on two cores: many tests wait, and with four those that watch a clock fail on a slow machine. Coverage is measured where it must be whole; all of it is in "make coverage".
 test: setup-test
-	failed=0; $(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing tests/sandbox --cov=servicing --cov-report= || failed=1; \
+	failed=0; $(BIN)/pytest -q -n 3 --dist loadgroup tests/servicing --cov=servicing --cov-report= || failed=1; \
 	$(BIN)/coverage report --include='servicing/auth.py,servicing/crypto.py,servicing/codec.py,servicing/transport.py' --fail-under=100 || failed=1; \
-	$(BIN)/pytest -q -n 3 --dist loadgroup tests --ignore=tests/servicing --ignore=tests/sandbox || failed=1; exit $$failed
+	$(BIN)/pytest -q -n 3 --dist loadgroup tests --ignore=tests/servicing || failed=1; exit $$failed
 
 # What tests of the whole product do not reach.
 coverage: setup-test

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import phonenumbers
@@ -18,6 +19,8 @@ from servicing.sandbox.seed import seed
 from servicing.sandbox.wire import dumps
 from tests.sandbox import interface
 
+# One process makes the portfolio.
+pytestmark = pytest.mark.xdist_group("portfolio")
 TODAY = date(2026, 5, 20)
 KINDS = (
     "user",
@@ -39,8 +42,24 @@ def seed_sandbox(path: Path, today: date) -> Sandbox:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    sandbox = seed_sandbox(tmp_path_factory.mktemp("seed") / "s.db", TODAY)
+def portfolio(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of the portfolio of TODAY."""
+    path = tmp_path_factory.mktemp("seed") / "s.db"
+    seed_sandbox(path, TODAY).close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def world(portfolio: Path) -> Iterator[World]:
+    sandbox = Sandbox(portfolio, today=TODAY)
+    yield sandbox.world
+    sandbox.close()
+
+
+@pytest.fixture
+def next_days(portfolio: Path, tmp_path: Path) -> Iterator[World]:
+    """A copy, in which days can pass."""
+    sandbox = Sandbox(Path(copy(portfolio, tmp_path)), today=TODAY)
     yield sandbox.world
     sandbox.close()
 
@@ -68,6 +87,7 @@ def test_a_file_with_data_is_not_seeded(tmp_path: Path) -> None:
     sandbox.close()
 
 
+@pytest.mark.xdist_group("start dates")
 @pytest.mark.parametrize("day", ["2024-02-29", "2026-12-31", "2027-01-01", "2027-03-31"])
 def test_any_start_date_gives_3000_messages_of_one_year(tmp_path: Path, day: str) -> None:
     today = date.fromisoformat(day)
@@ -206,13 +226,10 @@ def test_some_accounts_are_unusual(world: World) -> None:
     assert any(loan.body["delinquent"] for loan in contradictory)
 
 
-def test_a_delinquent_loan_is_cured_by_its_next_payment(tmp_path: Path) -> None:
-    sandbox = seed_sandbox(tmp_path / "s.db", TODAY)
-    loans = sandbox.world.store.all("loan")
-    late = {loan.uuid for loan in loans if loan.body["delinquent"]}
-    sandbox.world.advance(1)
-    assert [uuid for uuid in late if not sandbox.world.account(uuid).body["delinquent"]]
-    sandbox.close()
+def test_a_delinquent_loan_is_cured_by_its_next_payment(next_days: World) -> None:
+    late = {loan.uuid for loan in next_days.store.all("loan") if loan.body["delinquent"]}
+    next_days.advance(1)
+    assert [uuid for uuid in late if not next_days.account(uuid).body["delinquent"]]
 
 
 def test_lines_range_from_unused_to_past_due(world: World) -> None:
@@ -279,9 +296,7 @@ def test_statements_open_as_documents_of_one_to_three_pages(world: World, tmp_pa
     assert {1, 3} <= pages <= {1, 2, 3}
 
 
-def test_days_can_pass_for_the_portfolio(tmp_path: Path) -> None:
-    sandbox = seed_sandbox(tmp_path / "s.db", TODAY)
-    before = len(sandbox.world.messages())
-    sandbox.world.advance(14)
-    assert len(sandbox.world.messages()) > before
-    sandbox.close()
+def test_days_can_pass_for_the_portfolio(next_days: World) -> None:
+    before = len(next_days.messages())
+    next_days.advance(14)
+    assert len(next_days.messages()) > before

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servicing import rules
-from servicing.sandbox.zip_codes import ZIP_PREFIXES, has_prefix, is_plausible
 
 
 class Address(NamedTuple):
@@ -204,23 +203,6 @@ def test_a_zip_code_warning_names_its_state() -> None:
 )
 def test_only_zip_codes_of_bordering_states_have_warnings(state: str, zip_code: str) -> None:
     assert rules.address_warnings(Address(state=state, zip=zip_code)) == {}
-
-
-def test_client_and_sandbox_accept_the_same_zip_codes() -> None:
-    """Their tables are independent; prefixes that several states share are left out."""
-    homes = {
-        prefix: [state for state in ZIP_PREFIXES if has_prefix(state, prefix)]
-        for prefix in (f"{number:03}" for number in range(1000))
-    }
-    differing = [
-        (state, prefix)
-        for state in ZIP_PREFIXES
-        for prefix, states in homes.items()
-        if len(states) < 2
-        and is_plausible(state, f"{prefix}01")
-        != (not rules.address_problems(Address(state=state, zip=f"{prefix}01")))
-    ]
-    assert differing == []
 
 
 def test_a_zip_code_is_not_compared_with_an_unknown_state() -> None:
