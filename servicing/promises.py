@@ -165,6 +165,7 @@ def _is_in_time(seen: SeenRepayment, promise: Promise, deadline: date) -> bool:
 # Business days
 
 
+@cache
 def business_day_after(day: date, number: int) -> date:
     """The day this many business days later."""
     while number:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
@@ -16,11 +16,13 @@ from portal.registry.figures import ACCOUNTS
 from portal.registry.models import Kind, Record
 from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import accounts_with_returns
+from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date
 from portal.runtime.database import write_if_possible
 from portal.ui import wording
 from servicing import Repayment, promises
 from servicing.promises import Decision, PromiseState, SeenRepayment
+from servicing.values import is_same_word
 
 RECENT_DAYS = 30
 LOOKS = {
@@ -77,7 +79,7 @@ class DecidedPromise:
         )
         return [
             RepaymentLink(
-                f"{wording.money(one.amount)} {words} {wording.day(one.effective_date)}",
+                f"{wording.money(one.amount) or 'An unknown amount'} {words} {wording.day(one.effective_date)}",
                 reverse("repayments:detail", args=[one.uuid]),
             )
             for repayments, words in found
@@ -85,20 +87,23 @@ class DecidedPromise:
         ]
 
 
-def decide_promises(account_uuids: Iterable[str]) -> dict[str, list[DecidedPromise]]:
+def decide_promises(
+    account_uuids: Iterable[str], *, with_contacts: bool = False
+) -> dict[str, list[DecidedPromise]]:
     """Decide the promises of each of these accounts, newest first."""
+    made = Promise.objects.select_related("contact") if with_contacts else Promise.objects
     saved: dict[str, list[Promise]] = defaultdict(list)
-    for promise in Promise.objects.filter(account_uuid__in=set(account_uuids)).select_related("contact"):
+    for promise in made.filter(account_uuid__in=set(account_uuids)):
         saved[promise.account_uuid].append(promise)
     if not saved:
         return {}
     repayments, read_on = _repayments(saved)
-    decided = {}
+    today, decided = business_date(), {}
     for uuid, of_account in saved.items():
         decisions = promises.decide(
             [_plain(one) for one in of_account],
             repayments.get(uuid, ()),
-            today=business_date(),
+            today=today,
             read_on=read_on.get(uuid),
             grace_days=settings.PROMISE_GRACE_DAYS,
         )
@@ -136,25 +141,26 @@ def _repayments(
     """The repayments of accounts since their first promise, and the days on which their lists were last read."""
     first = min(one.logged_on for of_account in saved.values() for one in of_account)
     kinds = (Kind.REPAYMENT, *REPAYMENTS_OF.values())
+    columns = ("subtype", "key_date", "amount", "status", "created_at")
     rows = Record.objects.filter(
-        ~Q(kind=Kind.REPAYMENT) | Q(key_date__gte=first),
-        kind__in=kinds,
-        parent_uuid__in=saved,
-        archived_at__isnull=True,
-    ).values_list(
-        "parent_uuid", "kind", "answer_day", "uuid", "subtype", "key_date", "amount", "status", "created_at"
-    )
+        Q(key_date__gte=first) | Q(key_date=None), kind__in=kinds, parent_uuid__in=saved, archived_at=None
+    ).values_list("parent_uuid", "kind", "uuid", "answer_at", "answer_day", *columns)
+    lists = {parent: (at, day) for parent, kind, _, at, day, *_ in rows if kind != Kind.REPAYMENT}
     found: dict[str, list[SeenRepayment]] = defaultdict(list)
-    read_on: dict[str, date | None] = {}
-    for parent, kind, answer_day, uuid, subtype, day, amount, status, seen_at in rows:
-        if kind != Kind.REPAYMENT:
-            read_on[parent] = answer_day
+    for parent, kind, uuid, at, _, subtype, day, amount, status, seen_at in rows:
+        is_scheduled, list_at = is_same_word(status, SCHEDULED), lists.get(parent, (None,))[0]
+        if kind != Kind.REPAYMENT or (is_scheduled and is_dropped(at, list_at)):
             continue
         repayment = Repayment(
             uuid=uuid, payment_type=subtype or None, effective_date=day, amount=amount, status=status or None
         )
         found[parent].append(SeenRepayment(repayment, seen_at))
-    return found, read_on
+    return found, {parent: day for parent, (_, day) in lists.items()}
+
+
+def is_dropped(read_at: Any, list_read_at: Any) -> bool:
+    """Whether the service no longer lists a payment: its account's list was read again without it."""
+    return bool(read_at and list_read_at and read_at < list_read_at)
 
 
 def find_promises(condition: Q, states: Collection[PromiseState]) -> list[DecidedPromise]:
@@ -166,7 +172,7 @@ def find_promises(condition: Q, states: Collection[PromiseState]) -> list[Decide
     accounts = dict(made.values_list("pk", "account_uuid"))
     found = [
         one
-        for of_account in decide_promises(accounts.values()).values()
+        for of_account in decide_promises(accounts.values(), with_contacts=True).values()
         for one in of_account
         if one.promise.pk in accounts and one.state in states
     ]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from portal.registry import store
 from portal.registry.models import Kind, Record
 from portal.registry.records import active_records, with_borrowers
+from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.returns import MAX_DATED, is_returned, returned_since
 from portal.repayments.table import SCHEDULED
 from portal.runtime.business_date import business_date, business_date_at
@@ -110,7 +111,8 @@ def returned_payments(days: int) -> list[ReturnedPayment]:
     failed = active_records(Kind.REPAYMENT).filter(flagged=True, key_date__gte=since)
     rows = failed.exclude(is_returned()).order_by("-key_date", "-pk")[:MAX_DATED]
     for pk, day, updated_at in rows.values_list("pk", "key_date", "updated_at"):
-        dated[pk] = min(day or date.max, business_date_at(updated_at))
+        if (on := min(day or date.max, business_date_at(updated_at))) >= since:
+            dated[pk] = on
     records = Record.objects.in_bulk(dated)
     found = sorted(records.values(), key=lambda one: (dated[one.pk], one.pk), reverse=True)
     return _with_bank_accounts(found, dated)
@@ -129,8 +131,10 @@ def _with_bank_accounts(records: Sequence[Record], dated: dict[int, date]) -> li
             repeats[repayment.borrower_bank_account_uuid] += 1
     by_bank: dict[str, Repayment] = {}
     by_account: dict[str, Repayment] = {}
-    upcoming = of_owners.filter(status__iexact=SCHEDULED, key_date__gte=today).order_by("key_date", "pk")
-    for one in upcoming:
+    lists = Record.objects.filter(kind__in=REPAYMENTS_OF.values(), uuid=OuterRef("parent_uuid"))
+    is_dropped = Exists(lists.filter(answer_at__gt=OuterRef("answer_at")))
+    upcoming = of_owners.filter(~is_dropped, status__iexact=SCHEDULED, key_date__gte=today)
+    for one in upcoming.order_by("key_date", "pk"):
         if repayment := store.last_answer(one, Repayment):
             by_account.setdefault(one.parent_uuid, repayment)
             by_bank.setdefault(repayment.borrower_bank_account_uuid or "", repayment)

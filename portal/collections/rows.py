@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -11,11 +11,12 @@ from django.db.models.functions import Cast
 
 from portal.accounts.models import User
 from portal.collections.models import AccountOwner, Contact
-from portal.collections.promises import DecidedPromise, decide_promises
+from portal.collections.promises import DecidedPromise, decide_promises, is_dropped
 from portal.lists.pages import Row
 from portal.registry import store
 from portal.registry.models import Kind, PastDueChange, Record
-from portal.registry.records import active_records, with_borrowers
+from portal.registry.records import with_borrowers
+from portal.registry.sources import REPAYMENTS_OF
 from portal.repayments.table import SCHEDULED, SUCCEEDED
 from portal.runtime.business_date import business_date
 
@@ -31,6 +32,13 @@ class Payment(NamedTuple):
     amount: Decimal | None
 
 
+class LastContact(NamedTuple):
+    """A contact, as far as the worklist shows it."""
+
+    at: datetime
+    outcome: str
+
+
 @dataclass
 class WorklistRow(Row):
     """A past due account and the work on it."""
@@ -38,7 +46,7 @@ class WorklistRow(Row):
     pending: Payment | None = None
     last_paid: Payment | None = None
     autopay: bool | None = None
-    contact: Contact | None = None
+    contact: LastContact | None = None
     promise: DecidedPromise | None = None
     owner: User | None = None
     change: PastDueChange | None = None
@@ -58,7 +66,8 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
     owned = owned.only("account_uuid", *(f"owner__{name}" for name in SHOWN_OF_OWNER))
     owners = {one.account_uuid: one.owner for one in owned}
     changes: dict[int, PastDueChange] = {}
-    for change in PastDueChange.objects.filter(record__in=records, day__gte=changed_since()).order_by("id"):
+    recent = PastDueChange.objects.filter(record__in=[one.pk for one in records], day__gte=changed_since())
+    for change in recent.order_by("id"):
         changes[change.record_id] = change
     for record, borrower in with_borrowers(records):
         pending, last_paid = payments.get(record.uuid, (None, None))
@@ -75,18 +84,20 @@ def load_rows(records: Sequence[Record]) -> Iterator[WorklistRow]:
         )
 
 
-def _last_contacts(records: Sequence[Record]) -> dict[int, Contact]:
+def _last_contacts(records: Sequence[Record]) -> dict[int, LastContact]:
     """The last contact about each account, or about its borrower as a whole."""
     owners = {one.borrower_uuid for one in records if one.borrower_uuid}
     about = Q(account_uuid__in=[one.uuid for one in records]) | Q(account_uuid="", borrower_uuid__in=owners)
-    groups = Contact.objects.filter(about).order_by().values("account_uuid", "borrower_uuid")
-    newest = groups.annotate(newest=Max("pk")).values("newest")
-    last = {
-        one.account_uuid or one.borrower_uuid: one
-        for one in Contact.objects.filter(pk__in=newest).order_by("pk")
-    }
-    found = {one.pk: [last[key] for key in (one.uuid, one.borrower_uuid) if key in last] for one in records}
-    return {pk: max(contacts, key=lambda one: (one.at, one.pk)) for pk, contacts in found.items() if contacts}
+    groups = Contact.objects.filter(about).order_by().values_list("account_uuid", "borrower_uuid")
+    newest: dict[str, int] = {}
+    for account, owner, pk in groups.annotate(
+        Max("pk")
+    ):  # Two of an account whose borrower was confirmed later.
+        newest[account or owner] = max(pk, newest.get(account or owner, 0))
+    found = Contact.objects.filter(pk__in=newest.values()).order_by().values_list("pk", "at", "outcome")
+    contacts = {pk: LastContact(at, outcome) for pk, at, outcome in found}
+    last = {one.pk: max(newest.get(one.uuid, 0), newest.get(one.borrower_uuid, 0)) for one in records}
+    return {pk: contacts[key] for pk, key in last.items() if key in contacts}
 
 
 def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment | None]]:
@@ -95,18 +106,26 @@ def _payments(uuids: Sequence[str]) -> dict[str, tuple[Payment | None, Payment |
     Only these two are shown, so all are compared as text, and only these are converted.
     """
     today = business_date().isoformat()
+    texts = {"day": "key_date", "value": "amount", "at": "answer_at"}
     rows = (
-        active_records(Kind.REPAYMENT)
-        .filter(parent_uuid__in=uuids, key_date__isnull=False)
-        .annotate(day=Cast("key_date", CharField()), value=Cast("amount", CharField()))
-        .values_list("parent_uuid", "status", "day", "value")
+        Record.objects.filter(
+            kind__in=(Kind.REPAYMENT, *REPAYMENTS_OF.values()),
+            parent_uuid__in=uuids,
+            archived_at__isnull=True,
+        )
+        .annotate(**{name: Cast(column, CharField()) for name, column in texts.items()})
+        .values_list("parent_uuid", "kind", "status", *texts)
     )
+    lists = {uuid: at for uuid, kind, *_, at in rows if kind != Kind.REPAYMENT}
     pending: dict[str, tuple[str, str | None]] = {}
     paid: dict[str, tuple[str, str | None]] = {}
-    for uuid, status, day, value in rows:
+    for uuid, _, status, day, value, at in rows:
+        if not day:
+            continue
         word = status.upper()
         if word == SCHEDULED and day >= today and (uuid not in pending or day < pending[uuid][0]):
-            pending[uuid] = day, value
+            if not is_dropped(at, lists.get(uuid)):
+                pending[uuid] = day, value
         elif word == SUCCEEDED and (uuid not in paid or day > paid[uuid][0]):
             paid[uuid] = day, value
     return {uuid: (_payment_of(pending.get(uuid)), _payment_of(paid.get(uuid))) for uuid in {*pending, *paid}}

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from portal.registry.figures import days_of
 from portal.registry.models import Record
 from portal.ui import wording
-from portal.ui.markup import format_html, format_html_join
+from portal.ui.markup import escape_value, format_html, format_html_join
 from portal.ui.templatetags import ui
 
 LONGEST_WORD = 24
@@ -93,7 +93,7 @@ def due_next(row: Any) -> str:
     if not record.key_date:
         return "" if record.answer_at else str(ui.or_dash(None))
     amount = ui.NOT_KNOWN if record.due_amount is None else ui.money(record.due_amount)
-    return with_note(no_wrap(ui.day(record.key_date)), amount)
+    return stack(ui.day(record.key_date), amount)
 
 
 def count(number: int) -> str:
@@ -159,7 +159,12 @@ def no_wrap(words: Any) -> SafeString:
 
 def with_note(value: Any, note: str) -> SafeString:
     """A value with a smaller line below it, if there is one."""
-    return format_html("{}<small>{}</small>", value, note) if note else format_html("{}", value)
+    return format_html("{}<small>{}</small>", value, note) if note else SafeString(escape_value(value))
+
+
+def stack(value: Any, note: Any) -> SafeString:
+    """A value that never wraps, with a smaller line below it."""
+    return format_html('<span class="sd-nowrap">{}</span><small>{}</small>', value, note)
 
 
 def join_badges(*parts: Any) -> SafeString:

@@ -145,6 +145,11 @@ class Store:
                 (_text(record.body), _text(record.private), record.uuid),
             )
 
+    def remove(self, uuid: str) -> None:
+        """Delete a record."""
+        with self._lock:
+            self._db.execute("DELETE FROM records WHERE uuid = ?", (uuid,))
+
     def find(self, kind: str, uuid: str, *, owner: str | None = None) -> Record | None:
         """The record, or None if its kind or owner differs."""
         for record in self._select("kind = ? AND uuid = ?", (kind, uuid)):

@@ -489,6 +489,32 @@ class TestPromises:
         shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
         assert "paid $0.00 of $300.00" in shown
         assert "$300.00 returned" in shown
+    def test_a_scheduled_payment_that_the_service_drops_is_not_pending(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        payment = desk.world.repayment(loan.uuid, amount="300", status="SCHEDULED", effective_date=in_days(1))
+        refresh(loan)
+        assert promise_of(loan) == "Payment pending"
+        assert rows(servicer)[0]["Pending payment"] == in_days(1).isoformat()
+        desk.world.store.remove(payment["uuid"])
+        refresh(loan)
+        assert promise_of(loan) == "Open"
+        assert rows(servicer)[0]["Pending payment"] == ""
+
+    def test_a_payment_of_an_unknown_amount_keeps_no_promise(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        logged(servicer, loan, amount="300")
+        paid = desk.world.repayment(loan.uuid, amount="300", status="SUCCEEDED", effective_date=in_days(1))
+        desk.world.amend(paid["uuid"], amount=None)
+        refresh(loan)
+        assert promise_of(loan) == "Open"
+        desk.world.amend(paid["uuid"], status="FAILED_AFTER_SUCCESS")
+        refresh(loan)
+        shown = pages.words(pages.plain(servicer, f"/collections/contacts/loan/{loan.uuid}/"))
+        assert "An unknown amount returned" in shown
+        assert "None" not in shown.partition("Contacts and promises")[2].partition("Log contact")[0]
 
     def test_a_service_that_is_down_breaks_no_promise(self, desk: Sandbox, servicer: Browser) -> None:
         loan = late_loan(desk)
