@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 from operator import attrgetter
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 from django.db.models import Q
 from django.http import QueryDict
@@ -52,19 +52,22 @@ _CURSOR = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,4})?)?~([0-9]{1,19})")
 
 def _changed(*, is_cured: bool) -> Q:
     changes = PastDueChange.objects.filter(day__gte=changed_since(), is_cured=is_cured)
-    return Q(pk__in=changes.order_by().values("record"))
+    return Q(past_due_rank__isnull=is_cured, pk__in=changes.order_by().values("record"))
 
 
-def shown(state: QueryDict) -> Q:
-    """The condition for past due accounts; if filtered for, those cured this week or with promises instead."""
-    if state.get("change") == CURED:
-        return Q(kind__in=ACCOUNTS, past_due_rank__isnull=True) & _changed(is_cured=True)
-    return Q(kind__in=ACCOUNTS) if state.get("promise") in PROMISES else IS_LATE
+def _has_other_accounts(state: QueryDict) -> bool:
+    """Whether the list also has accounts that aren't past due: if filtered for those cured, or for promises."""
+    return state.get("change") == CURED or state.get("promise") in PROMISES
 
 
-def never_empty(state: QueryDict) -> list[str]:
-    """The columns that no shown account lacks. Only past due accounts have a rank."""
-    return [] if state.get("change") == CURED or state.get("promise") in PROMISES else ["past_due_rank"]
+def limit_accounts(state: QueryDict) -> Q:
+    """The condition for the accounts that the list has without filters."""
+    return Q(kind__in=ACCOUNTS) if _has_other_accounts(state) else IS_LATE
+
+
+def required_columns(state: QueryDict) -> list[str]:
+    """The columns that each of these accounts has. Only past due accounts have a rank."""
+    return [] if _has_other_accounts(state) else ["past_due_rank"]
 
 
 def _of_owner(value: str) -> Q:
@@ -115,7 +118,10 @@ FILTERS = [
     choice_filter(
         "change",
         "This week",
-        {NEW: ("newly past due", partial(_changed, is_cured=False)), CURED: ("cured", Q)},
+        {
+            NEW: ("newly past due", partial(_changed, is_cured=False)),
+            CURED: ("cured", partial(_changed, is_cured=True)),
+        },
         prompt="Any change",
     ),
     choice_filter(
@@ -139,7 +145,7 @@ FILTERS = [
 def account_url(record: Record, state: str) -> str:
     """The account's page with a link to the next account of the list in this state."""
     place = f"{state.removeprefix('?')}&at={cursor_of(record)}"
-    return f"{record.get_absolute_url()}?{urlencode({'worklist': place.removeprefix('&')})}"
+    return f"{record.get_absolute_url()}?worklist={quote(place.removeprefix('&'), safe='')}"
 
 
 def _name(row: WorklistRow) -> str:
@@ -173,7 +179,7 @@ def _account(row: WorklistRow) -> SafeString:
 def _payment(payment: Payment | None) -> str:
     if not payment:
         return ""
-    return cells.with_note(cells.no_wrap(ui.day(payment.day)), ui.known_money(payment.amount))
+    return cells.stack(ui.day(payment.day), ui.known_money(payment.amount))
 
 
 def _pending(row: WorklistRow) -> str:
@@ -186,7 +192,7 @@ def _contact(row: WorklistRow) -> str:
     contact = row.contact
     if not contact:
         return ""
-    return cells.with_note(cells.no_wrap(ui.ago(contact.at)), cells.no_wrap(Outcome(contact.outcome).label))
+    return cells.stack(ui.ago(contact.at), cells.no_wrap(Outcome(contact.outcome).label))
 
 
 def _promise(row: WorklistRow) -> str:
@@ -235,8 +241,8 @@ def _changed_columns(columns: Sequence[Column], **changes: Mapping[str, Any]) ->
 WORKLIST = ListPage(
     kinds=ACCOUNTS,
     tab_filter="aging",
-    within=shown,
-    required=never_empty,
+    within=limit_accounts,
+    required=required_columns,
     area="collections",
     title="Collections",
     noun="account",

@@ -183,6 +183,14 @@ class TestWorklist:
         advance(desk, 8)
         assert rows(servicer, "?change=cured") == []
 
+    def test_without_cured_accounts_it_does_not_say_that_nothing_is_past_due(
+        self, desk: Sandbox, servicer: Browser
+    ) -> None:
+        late_loan(desk)
+        shown = pages.words(pages.page(servicer, "/collections/?change=cured"))
+        assert "Nothing matches The filters hide 1 account." in shown
+        assert "Nothing is past due" not in shown
+
     def test_the_next_account_is_one_key_away_down_to_the_end(self, desk: Sandbox, servicer: Browser) -> None:
         loans = [late_loan(desk) for _ in range(3)]
         address, walked = "/collections/next/?kind=loan", []
