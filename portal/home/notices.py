@@ -133,7 +133,7 @@ def promises_due(person: User) -> Iterator[Notice]:
     own = set(AccountOwner.objects.filter(owner=person).values_list("account_uuid", flat=True))
     if count := sum(one.promise.account_uuid in own for one in due_today()) if own else 0:
         subject = f"{count} promise{pluralize(count)} due today"
-        url = f"{reverse('collections:index')}?promise=due"
+        url = f"{reverse('collections:index')}?promise=due&owner={person.pk}"
         yield Notice(f"promises:{today}", subject, f"{subject} on your accounts.", url)
 
 

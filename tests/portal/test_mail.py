@@ -358,7 +358,7 @@ def test_daily_mail_is_written_once_on_business_days_and_names_nobody(
     assert "Promises due today: 1" in digest.get_content()
     assert not any(owner.label in str(one) for one in server.received)
     links = [one.get_content().split()[-1] for one in server.received]
-    assert "https://desk.example/collections/?promise=due" in links
+    assert f"https://desk.example/collections/?promise=due&owner={ada.pk}" in links
 
 
 @pytest.mark.django_db
