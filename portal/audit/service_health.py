@@ -61,7 +61,7 @@ class CircuitBreaker:
 
 def current_outage() -> Outage | None:
     """The outage during which calls are paused; ``None`` while calls are made as usual."""
-    return Outage.objects.filter(tries__gte=MAX_UNANSWERED_TRIES).first()
+    return next((one for one in Outage.objects.all() if one.tries >= MAX_UNANSWERED_TRIES), None)
 
 
 def _count_unanswered_try() -> None:

@@ -203,6 +203,7 @@ class ListPage:
 
         Invalid values fall back to the default; ``problems`` says so if that widens the list.
         """
+        name = self.area if records is None else ""
         records = (self.records() if records is None else records).filter(self.within(state))
         state = state.copy()
         for name in TRANSIENT_PARAMS:
@@ -217,14 +218,16 @@ class ListPage:
         owned, too_many = of_borrowers(query, self.kinds) if is_owned else (Q(), "")
         narrow = filter_records(records, query, self.kinds, counted=MAX_COUNTED, besides=owned)
         found = narrow.found.filter(conditions).order_by(*order)
+        is_exact = not (query.text or chosen)
         paginator = CappedPaginator(
             found,
             next((size for size in SIZES if str(size) == state.get("size")), SIZES[0]),
             counted=found if conditions else narrow.counted,
-            is_exact=not (query.text or chosen),
+            is_exact=is_exact,
             upcoming=self.upcoming() if self.upcoming and is_default else None,
+            name=name if is_exact else "",
         )
-        if chosen and paginator.count < MAX_COUNTED and not is_default and sort != by_span:
+        if chosen and not is_default and sort != by_span and paginator.count < MAX_COUNTED:
             # So few are sorted after they are found; SQLite would search for them along the whole order.
             paginator.object_list = records.filter(pk__in=found.order_by().values("pk")).order_by(*order)
         return Listing(
@@ -436,7 +439,7 @@ class Listing:
         words = f"{self.list_page.area} {name} {self.link(sort=None, size=None)}"
         return cached_sums(words, self.list_page.kinds, compute, is_long=self.total >= MAX_COUNTED)
 
-    @property
+    @cached_property
     def query_string(self) -> str:
         return self.link(page=self.state.get("page"))
 

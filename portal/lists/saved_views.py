@@ -70,14 +70,12 @@ class Menu:
 def saved_views_menu(user: User, name: str, query_string: str, built_in: Mapping[str, str]) -> Menu:
     """Build the menu of the list with this name; ``built_in`` are query strings by name."""
     state = canonical_query(query_string)
-    saved = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name).select_related("owner")
-    saved = saved.only(
-        "name", "query", "owner_id", "owner__username", "owner__first_name", "owner__last_name"
-    )
+    saved = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), list=name)
+    owners = {user.pk: user} | User.objects.in_bulk({view.owner_id for view in saved} - {user.pk})
     mine: list[Entry] = []
     shared: list[Entry] = []
     for view in saved:
-        is_current, owner = view.query == state, view.owner.display_name()
+        is_current, owner = view.query == state, owners[view.owner_id].display_name()
         if view.owner_id == user.pk:
             mine.append(Entry(view.name, view.query, is_current, view.pk, owner))
         else:

@@ -25,9 +25,9 @@ from portal.ui.htmx import finish_action, render_page, toast
 
 
 def colleagues() -> QuerySet[User]:
-    """Active staff who may work on borrowers and accounts, by name."""
+    """Active staff who may work on borrowers and accounts, by name, as far as their names need it."""
     active: QuerySet[User] = User.objects.filter(is_active=True, role__in=ACTS["notes.add"].roles)
-    return active.order_by("first_name", "last_name", "pk")
+    return active.order_by("first_name", "last_name", "pk").only("first_name", "last_name", "username")
 
 
 class Subject(Protocol):
