@@ -287,7 +287,7 @@ def returns(request: StaffRequest) -> HttpResponse:
         "by_code": by_code(found),
         "by_day": by_day(found),
         "payments": [one for one in found if code in ("", one.code)],
-        "is_cut": len(found) >= MAX_DATED,
+        "cut_at": len(found) if len(found) >= MAX_DATED else 0,
     }
     return render_page(request, "collections/returns.html", context)
 

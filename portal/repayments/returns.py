@@ -11,7 +11,7 @@ from django.utils import timezone
 from portal.messaging.models import Message, first_key_at, moment_of_key
 from portal.registry.models import Kind, Snapshot
 from portal.registry.records import active_records, distinct_values
-from portal.runtime.business_date import business_date, business_date_at
+from portal.runtime.business_date import business_date, business_date_at, business_date_of_service
 from servicing import Repayment, codec
 
 MAX_DATED = 500
@@ -59,7 +59,7 @@ def _returned_on(found: Sequence[Returned]) -> dict[Returned, date | None]:
         return {}
     messages = Message.objects.filter(MESSAGES, subject_uuid__in=[one.uuid for one in found]).order_by()
     message_days = {
-        uuid: business_date_at(moment_of_key(key))
+        uuid: business_date_of_service(moment_of_key(key))
         for uuid, key in messages.values_list("subject_uuid").annotate(Min("pk"))
     }
     copies: dict[int, list[Snapshot]] = {}

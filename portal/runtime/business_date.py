@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.cache import cache
-from django.utils import timezone
 
 CACHE_KEY = "business-date"
 CACHE_SECONDS = 2
@@ -30,8 +29,14 @@ def business_date_at(moment: datetime) -> date:
     return business_date() - (_local_date() - day)
 
 
+def business_date_of_service(moment: datetime) -> date:
+    """The business date at a moment on the service's clock, which a demo's sandbox advances."""
+    return _local_date(moment)
+
+
 def _local_date(moment: datetime | None = None) -> date:
-    return timezone.localdate(moment, timezone=ZoneInfo(settings.BUSINESS_TIME_ZONE))
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    return (moment.astimezone(zone) if moment else datetime.now(zone)).date()
 
 
 def _sandbox_date() -> date:

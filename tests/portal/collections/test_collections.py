@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.core.cache import cache
+from django.core.management import call_command
 from django.db import connection, connections
 from django.http import QueryDict
 from django.test import Client as Browser
+from django.utils import timezone
 
 from portal import gateway
 from portal.accounts.models import User
@@ -28,6 +30,7 @@ from portal.collections.promises import decide_promises
 from portal.live import reading
 from portal.notes.models import FollowUp
 from portal.registry.models import Kind, PastDueChange, Record
+from portal.repayments.returns import MAX_DATED
 from portal.runtime.business_date import CACHE_KEY, business_date
 from servicing.promises import business_day_after
 from servicing.sandbox import Sandbox
@@ -658,6 +661,25 @@ class TestReturns:
         for odd in ("?days=x", "?code=%00", "?days=9999&code=R99"):
             assert servicer.get(f"/collections/returns/{odd}").status_code == 200
 
+    def test_a_return_stays_on_the_day_of_its_message(self, desk: Sandbox, servicer: Browser) -> None:
+        loan = late_loan(desk)
+        paid = desk.world.repayment(loan.uuid, amount="70", status="SUCCEEDED", effective_date=in_days(-9))
+        desk.world.bounce_payment(paid["uuid"], "R02 - Account closed")
+        call_command("sync_messages", verbosity=0)
+        refresh(loan)
+        day, expected = in_days(0), [in_days(0).isoformat()]
+        for _ in range(2):
+            found = servicer.get("/collections/returns/export.csv?days=30").getvalue().decode("utf-8-sig")
+            assert [row["Day"] for row in csv.DictReader(io.StringIO(found))] == expected
+            advance(desk, 5)
+        assert in_days(-10) == day
+
+    def test_sums_of_the_newest_payments_alone_say_so(self, desk: Sandbox, servicer: Browser) -> None:
+        values = {"kind": Kind.REPAYMENT, "status": "FAILED", "flagged": True, "key_date": in_days(0)}
+        Record.objects.bulk_create(Record(uuid=f"many-{number}", **values) for number in range(MAX_DATED + 1))
+        shown = pages.words(pages.page(servicer, "/collections/returns/"))
+        assert f"Only the newest {MAX_DATED} are counted." in shown
+
     def test_what_is_not_known_is_said(self, desk: Sandbox, servicer: Browser) -> None:
         loan = late_loan(desk)
         for amount, status, error in (("10", "FAILED", "R77 - Held by the bank"), ("20", "SCHEDULED", None)):
@@ -687,6 +709,9 @@ class TestReturns:
         assert f"By day Day Payments Amount {today:%b} {today.day}, {today.year} 2 $140.00" in shown
         assert "2 in 90 days" in shown
         assert shown.count("$70.00 is scheduled again") == 2
+        failed = Record.objects.filter(kind=Kind.REPAYMENT, flagged=True)
+        failed.update(updated_at=timezone.now() - timedelta(days=8))
+        assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
 
     def test_none_is_said(self, desk: Sandbox, servicer: Browser) -> None:
         assert "No returned payments" in pages.words(pages.page(servicer, "/collections/returns/"))
